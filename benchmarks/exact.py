@@ -19,9 +19,9 @@ from benchmarks.metamorphic import Held, relations
 from benchmarks.table import table
 from planner.layouts.axes import SCHEDULES
 from planner.layouts.enumerate import Grid
+from planner.process.version import __version__
 from planner.solver.search.found import Frontier
 from planner.solver.search.parallel import UNGROWN
-from planner.version import __version__
 from tests.search_cases import Choice, choose
 from tests.small_cases import OBJECTIVES, POINTS, STACKS, Small, Truth, small_case, truth
 

@@ -34,7 +34,7 @@ RESOLVED = ("torch==2.13.0", "transformers==5.19.0", "accelerate==1.15.0", "trl=
             "einops", "jsonargparse", "requests", "psutil", "addict", "colorama", "fire", "python-dotenv", "typer",
             "lightning")
 ALONE = ("megatron-core==0.19.2", "megatron-bridge==0.6.2", "axolotl==0.21.0", "unsloth==2026.10.9",
-         "llamafactory==0.9.5", "litgpt==0.5.13", "torchao==0.18.0")
+         "llamafactory==0.9.5", "ms-swift==4.6.0", "litgpt==0.5.13", "torchao==0.18.0")
 """Installed without what they ask for, which is CUDA for the most part."""
 BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get_mixed_precision_confg("),
           "megatron-lm": ("train.sh", "--global-batch-size", "--global-bach-size"),
@@ -42,7 +42,8 @@ BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get
           "deepspeed": ("train.yaml", "gradient_checkpointing", "gradient_checkpoint"),
           "accelerate": ("accelerate.yaml", "distributed_type", "distribution_type"),
           "axolotl": ("axolotl.yaml", "micro_batch_size", "micro_batchsize"),
-          "unsloth": ("unsloth.yaml", "batch_size", "batchsize"),
+          "unsloth": ("train.yaml", "per_device_train_batch_size", "per_device_train_batchsize"),
+          "ms-swift": ("ms-swift.yaml", "gradient_accumulation_steps", "gradient_accumulate_steps"),
           "llama-factory": ("llama-factory.yaml", "cutoff_len", "cutof_len"),
           "litgpt": ("litgpt.yaml", "micro_batch_size", "micro_batchsize")}
 """Of each target a file, a key in it, and the same with a slip."""

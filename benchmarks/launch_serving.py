@@ -19,6 +19,7 @@ from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
 from planner.launch.check import differences, manifest_of, misplaced, parsed, told
+from planner.launch.emitter import service_emitters
 from planner.launch.folder import launched
 from planner.launch.given import Given
 from planner.launch.place import place_of
@@ -32,7 +33,7 @@ MIXED_LAYOUTS = (("tp=2", 8), ("tp=8", 8), ("tp=1,dp=8,ep=8", 8), ("tp=1,dp=16,e
 ASKED = ({}, {"quantization": "fp8"}, {"quantization": "int4"}, {"kv_cache": "fp8"}, {"speculative": "3:0.7"},
          {"adapters": "4", "lora_rank": "16"}, {"max_model_len": "6000"})
 PLACES = ("torchrun", "slurm", "kubernetes")
-BROKEN = ("--max-model-len", "--context-length")
+BROKEN = ("--max-model-len", "--context-length", "--max_seq_len", "--parallel")
 
 
 def cases(target: str, catalog: Catalog) -> list[Given]:
@@ -146,4 +147,4 @@ def _places(schedulers: dict[str, list[Path]], counts: Counter[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["vllm", "sglang"])
+    main(sys.argv[1:] or [*service_emitters()])

@@ -28,6 +28,7 @@ from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
+from planner.process.version import __version__
 from planner.scenario.load import load_scenario
 from planner.solver import staging
 from planner.solver.search.bounds import bound, time_bound
@@ -35,7 +36,6 @@ from planner.solver.search.frontier import CHUNK
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import StagingProblem
-from planner.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"

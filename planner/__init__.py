@@ -2,8 +2,8 @@
 
 The map. A module imports only from the rooms above its own, and from its own (tests/test_architecture.py).
 
-    units/ errors.py version.py text_io.py yaml_io.py     the unit is part of the value; the exception tree; files
-    process/                 workers that end with their parent; Ctrl-C at any moment
+    units/ errors.py text_io.py yaml_io.py                the unit is part of the value; the exception tree; files
+    process/                 the version; workers that end with their parent; Ctrl-C at any moment
     catalog/     WHAT EXISTS             hardware, models, prices, stacks, engines: each fact with its source
     scenario/    WHAT IS ASKED           workloads by kind, hardware, sourcing, limits, objective
     layouts/     WHAT COULD BE DONE      the axis table, named legality rules, enumeration
@@ -21,6 +21,7 @@ The map. A module imports only from the rooms above its own, and from its own (t
     launch/      WHAT STARTS IT          emitters/ files of stacks, places/ jobs of schedulers, checks/ by own parsers
     sweeping/    WHAT IF                 variants, resumable, on local cores or a Dask cluster
     api/         PYTHON                  the public functions
+    web/         THE BROWSER             the page and the JSON API, on this machine
     cli/         THE TERMINAL            one file a command: arguments in, exit code out
 
 Public: `plan`, `estimate`, `compare`, `explain`, `sweep` and `validate` return what the commands of these names print
@@ -38,7 +39,7 @@ if sys.argv[:1] == ["-m"] and sys.orig_argv[1:3] == ["-m", "planner"]:  # this i
 
 from importlib import import_module
 
-from planner.version import __version__
+from planner.process.version import __version__
 
 TYPE_CHECKING = False  # as in typing, which takes long to import
 

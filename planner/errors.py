@@ -59,21 +59,25 @@ def _restored(kind: type[PlannerError], args: tuple[Any, ...]) -> PlannerError:
 
 
 class InputError(PlannerError):
-    """The input is wrong. The message says where, what was found and what was expected."""
+    """The input is wrong. The message says where, what was found and what was expected.
 
-    def __init__(self, problem: str, *, file: str | None = None, line: int | None = None) -> None:
-        self.problem, self.file, self.line = problem, file, line
+    `key` is the dotted path of the value in the question, where it is one.
+    """
+
+    def __init__(self, problem: str, *, file: str | None = None, line: int | None = None, key: str | None = None
+                 ) -> None:
+        self.problem, self.file, self.line, self.key = problem, file, line, key
         where = f"{file}:{line}: " if file and line else f"{file}: " if file else ""
         super().__init__(where + problem)
 
 
 class UnknownName(InputError):
-    """A name that the catalog does not hold; `known` supplies the suggestions."""
+    """A name that the catalog does not hold; `known` supplies the suggestions, `unlike` what to say without any."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str], *, file: str | None = None,
+    def __init__(self, what: str, name: str, known: Iterable[str], *, unlike: str = "", file: str | None = None,
                  line: int | None = None) -> None:
         self.name = name
-        super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known)}", file=file, line=line)
+        super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known, unlike=unlike)}", file=file, line=line)
 
 
 class Unsupported(InputError):
@@ -96,12 +100,14 @@ class MissingFact(PlannerError):
         super().__init__(f"{entry} has no {fact}: add it to the catalog (with its source) or choose another")
 
 
-def did_you_mean(name: str, known: Iterable[str], count: int = 3) -> str:
-    """Return `"; did you mean a, b?"` or what is known when nothing is near, for the end of a message."""
+def did_you_mean(name: str, known: Iterable[str], count: int = 3, *, unlike: str = "") -> str:
+    """Return `"; did you mean a, b?"`, or `unlike` or what is known when nothing is near: the end of a message."""
     options = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [o.lower() for o in options], count, 0.6)
     if near:
         originals = {o.lower(): o for o in options}
         return "; did you mean " + ", ".join(originals[n] for n in near) + "?"
+    if unlike:
+        return f"; {unlike}"
     shown = ", ".join(options[:12]) + (", ..." if len(options) > 12 else "")
     return f"; known: {shown}" if shown else ""

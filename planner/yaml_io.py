@@ -103,13 +103,12 @@ class Document:
 
     def error(self, path: Iterable[Hashable], problem: str) -> InputError:
         """Return the error that names the value at `path`: by its label, else by file, line and key."""
-        at = tuple(path)
-        problem = problem if len(problem) <= MAX_MESSAGE else problem[:MAX_MESSAGE] + "..."
+        at, problem = tuple(path), problem if len(problem) <= MAX_MESSAGE else problem[:MAX_MESSAGE] + "..."
         for length in range(len(at), 0, -1):
             if at[:length] in self.labels:
-                return InputError(f"{self.labels[at[:length]]}: {problem}")
+                return InputError(f"{self.labels[at[:length]]}: {problem}", key=_dotted(at))
         key = f"{_dotted(at)}: " if at else ""
-        return InputError(key + problem, file=self.file or None, line=self.line(at))
+        return InputError(key + problem, file=self.file or None, line=self.line(at), key=_dotted(at) or None)
 
 
 def read(path: Path) -> Document:
@@ -254,8 +253,9 @@ def input_error(error: ValidationError, document: Document) -> InputError:
     if kind == "not_bool":
         return document.error([*loc, first["ctx"]["name"]], first["msg"])
     if kind == "unknown_key":
+        at = [*loc, first["ctx"]["name"]]
         return InputError(f"{_dotted(loc)}{': ' if loc else ''}{first['msg']}", file=document.file or None,
-                          line=document.line([*loc, first["ctx"]["name"]]))
+                          line=document.line(at), key=_dotted(at))
     if kind.startswith("value_error"):
         return document.error(loc, first["msg"].removeprefix("Value error, "))
     expected = _EXPECTED.get(kind) or first["msg"].replace("Input should be", "expected")

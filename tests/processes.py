@@ -1,10 +1,16 @@
-"""What becomes of processes: their children, and whether they are gone."""
+"""Processes of tests: what they share, their children, and whether they are gone."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterable
+
+ANSWERS = "PLANNER_TESTS_ANSWERS"
+"""The variable that names the folder of the plans that processes of a test run share."""
+
+PATIENCE = 300
+"""Seconds that what must end may take, on a busy machine too."""
 
 
 def _state(pid: int) -> tuple[str, int] | None:
@@ -23,7 +29,7 @@ def children(pid: int) -> list[int]:
     return [one for one, state in found.items() if state is not None and state[1] == pid and state[0] not in "ZX"]
 
 
-def gone(pids: Iterable[int], within: float) -> bool:
+def gone(pids: Iterable[int], within: float = PATIENCE) -> bool:
     """Say whether all processes end within so many seconds; one that nobody has waited for has ended too."""
     until = time.monotonic() + within
     left = list(pids)

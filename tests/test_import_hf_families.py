@@ -163,6 +163,11 @@ def test_the_count_is_the_published_one(name: str, tmp_path: Path) -> None:
     assert found == pytest.approx(total, rel=0.001 if name.startswith("default of") else 0.006)
 
 
+def test_a_config_of_another_type_is_told_by_its_class(tmp_path: Path) -> None:
+    other = V4 | {"model_type": "deepseek_ref", "architectures": ["DeepseekV4ForCausalLM"]}
+    assert parameters(import_config(saved(tmp_path, other), "2026-11-22")) == TOTALS["deepseek-v4-flash"][1]
+
+
 def test_an_encoder_reads_and_generates_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path, COUNTED["bge-m3"][0], "bge-m3")
     mine = str(tmp_path / "mine")

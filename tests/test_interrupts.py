@@ -13,6 +13,7 @@ import pytest
 
 from planner.cli.main import main
 from planner.solver.search.frontier import Search
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 HOOK = """
@@ -55,18 +56,18 @@ class Loud:
 
 def swallowed():
     Loud()
-    time.sleep(30)
+    time.sleep(600)
 
 def remade():
     try:
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(30)
+        time.sleep(600)
     except KeyboardInterrupt:
         return 0
 
 def executed():
     try:
-        exec("os.kill(os.getpid(), signal.SIGINT); time.sleep(30)")
+        exec("os.kill(os.getpid(), signal.SIGINT); time.sleep(600)")
     except KeyboardInterrupt:
         return 130
 
@@ -89,7 +90,7 @@ sys.exit(watched({name}))
 def test_ctrl_c_is_never_lost_nor_taken_for_two(name: str, out: str, err: str) -> None:
     """Python swallows it in a finalizer, a library may make something else of it, a wrapper passes it on once more."""
     ran = subprocess.run([sys.executable, "-c", AGAIN.format(name=name)], cwd=ROOT, capture_output=True, text=True,
-                         check=False, timeout=25)
+                         check=False, timeout=PATIENCE)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, out, err)
 
 

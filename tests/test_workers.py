@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError, UnknownName
+from planner.process import news
 from planner.process.workers import MOST_LOSSES, LostWorker, Workers, told_to_stop
-from tests.processes import gone
+from tests.processes import PATIENCE, gone
 
 ROOT = Path(__file__).parents[1]
 PARENT = """
 import sys, time
 from functools import partial
+from planner.process import news
 from planner.process.workers import Workers
 with Workers(2) as workers:
     for key in range(2):
@@ -43,6 +45,17 @@ def told() -> str:
 
 def unknown() -> None:
     raise UnknownName("model", "gtp2", ["gpt2"], file="x.yaml", line=3)
+
+
+def telling() -> int:
+    """Say how far it is: before anybody listens, to who does, and again at once."""
+    for step in range(4):
+        if step == 1:
+            news.report_on()
+        if step == 3:
+            time.sleep(news.EVERY + 0.01)
+        news.tell(partial(int, step))
+    return 5
 
 
 def unsendable() -> None:
@@ -69,14 +82,22 @@ def test_answers_errors_and_losses_come_back() -> None:
 
 def test_what_is_told_to_stop_answers_with_what_it_has_and_the_next_call_is_not_told() -> None:
     with Workers[int](1) as workers:
-        workers.add(0, told_to_stop)
-        list(workers.answers())  # by now it has imported what it needs
+        workers.add(0, unknown)
+        list(workers.answers())  # by now it has imported this file
         workers.add(0, told)
         assert list(workers.answers(0.2)) == []
         workers.stop()
-        assert [answer.result() for answer in workers.answers(30)] == ["what there is"]
+        assert [answer.result() for answer in workers.answers(PATIENCE)] == ["what there is"]
         workers.add(1, told_to_stop)
         assert [answer.result() for answer in workers.answers()] == [False]
+
+
+def test_calls_that_report_are_heard_before_they_answer() -> None:
+    heard: list[tuple[str, object]] = []
+    with Workers[str](1, heard=lambda key, news: heard.append((key, news))) as workers:
+        workers.add("told", telling)
+        assert [answer.result() for answer in workers.answers()] == [5]
+    assert heard == [("told", 1), ("told", 3)]
 
 
 def test_an_interrupted_wait_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +130,7 @@ def test_workers_end_with_their_parent_however_it_ends(number: signal.Signals) -
     assert parent.stdout is not None
     workers = [int(pid) for pid in parent.stdout.readline().split()]
     parent.send_signal(number)  # to the parent alone
-    assert parent.wait(30) == (130 if number == signal.SIGINT else -number)
+    assert parent.wait(PATIENCE) == (130 if number == signal.SIGINT else -number)
     parent.stdout.close()
     assert len(workers) == 2
-    assert gone(workers, within=30)
+    assert gone(workers)

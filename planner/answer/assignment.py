@@ -6,209 +6,17 @@ Key order here is key order in the JSON; base units, named in the field.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from planner.answer.bought import Bought
-from planner.answer.breakdown import RELATIVE, Memory, Time
-from planner.answer.layout import Layout
-from planner.answer.level import ServingFigures
-from planner.answer.portfolio import Segment
-from planner.answer.show_as import ShowAs
-from planner.answer.shown import Shown, Table, flat
-from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
-from planner.units import plural, show_bytes, show_seconds, show_usd
+from planner.answer.media import DiffusionAssignment
+from planner.answer.placement import SECONDS_PER_DAY, Commitment, Failures, Placement, WholeRun
 from planner.yaml_io import Frozen, absent
 
-SECONDS_PER_DAY = 86400.0
-DIGITS = 1e-12
-"""What products of floats lose, relative: more than a cent of sums above a trillion."""
-
-
-def _none(count: int) -> bool:
-    return count == 0
-
-
-class Failures(Frozen):
-    """How often a run is interrupted and checkpointed."""
-
-    seconds_between: float = Field(gt=0)
-    """Mean time between interruptions: failures, and spot nodes reclaimed by the provider."""
-    checkpoint_bytes: float = Field(ge=0)
-    """Size of a checkpoint."""
-    checkpoint_interval_seconds: float = Field(gt=0)
-    """Time between checkpoints; this interval loses the least time."""
-    checkpoint_write_seconds: float = Field(ge=0)
-    """Time to write a checkpoint."""
-    restart_seconds: float = Field(ge=0)
-    """Time from an interruption until the run continues."""
-    missing_spares: int = Field(default=0, ge=0, exclude_if=lambda value: value == 0)
-    """Spare nodes more with which it would take the fewest node-hours: no room is left for them, or they cost more."""
-    repair_share: float = Field(default=0.0, ge=0, lt=1, exclude_if=lambda value: value == 0)
-    """Share of time that it waits for nodes under repair, with the spares that it has; in the goodput."""
-
-
-class Commitment(Frozen):
-    """A commitment that outlasts the job, and is paid for."""
-
-    term: str
-    """Of the offer."""
-    paid_days: float
-    """Days that must be paid for."""
-    used_days: float
-    """Days that the job takes."""
-
-
-class WholeRun(Frozen):
-    """What whole runs took over their steps and failures: evaluation, data stalls, restores, rewinds, a batch ramp."""
-
-    factor: float = Field(ge=1)
-    """Median of duration over that of steps and failures as modeled."""
-    factor90: tuple[float, float]
-    """5% and 95% quantile."""
-    rows: int = Field(ge=0)
-    """Published runs that it was fitted to, beside a prior."""
-
-
-class Placement(Shown, Frozen):
-    """One workload placed on hardware, of whatever kind; what was not asked (`planner estimate`: price, duration) is
-    none."""
-
-    workload: str
-    """Its name."""
-    kind: str
-    """Of the workload."""
-    node: str
-    """Node type, by its catalog name."""
-    gpu: str
-    """GPU, by its catalog name."""
-    nodes: int = Field(gt=0)
-    """Nodes in the layout."""
-    gpus: int = Field(gt=0)
-    """GPUs in the layout: tp x pp x cp x dp."""
-    spare_nodes: int = Field(default=0, ge=0)
-    """Extra nodes, also paid for, that replace failed ones."""
-    idle_gpus: int = Field(default=0, ge=0, exclude_if=_none)
-    """GPUs of these nodes that nothing uses, though they are paid for; the key is left out where there are none."""
-    offer: str | None = None
-    """Provider, instance, region and terms."""
-    usd_per_node_hour: float | None = Field(default=None, ge=0)
-    """Price of a node per hour of use."""
-    stack: str
-    """Training framework or inference engine."""
-    layout: Layout
-    """How the work is split."""
-    memory: Memory
-    """Where bytes go."""
-    time: Time
-    """Where seconds go."""
-    serving: ServingFigures | None = None
-    """For a service only."""
-    goodput: float | None = Field(default=None, gt=0, le=1)
-    """Productive share of wall time: what failures, checkpoints and restarts leave."""
-    duration_days: float | None = Field(default=None, ge=0)
-    """steps x step_seconds / goodput, in days, up to whole microseconds; for a service the month of its cost."""
-    cost_usd: float | None = Field(default=None, ge=0)
-    """Cost of the whole duration, spares included."""
-    energy_kwh: Annotated[float | None, ShowAs("energy", "cost")] = Field(default=None, ge=0)
-    """Drawn by the nodes over the duration."""
-    mean_cost_usd: Annotated[float | None, ShowAs("mean cost", "cost")] = Field(default=None, ge=0, exclude_if=absent)
-    """Cost over the interval of the step, on average, where that was minimized; left out elsewhere."""
-    purchase: Bought | None = Field(default=None, exclude_if=absent)
-    """The purchase, if the nodes are bought; otherwise the key is left out."""
-    model: str | None = None
-    """Model, by its catalog name; none in plans of the first edition that do not say."""
-    method: str | None = None
-    """pretrain, full, lora or qlora; inference of GPUs that only hold a model; none for a service."""
-    sourcing: Literal["rent", "buy", "owned"] | None = None
-    """How the nodes are obtained; none if the question is not about offers."""
-    job: str | None = Field(default=None, exclude_if=absent)
-    """In a portfolio: its job, of which `workload` is the instance."""
-    start: str | None = Field(default=None, exclude_if=absent)
-    """In a portfolio: when it starts, UTC."""
-    end: str | None = Field(default=None, exclude_if=absent)
-    """In a portfolio: when it ends, UTC."""
-    segments: tuple[Segment, ...] | None = Field(default=None, exclude_if=absent)
-    """In a portfolio: when it is on how many nodes; several are pauses between, or a service that grows."""
-    late_days: float | None = Field(default=None, ge=0, exclude_if=absent)
-    """In a portfolio: days between its deadline and its end, zero where it is in time."""
-    status: Literal["planned", "rejected"] | None = Field(default=None, exclude_if=absent)
-    """In a portfolio; what is rejected is shown on what it would cost least on."""
-
-    def headline(self) -> str:
-        """Return whether it fits, the GPUs, how the work is split, how fast it is, and what it costs."""
-        return "; ".join(f"{value}" for value in (
-            self.memory.fits, self.hardware, self.split, f"{show_bytes(self.memory.peak_bytes)} of "
-            f"{show_bytes(self.memory.usable_bytes)}", self.speed, self.price) if value)
-
-    def table(self) -> Table:
-        """Return the facts of the headline, each with its name."""
-        rows = (("workload", self.workload), ("hardware", self.hardware), ("offer", self.offer), ("stack", self.stack),
-                ("layout", self.split), ("memory", f"{self.memory.fits}: {show_bytes(self.memory.peak_bytes)} of "
-                 f"{show_bytes(self.memory.usable_bytes)}"), ("speed", self.speed), ("price", self.price))
-        return ("fact", "value"), [row for row in rows if row[1]]
-
-    def records(self) -> list[Mapping[str, object]]:
-        """Return its one row."""
-        return [flat(self)]
-
-    @property
-    def hardware(self) -> str:
-        """The GPUs, and the nodes that they are in."""
-        return f"{self.gpus:,} x {self.gpu} in {plural(self.nodes, 'node')} of {self.node}"
-
-    @property
-    def split(self) -> str:
-        """The degrees of parallelism above one."""
-        degrees = [(name.upper(), getattr(self.layout, name)) for name in ("tp", "pp", "cp", "ep", "dp")]
-        return " x ".join(f"{name} {degree:,}" for name, degree in degrees if degree > 1) or "one GPU"
-
-    @property
-    def speed(self) -> str:
-        """A step and its MFU, or the latencies of a service."""
-        if self.serving is None:
-            return f"step {show_seconds(self.time.step_seconds)}, MFU {self.time.mfu:.1%}"
-        service = self.serving
-        each = f", TPOT {show_seconds(service.tpot_seconds.p50)}" if service.writes else ""
-        return f"{service.requests_per_second:,.4g} requests/s, TTFT {show_seconds(service.ttft_seconds.p50)}{each}"
-
-    @property
-    def price(self) -> str:
-        """Duration and cost; empty where neither was asked."""
-        days = "" if self.duration_days is None else show_seconds(self.duration_days * SECONDS_PER_DAY)
-        return ", ".join(filter(None, (days, "" if self.cost_usd is None else show_usd(self.cost_usd))))
-
-    @model_validator(mode="after")
-    def _counts_agree(self) -> Self:
-        layout = self.layout
-        product = layout.tp * layout.pp * layout.cp * layout.dp
-        if product != self.gpus:
-            raise ValueError(f"tp x pp x cp x dp = {product}, gpus is {self.gpus}")
-        return self
-
-    @model_validator(mode="after")
-    def _duration_agrees(self) -> Self:
-        if self.time.steps is None or self.goodput is None or self.duration_days is None:
-            return self
-        days = self.time.steps * self.time.step_seconds / self.goodput / SECONDS_PER_DAY
-        # in the integers of the solver: of a job of milliseconds, the last microsecond is more than RELATIVE
-        if not math.isclose(days, self.duration_days, rel_tol=RELATIVE, abs_tol=DURATION_QUANTUM / SECONDS_PER_DAY):
-            raise ValueError(f"steps x step_seconds / goodput is {days} d, "
-                             f"duration_days is {self.duration_days}")
-        return self
-
-    @model_validator(mode="after")
-    def _rent_agrees(self) -> Self:
-        if self.usd_per_node_hour is None or self.duration_days is None or self.cost_usd is None:
-            return self
-        rent = (self.nodes + self.spare_nodes) * self.usd_per_node_hour * 24 * self.duration_days
-        if not math.isclose(rent, self.cost_usd, rel_tol=DIGITS, abs_tol=COST_QUANTUM):
-            raise ValueError(f"rent of {self.nodes + self.spare_nodes} nodes is {rent:.2f} USD, "
-                             f"cost_usd is {self.cost_usd:.2f}")
-        return self
+__all__ = ["SECONDS_PER_DAY", "SIMPLEST", "Alternative", "Assignment", "Commitment", "DiffusionAlternative",
+           "DiffusionAssignment", "Failures", "Runner", "ServingAlternative", "ServingAssignment",
+           "TrainingAlternative", "TrainingAssignment", "WholeRun", "alternative"]
 
 
 class TrainingAssignment(Placement):
@@ -239,7 +47,7 @@ class ServingAssignment(Placement):
     """Serving."""
 
 
-Assignment = TrainingAssignment | ServingAssignment
+Assignment = TrainingAssignment | ServingAssignment | DiffusionAssignment
 """What is placed, told apart by `kind`; a new kind of work is one more member here and below."""
 
 
@@ -272,11 +80,17 @@ class ServingAlternative(Runner, ServingAssignment):
     """A next-best assignment for a service, with the reason it lost."""
 
 
-Alternative = TrainingAlternative | ServingAlternative
+class DiffusionAlternative(Runner, DiffusionAssignment):
+    """A next-best assignment of training a diffusion model, with the reason it lost."""
+
+
+Alternative = TrainingAlternative | ServingAlternative | DiffusionAlternative
 
 
 def alternative(assignment: Assignment, why: str, *, tied: bool = False, fleet: int | None = None) -> Alternative:
     """Return an assignment as one that lost."""
     if isinstance(assignment, TrainingAssignment):
         return TrainingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)
+    if isinstance(assignment, DiffusionAssignment):
+        return DiffusionAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)
     return ServingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)

@@ -15,10 +15,11 @@ from planner.scenario.configs.read import Config, read_config
 from planner.scenario.limits import MOST
 from planner.scenario.load import Reference
 from planner.units import SECONDS, parse
+from planner.yaml_io import Document
 
 FilePath = str | PathLike[str]
-Asked = FilePath | Mapping[str, object]
-"""A scenario: a file, the name of a shipped one, or what a file holds."""
+Asked = FilePath | Mapping[str, object] | Document
+"""A scenario: a file, the name of a shipped one, or what a file holds (as data, or as it was read)."""
 MOST_WORKERS = 256
 
 
@@ -43,7 +44,7 @@ def path(name: str, value: object) -> Path:
 
 def reference(value: object) -> Reference:
     """Return a scenario as `load_any` takes it."""
-    if value is None or isinstance(value, Mapping):
+    if value is None or isinstance(value, Mapping | Document):
         return value
     if not isinstance(value, str | PathLike):
         raise wrong("scenario", value, "a file, the name of a shipped scenario, or a mapping such as a file holds")
@@ -57,8 +58,8 @@ def config(value: object) -> Config | None:
 
 
 def catalog(folders: object) -> Catalog:
-    """Return the shipped catalog with folders on top: one, or several of which the later wins."""
-    return Catalog(paths("catalogs", folders))
+    """Return the shipped catalog with folders on top: one, or several of which the later wins; or one that is open."""
+    return folders if isinstance(folders, Catalog) else Catalog(paths("catalogs", folders))
 
 
 def paths(name: str, value: object) -> list[Path]:

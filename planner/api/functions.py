@@ -12,8 +12,9 @@ from planner.answer.schema import Plan
 from planner.answer.validation import Validation
 from planner.api import arguments
 from planner.api.arguments import Asked, FilePath
-from planner.ask.estimate import estimating
+from planner.ask.estimate import Estimating, estimating
 from planner.ask.plan import make_plan
+from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.solved import effort_of
 from planner.scenario.adding import with_jobs
@@ -70,17 +71,24 @@ def estimate(scenario: Asked | None = None, node: str | None = None,
     config of a framework or an engine, or the line that starts one, whose values and layout hold where none are given.
     Its kind follows the values: with `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
     """
-    if node is None:
-        raise InputError("node: an estimate needs a node type, such as node='dgx-h100'")
+    return estimate_asked(scenario, node, layout, nodes=nodes, from_=from_, catalogs=catalogs, **values)()
+
+
+def estimate_asked(scenario: Asked | None = None, node: str | None = None,
+                   layout: Mapping[str, object] | str | None = None, *, nodes: int | None = None,
+                   from_: FilePath | None = None, catalogs: FilePath | Iterable[FilePath] | Catalog = (),
+                   **values: object) -> Estimating:
+    """Return what `estimate` answers when it is called, with what else may be asked of it. Raises PlannerError."""
     overrides, names = by_path(values, "argument of planner.estimate")
     asked = arguments.reference(scenario)
     if isinstance(asked, str) and not _names_a_scenario(asked):
         if "workload.model" in overrides:
             raise InputError(f"scenario: no file and no shipped scenario is named {asked!r}, and model is given too")
         asked, overrides = None, {"workload.model": asked, **overrides}
-    return estimating(asked, overrides, arguments.catalog(catalogs), node=arguments.text("node", node, "'dgx-h100'"),
+    named = None if node is None else arguments.text("node", node, "'dgx-h100'")
+    return estimating(asked, overrides, arguments.catalog(catalogs), node=named,
                       layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
-                      config=arguments.config(from_))()
+                      config=arguments.config(from_))
 
 
 def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),

@@ -10,9 +10,9 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import joined
 from planner.jobs.market import price_dates
 from planner.jobs.solved import Solved
+from planner.process.version import __version__
 from planner.scenario.default import Default, Defaults
 from planner.scenario.portfolio import AnyQuestion
-from planner.version import __version__
 
 
 def provenance_of(scenario: AnyQuestion, catalog: Catalog, defaults: Sequence[Default], *,

@@ -15,10 +15,10 @@ from planner.errors import InputError
 from planner.jobs.kinds import computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
-from planner.scenario.configs.read import Config
+from planner.scenario.configs.read import NODE, Config
 from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.model_notes import text_notes, text_part
 from planner.scenario.pool import node_named
-from planner.scenario.resolve import text_notes, text_part
 from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096
@@ -92,7 +92,7 @@ class Estimating:
                           lambda size: self({**layout, "mbs": str(size)}))
 
 
-def estimating(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *, node: str,
+def estimating(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *, node: str | None,
                layout: Mapping[str, str], labels: Mapping[str, str], largest: Measured | None = None,
                nodes: int | None = None, config: Config | None = None) -> Estimating:
     """Return the question, from the same values as a plan's; a model that `largest` looks for need not be given.
@@ -102,20 +102,26 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     Raises InputError for what is stated and does nothing to an estimate: whatever an override says so, and of a file
     what describes the work. What a file says of offers, limits, targets and the objective is there for plans.
     """
+    node, overrides = _placed(node, overrides)
     for path in overrides:
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: has no effect on an estimate, which is about the node and the "
                              "layout named; planner plan chooses by it")
+    stated = overrides.get("limits.gpus")
+    node = node or _usual_node(config, labels)
     if config is not None:
+        named, cluster = node_named(node, catalog)
+        each = catalog.node(named).gpus
+        counted = cluster or (nodes and nodes * each)
         labels = {**labels, **config.labels(overrides)}
         overrides, layout = config.alone(reference).asked(
-            overrides, layout, catalog.node(node_named(node, catalog)[0]).gpus, catalog)
+            overrides if stated or not counted else {**overrides, "limits.gpus": counted}, layout, each, catalog)
     if largest == "model" and reference is None:
         overrides = {"workload.model": _trainable(catalog)[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
     node, cluster = node_named(node, catalog, scenario.limits.gpus)
     gpus = cluster or (nodes and nodes * catalog.node(node).gpus)
-    if gpus and ("limits.gpus" in overrides or (cluster and nodes)):
+    if gpus and (stated or (cluster and nodes)):
         raise InputError(f"{labels.get('limits.gpus', 'gpus')} and the number of nodes are both given: one says how "
                          "many GPUs")
     if gpus:
@@ -125,9 +131,28 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for idle in idle_keys:
         if not idle.left_to_plan or idle.path in overrides:
             raise document.error(idle.path.split("."), idle.why)
-    said = text_part([catalog.model(str(scenario.workload.model))] if scenario.workload else [])
+    said = text_part([model for model in [catalog.known_model(scenario.workload.model)] if model is not None]
+                     if scenario.workload else [])
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
         *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in thousands(document))))
+
+
+def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:
+    """Return the node type and the other values, where a plan's `on` with one name says where it is."""
+    path = "hardware.candidates"
+    said = overrides.get(path)
+    names = said.split(",") if isinstance(said, str) else said
+    if node is not None or not isinstance(names, list | tuple) or len(names) != 1:
+        return node, overrides
+    return str(names[0]), {key: value for key, value in overrides.items() if key != path}
+
+
+def _usual_node(config: Config | None, labels: Mapping[str, str]) -> str:
+    """Return where a config is run whose user names no hardware. Raises InputError without a config."""
+    if config is None:
+        raise InputError(f"{labels.get('node', 'node')}: an estimate needs a node type, such as dgx-h100")
+    config.reading.defaults.append(f"node {NODE}")
+    return NODE
 
 
 def _trainable(catalog: Catalog) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -21,13 +21,16 @@ from planner.jobs.kinds import MOST_HOLDING, holding, on_node
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
-from planner.scenario.resolve import text_notes
+from planner.scenario.model_notes import text_notes
 from planner.scenario.scenario import AnyScenario, only_training
 from planner.scenario.workload import EVERY
 from planner.solver.settings import UNLIMITED, Effort
+from planner.units import show_bytes
 
 FROZEN, NARROW, WIDE, MOMENTS = 0.5, 1.0, 2.0, 2.0
 """Bytes of a weight at least: frozen in 4 bits, computed in 8, in 16; and of both moments of one that trains."""
+EVEN = 0.5
+"""Confidence at which memory is what is expected, without a margin."""
 INSIDE = {"offload_optimizer": "0", "offload_parameters": "0", "offload_activations": "0"}
 """Layouts that keep everything on the GPUs."""
 
@@ -103,6 +106,8 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         ended = "feasible" if best else "undecided"
     nothing = _nothing(scenario, tally.without) if tally.without and proven else None
     notes = [] if best and work.model == EVERY else [nothing] if nothing else []
+    if not work.has_several and proven:
+        notes += _expected(scenario, catalog, best, [*tally.others], effort)
     if not proven:
         notes = ["stopped by the time limit: fewer GPUs may do"]
     account = joined(tally.accounts, time.monotonic() - started)
@@ -115,6 +120,27 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
         counted=_counted(scenario, catalog, best, tally.without) if proven else None,
         provenance=provenance_of(scenario, catalog, defaults))
+
+
+def _expected(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment], others: Sequence[Assignment],
+              effort: Effort) -> Iterator[str]:
+    """Yield where fewer GPUs of the one kind named are expected to hold the model without the host, at even odds.
+
+    The margin of the asked confidence is what stands between: people do run there, some out of memory.
+    """
+    gpus = {catalog.node(name).gpu for name in scenario.hardware.candidates}
+    if len(gpus) > 1 or scenario.confidence <= EVEN:
+        return
+    even, inside = scenario.model_copy(update={"confidence": EVEN}), {
+        held.workload: held.gpus for held in (*others, *best) if held.layout.offload.to == "none"}
+    for method, (model,), asking in holding(even, catalog):
+        with suppress(Unsupported):
+            likely = solve(asking(model), effort, held=INSIDE)
+            for held in likely.assignments() if likely.picks else ():
+                if held.gpus < inside.get(method, held.gpus + 1):
+                    yield (f"at even odds {method} holds on {held.gpus} x {held.gpu} without the host, "
+                           f"{show_bytes(held.memory.peak_bytes)} of {show_bytes(held.memory.usable_bytes)} expected "
+                           f"({held.stack}): tight, below the {scenario.confidence:.0%} asked")
 
 
 def _may_be_inside(scenario: AnyScenario, catalog: Catalog, method: Method, model: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
-from planner.answer.schema import ByReplay, Plan
+from planner.answer.schema import ByReplay, Infeasible, Plan, Relaxation
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.doubt import doubt_of
@@ -20,10 +20,16 @@ from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
 from planner.scenario.default import Default
+from planner.scenario.limits import Rent
+from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
-from planner.scenario.resolve import text_notes
+from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
+from planner.solver.settings import Effort
 from planner.units import show_seconds
+
+MOST_OWN = 8
+"""Node types without an offer that are tried as the user's own; of more, nobody has named them."""
 
 
 def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
@@ -84,9 +90,23 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
                 assignments=made,
                 alternatives=others,
                 doubt=doubt_of(made, others, solved.objective.name, catalog) if solved.alone else None,
-                search=search_of(solved, time.monotonic() - started), infeasible=infeasible_of(solved),
+                search=search_of(solved, time.monotonic() - started),
+                infeasible=_with_own(infeasible_of(solved), scenario, question, effort),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved)
+
+
+def _with_own(infeasible: Infeasible | None, scenario: AnyScenario, question: ResolvedScenario, effort: Effort
+              ) -> Infeasible | None:
+    """Return why there is no plan, with what does it as the user's own of the machines named that nobody offers."""
+    sourcing, dropped = scenario.sourcing, question.terms.market.dropped
+    if infeasible is None or not 0 < len(dropped) <= MOST_OWN or sourcing.rent != Rent() or sourcing.own:
+        return infeasible
+    hardware = scenario.hardware.model_copy(update={"candidates": dropped})
+    owned = solve_lifted(question_of(scenario.model_copy(update={"hardware": hardware}), question.catalog), effort)
+    own = [f"{held.nodes} x {held.node}" for held in owned.assignments()] if owned.picks else []
+    return infeasible if not own else infeasible.model_copy(update={"relaxations": (
+        *infeasible.relaxations, Relaxation(limit="own", from_="none", to=", ".join(own)))})
 
 
 def _replaying(question: ResolvedScenario, replay: Path | None, progress: Progress | None) -> Replaying:

@@ -20,12 +20,14 @@ def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None
     stated: columns that such an output leaves open, by name.
     Raises InputError where the file cannot be read or is of none of the known kinds. Skipped rows are no error.
     """
-    comparison = compare(read_evidence(path, stated), catalog)
+    evidence = read_evidence(path, stated)
+    comparison = compare(evidence, catalog)
     order = rank_served(comparison.speeds) if comparison.speeds else rank(comparison.outcomes)
     return Validation(
         rows=tuple(comparison.entries), skipped=tuple(Skipped(id=name, reason=why) for name, why in comparison.skipped),
         summary={**summarize(comparison.entries), "rank": Rank(**order)},
-        held_out=tuple(_held_out(catalog, {entry.quantity for entry in comparison.entries})))
+        held_out=() if evidence.kind == "diffusion" else tuple(
+            _held_out(catalog, {entry.quantity for entry in comparison.entries})))
 
 
 def _held_out(catalog: Catalog, quantities: set[str]) -> Iterator[str]:

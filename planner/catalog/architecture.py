@@ -151,6 +151,8 @@ class Model(Sourced):
     blocks: tuple[Block, ...] = Field(min_length=1)
     order: str = ""
     """The layers as one symbol each, spaces aside; empty where the blocks simply follow one another."""
+    embeds: bool = False
+    """Made to return vectors: a request is answered with none of its tokens."""
     prediction_layers: Annotated[int, Field(ge=0, le=100)] = 0
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     tower: Tower | None = None

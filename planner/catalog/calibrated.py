@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Reliability
+from planner.catalog.diffusion_law import DiffusionLaw
+from planner.catalog.diffusion_runs import DiffusionRuns
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
 from planner.catalog.recipes import Recipes
@@ -46,6 +48,10 @@ class Calibrated(ABC):
     """What serving adds to the kernels of training."""
     reliability = EntryAttribute("reliability", Reliability)
     """Failure rates and what a failure costs."""
+    diffusion_law = EntryAttribute("diffusion", DiffusionLaw)
+    """What training a denoiser takes beside its shape."""
+    diffusion_runs = EntryAttribute("diffusion-runs", DiffusionRuns)
+    """What published runs of diffusion models mean by their words."""
     whole_runs = EntryAttribute("whole-runs", WholeRuns)
     """What whole runs take beyond their steps."""
     step_residuals = EntryAttribute("step-residuals", Residuals)

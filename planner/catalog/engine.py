@@ -149,6 +149,8 @@ class Engine(Sourced):
     releases: tuple[Release, ...] = Field(min_length=1)
     runs: tuple[Runs, ...] = Field(min_length=1)
     """What runs where: a combination that is not here does not run."""
+    sequences_most: Annotated[int, Field(gt=0, le=10**6)] | None = None
+    """Sequences of a step that no setting goes above; none where any number can be set."""
     adapters: bool = False
     """Whether requests for different LoRA adapters run in one batch."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)

@@ -16,6 +16,7 @@ from typing import TypeVar
 from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
 from planner.catalog.calibration import ArchitectureRates
+from planner.catalog.diffusion import Diffusion
 from planner.catalog.engine import Engine
 from planner.catalog.entry_file import read_entry
 from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, value_of, with_values
@@ -26,6 +27,7 @@ from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.releases import Releases
+from planner.catalog.sized import TEMPLATE, size_of, sized
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import canonical, joined, only
@@ -38,7 +40,7 @@ S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
-                                   "launch": Releases}
+                                   "launch": Releases, "diffusion": Diffusion}
 ALL_KINDS = (*KINDS, "calibration")
 
 
@@ -174,12 +176,31 @@ class Catalog(Calibrated):
         return self._find("fabrics", name, Fabric, "fabric")
 
     def model(self, name: str) -> Model:
-        """Return a model by short name or Hugging Face id, in any case, organization optional."""
-        return self._find("models", name, Model, "model")
+        """Return a model by short name or Hugging Face id, in any case, organization optional; or by its size alone.
+
+        Raises UnknownName.
+        """
+        model = self.known_model(name)
+        if model is not None:
+            return model
+        size = size_of(name)
+        if size is None:
+            raise UnknownName("model", name, self._spellings("models", Model), unlike=(
+                "none of the catalog is like it: planner catalog import hf config.json -o DIR adds a model from its "
+                "Hugging Face config, and a size such as 13b stands for a dense one"))
+        return sized(name, size, self._find("models", TEMPLATE, Model, "model"))
 
     def known_model(self, name: str) -> Model | None:
         """Return a model as `model` does; none where the catalog has none of that name."""
         return self._known("models", name, Model)
+
+    def diffusion(self, name: str) -> Diffusion:
+        """Return a diffusion model as `model` does a language model; raises UnknownName."""
+        return self._find("diffusion", name, Diffusion, "diffusion model")
+
+    def known_diffusion(self, name: str) -> Diffusion | None:
+        """Return a diffusion model; none where the catalog has none of that name."""
+        return self._known("diffusion", name, Diffusion)
 
     def stack(self, name: str) -> Stack:
         """Return a software stack by name or alias; raises UnknownName."""

@@ -22,6 +22,8 @@ class Target(Frozen):
     """Stacks or engines of the catalog that it is."""
     image: str | None = None
     """Container with it, or with what it needs; pinned."""
+    complete: bool = False
+    """Whether the container has it, and nothing is to be installed there."""
     only: dict[str, tuple[str | Annotated[float, Field(ge=0, le=10**6)], ...]] = Field(default={})
     """Axis of a layout -> the values that it can be told, where these are not all that its stack has."""
     install: tuple[str, ...] = ()

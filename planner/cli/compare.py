@@ -25,7 +25,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of
     from planner.render.comparison import render_comparison, render_comparison_line
-    from planner.scenario.resolve import text_notes
+    from planner.scenario.model_notes import text_notes
 
     catalog = open_catalog(catalogs)
     asked, defaults = any_question(scenario, flags, catalog)

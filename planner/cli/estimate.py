@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command("estimate")
-@click.option("--node", required=True, metavar="NAME", help="Node type.")
+@click.option("--node", metavar="NAME", help="Node type, or 4xdgx-h100. A config is run on dgx-h100 where none is "
+              "given.")
 @click.option("--nodes", type=click.IntRange(1, MOST), metavar="N", help="All GPUs of N nodes, instead of --gpus.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @from_option
 @question_options
 @common
-def command(scenario: str | None, node: str, nodes: int | None, layout: str, largest: Measured | None,
+def command(scenario: str | None, node: str | None, nodes: int | None, layout: str, largest: Measured | None,
             from_: str | None, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Say whether a job or a service fits on a node type, how fast it is, and where bytes and seconds go.
 
@@ -46,8 +47,8 @@ def command(scenario: str | None, node: str, nodes: int | None, layout: str, lar
 
     axes = layout_text(layout)
     config = read_from(from_)
-    ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes, labels=LABELS,
-                     largest=largest, nodes=nodes, config=config)
+    ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes,
+                     labels={"node": "--node", **LABELS}, largest=largest, nodes=nodes, config=config)
     say_read(config, as_json=as_json)
     if ask.left_to_plan:
         warn([f"{', '.join(ask.left_to_plan)} of the scenario have no effect on an estimate"])

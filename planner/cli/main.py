@@ -19,7 +19,7 @@ import click
 from planner.cli import printing
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
 from planner.process import interrupts
-from planner.version import __version__
+from planner.process.version import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SAID = re.compile('"""`planner (?P<name>[a-z]+)(?: [^`]*)?`: (?P<help>[^"\n]+)')

@@ -13,8 +13,8 @@ from planner.cli.question import any_question, asking, from_option, read_from, s
 from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED, InputError
 from planner.scenario.adding import with_jobs
-from planner.scenario.load import to_yaml
 from planner.scenario.portfolio import Portfolio
+from planner.scenario.writing import to_yaml
 
 EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED,
               "infeasible": EXIT_INFEASIBLE}

@@ -10,7 +10,7 @@ import click
 
 from planner.catalog.load import Catalog
 from planner.cli import options
-from planner.cli.options import PIPE_WIDTH, is_quiet
+from planner.cli.options import PIPE_WIDTH, is_quiet, is_verbose
 from planner.cli.printing import note, say
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
@@ -86,7 +86,7 @@ def say_read(config: Config | None, *, as_json: bool) -> None:
     """Say what was read of a config and what was not; beside JSON on stderr."""
     if config is None or is_quiet():
         return
-    for line in config.notes:
+    for line in config.notes(full=is_verbose()):
         (note if as_json else say)(fill(visible(line), PIPE_WIDTH, break_on_hyphens=False, break_long_words=False))
     if not as_json:
         say("")

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
+from planner.evidence.diffusion import DiffusionRow
+from planner.evidence.diffusion import entries as diffusion_entries
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.kinds import EvidenceFile
 from planner.evidence.prediction import Prediction, predict
@@ -48,7 +50,7 @@ class EvidenceComparison:
     outcomes: tuple[PredictedRow, ...]
     """Training rows."""
     served: tuple[Entry, ...]
-    """Of serving rows."""
+    """Of rows of serving, and of diffusion models."""
     skipped: tuple[tuple[str, str], ...]
     speeds: tuple[tuple[ServeRow, Speed], ...] = ()
     """Of serving rows whose speed is predicted."""
@@ -89,6 +91,8 @@ def compare(evidence: EvidenceFile, catalog: Catalog) -> EvidenceComparison:
                 whole.append(_whole(row, catalog))
             elif isinstance(row, RateRow):
                 links.append((row.id, link_row(row, catalog)))
+            elif isinstance(row, DiffusionRow):
+                served += _stated(diffusion_entries(row, catalog))
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from planner.evidence.diffusion import DiffusionRow
 from planner.evidence.rates import RateRow
 from planner.evidence.rows import ServeRow, TrainRow
 from planner.evidence.whole_rows import WholeRow
 
-AnyRow: TypeAlias = TrainRow | ServeRow | WholeRow | RateRow
+AnyRow: TypeAlias = TrainRow | ServeRow | WholeRow | RateRow | DiffusionRow
 KINDS: Mapping[str, tuple[type[AnyRow], frozenset[str]]] = {
     "train_throughput": (TrainRow, frozenset({"id", "global_batch_seqs", "tokens_per_s_per_gpu"})),
     "train_memory": (TrainRow, frozenset({"id", "method", "mem_kind", "fits"})),
     "moe_training": (TrainRow, frozenset({"id", "config", "ep", "fsdp"})),
     "train_runs": (WholeRow, frozenset({"id", "tokens_b", "gpu_hours"})),
     "serve_throughput": (ServeRow, frozenset({"id", "isl", "osl", "output_tok_s_per_gpu"})),
+    "diffusion": (DiffusionRow, frozenset({"id", "resolution", "frames", "checkpointing", "latency_s"})),
     "rates": (RateRow, frozenset({"id", "operation", "bytes", "seconds"})),
     "serve_memory": (ServeRow, frozenset({"id", "max_model_len", "weights_gib", "kv_cache_gib"})),
 }

@@ -107,6 +107,20 @@ class Short:
     """Bytes more of its nodes' host memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class Leaner:
+    """A smaller value of a key of the work, which takes less memory."""
+
+    limit: str
+    """What the key is called."""
+    asked: str
+    instead: str
+    factor: float
+    """By how much it is less, above one."""
+    work: Mapping[str, Any]
+    """Keys of the workload."""
+
+
 class Job(Protocol):
     """One piece of work of a question, resolved against the catalog, on the terms of the question."""
 
@@ -205,6 +219,10 @@ class Alone(Job, Protocol):
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that its rules admit, rising; other limits of the fleet hold."""
+
+    @property
+    def leaner(self) -> Iterable[Leaner]:
+        """Smaller values of what takes memory, key by key, the nearest first."""
 
     @property
     def batch(self) -> Batch | None:

@@ -11,7 +11,9 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
 from planner.errors import InputError
-from planner.jobs.idle import Idle
+from planner.jobs.diffusion.estimate import estimate_diffusion
+from planner.jobs.diffusion.job import DiffusionJob
+from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.serving.batch import batch_job
@@ -28,6 +30,7 @@ from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.jobs.training.stacks import ByStack, training_of
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
+from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
@@ -63,6 +66,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
     # one machine, unless the question says how large it may be
     machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
     market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, machines=machines)
+    if isinstance(scenario, DiffusionScenario):
+        terms = Terms(market, limits, scenario.objective)
+        job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
+        return ResolvedScenario(scenario, catalog, (job,), terms)
     return _training(scenario, catalog, market)
 
 
@@ -106,6 +113,8 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
             return estimate_serving(scenario.services[0], catalog, node, gpus, layout), ()
         replicas, why = best_replica(scenario.services[0], catalog, node, gpus)
         return replicas, (why,)
+    if isinstance(scenario, DiffusionScenario):
+        return estimate_diffusion(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence), ()
@@ -130,7 +139,7 @@ def service_of(scenario: AnyScenario) -> Serving:
 
 def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenario:
     """Return a question with the format that training on a node type computes in, where it leaves that open."""
-    if isinstance(scenario, ServingScenario) or "precision" in scenario.workload.model_fields_set:
+    if not isinstance(scenario, Scenario) or "precision" in scenario.workload.model_fields_set:
         return scenario
     precision, _ = usual_precision([node], catalog)
     work = scenario.workload.model_copy(update={"precision": precision})
@@ -148,7 +157,8 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScena
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
-    idle_keys = idle_serving(work) if isinstance(work, Serving) else idle_training(work)
+    idle_keys = (idle_serving(work) if isinstance(work, Serving) else several("quantization", work.quantization)
+                 if isinstance(work, DiffusionTraining) else idle_training(work))
     return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 
 

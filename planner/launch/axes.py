@@ -61,6 +61,13 @@ def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] 
     return say
 
 
+WHOLE: Table = {
+    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    ("lora_targets",): only("lora_targets", "all", reason="its adapters are on every linear layer",
+                            instead={"lora_targets": "all"})}
+"""What no target is told to leave out."""
+
+
 def settings_of(work: W, table: TableOf[W]) -> dict[str, object]:
     """Return all settings of a plan. Raises CannotExpress, naming every axis that has none."""
     settings: dict[str, object] = {}

@@ -15,7 +15,7 @@ from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import Place, place_of, usual_place
-from planner.launch.program import VARIABLES, Offered, Program, Variable, variables_file
+from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
 from planner.launch.readme import readme
 from planner.launch.replicas import nodes_of
 from planner.launch.served import served_of
@@ -121,7 +121,11 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     if release.work != placed.kind:
         raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
-    program = replace(_program(given, catalog, target), image=release.image or "",
+    program = _program(given, catalog, target)
+    install = script(f"{release.package} {release.release}: installs what the plan needs", {},
+                     [*release.install, *program.install])
+    program = replace(program, image=release.image or "", files={**program.files, INSTALL: install},
+                      prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
     place: Place = place_of(scheduler) if scheduler else usual_place(program)
     job = place.job(program, placed)

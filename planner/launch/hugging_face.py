@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planner.launch.axes import No, Say, Settings, Table, only
+from planner.launch.axes import WHOLE, No, Say, Settings, Table, only
 from planner.launch.emitter import plain
 from planner.launch.formats import by_file
 from planner.launch.program import Variable
@@ -20,7 +20,8 @@ FROM_SCRATCH = "pretrain"
 
 VARIABLES = (
     Variable("MODEL", "{model}", "Hugging Face name or folder of the model."),
-    Variable("DATA", "trl-lib/Capybara", "Hugging Face name or folder of the data set."),
+    Variable("DATA", "trl-lib/tldr", "Hugging Face name or folder of the data set; chats need a model with a chat "
+             "template."),
     Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
     Variable("LEARNING_RATE", "{rate}", "Peak of the learning rate; the plan does not depend on it."),
     Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
@@ -99,7 +100,7 @@ def rest(file: str) -> Table:
         ("optimizer",): optimizer(f"{file}:optim"),
         ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
         ("loss",): plain("loss", f"{file}:use_liger_kernel", {"the stack's": False, "chunked": False, "fused": True}),
-        ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+        **WHOLE,
         **unsplit("sp", "pp", "vpp", "stages", "schedule", "ep", "expert_tp"),
     }
 

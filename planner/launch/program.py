@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-VARIABLES = "variables.sh"
-"""The file with every variable; every script reads it."""
+VARIABLES, INSTALL = "variables.sh", "install.sh"
+"""The file with every variable, which every script reads; and the script that installs what the plan needs."""
 PORT = 29500
 """On which the processes of a job meet, as torchrun has it."""
 
@@ -44,6 +44,10 @@ class Part:
     node_gpus: int = 0
     role: str = "whole"
     """Of a replica: whole, prefill or decode; or router."""
+    options: Mapping[str, object] = field(default_factory=dict)
+    """Of the engine, by their names, for places that start it themselves."""
+    model: str = ""
+    """Variable that names its checkpoint."""
     facts: Mapping[str, object] = field(default_factory=dict)
     """What a check has to know of it: the shape of the model, the GPU."""
 
@@ -82,7 +86,9 @@ class Program:
     resource: str = "nvidia.com/gpu"
     """What Kubernetes calls its GPUs."""
     install: tuple[str, ...] = ()
-    """What installs what its target does not: a router."""
+    """Lines of a shell that install what it needs beside its target: a router, a tokenizer."""
+    prepare: str = ""
+    """Script that a new machine or container runs first; empty where the image has everything."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
 
@@ -106,6 +112,8 @@ class Job:
     start: str
     variables: tuple[Variable, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    log: str = "train.log"
+    """Where what a training job prints comes to lie, as a word of a shell."""
 
 
 def variables_file(variables: Sequence[Variable]) -> str:

@@ -92,9 +92,11 @@ def node_script(program: Program) -> str:
     _, slots = placed_on_nodes(program)
     if len(slots) > 1 and max(slot.replica for slot in slots) * APART > 1000:
         raise InputError("more replicas on a node than ports are set apart for")
-    rows = [f'  "{slot.node} {slot.part.script} {",".join(map(str, slot.gpus))} {slot.part.port or 0} {slot.replica} '
-            f'{slot.copy} {slot.rank} {slot.part.nodes} {slot.head} {slot.part.role}"' for slot in slots]
     routed = any(part.role == "router" for part in program.parts)
+    # a replica alone answers where the service does
+    rows = [f'  "{slot.node} {slot.part.script} {",".join(map(str, slot.gpus))} '
+            f'{slot.part.port if routed else "$PORT"} {slot.replica} '
+            f'{slot.copy} {slot.rank} {slot.part.nodes} {slot.head} {slot.part.role}"' for slot in slots]
     lines = [
         "#!/usr/bin/env bash", "# Starts the replicas of this node: NODE is its number, NODES the names of all nodes.",
         "set -euo pipefail", 'here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"', f'source "$here/{VARIABLES}"',

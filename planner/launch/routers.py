@@ -23,13 +23,16 @@ class RouterKind:
     lines: Callable[[str, bool], list[str]]
     """Of a policy, and whether prefill and decode are apart."""
     install: str
+    there: str
+    """Says whether it is installed already; both are empty where it is part of its engine."""
 
     def script(self, served: Served, *, apart: bool) -> str:
         """Return the script that starts it."""
         hits = served.asked.prefix_hits if served.asked else 0.0
         policy = "cache_aware" if hits else "power_of_two"
         return script(f"{self.name} {self.release}: runs once, beside the first replica", {},
-                      self.lines(policy, apart))
+                      [*([f"{self.there} > /dev/null 2>&1 || {self.install}"] if self.install else []),
+                       *self.lines(policy, apart)])
 
 
 def _engine_router(start: str, apart_option: str) -> Callable[[str, bool], list[str]]:
@@ -53,8 +56,20 @@ def _nginx(policy: str, apart: bool) -> list[str]:
             ' proxy_read_timeout 3600s; } } }"', '} > "$conf"', 'exec nginx -c "$conf"']
 
 
+def _disaggregated(policy: str, apart: bool) -> list[str]:
+    """Return the server that TensorRT-LLM has for it, and the YAML that names the replicas."""
+    section = ('{ read -ra urls <<< "$2"; echo "$1:"; echo "  num_instances: ${#urls[@]}"; echo "  urls:"; '
+               'printf \'    - "%s"\\n\' "${urls[@]#http://}"; }')
+    return [f"section() {section}", 'config="$(mktemp --suffix=.yaml)"', "{", '  echo "hostname: 0.0.0.0"',
+            '  echo "port: $PORT"', '  echo "backend: pytorch"', '  section context_servers "${PREFILL:?}"',
+            '  section generation_servers "${DECODE:?}"', '} > "$config"',
+            f'exec trtllm-serve disaggregated --config "$config" --server_start_timeout {STARTUP}']
+
+
 VLLM_ROUTER = RouterKind("vllm-router", "0.1.17", _engine_router("vllm-router", "--vllm-pd-disaggregation"),
-                         "pip install vllm-router==0.1.17")
+                         "pip install vllm-router==0.1.17", "command -v vllm-router")
 SGLANG_ROUTER = RouterKind("sglang-router", "0.3.2", _engine_router(
-    "python3 -m sglang_router.launch_router", "--pd-disaggregation"), "pip install sglang-router==0.3.2")
-NGINX = RouterKind("nginx", "1.22", _nginx, "apt-get install nginx-light")
+    "python3 -m sglang_router.launch_router", "--pd-disaggregation"), "pip install sglang-router==0.3.2",
+    'python3 -c "import sglang_router"')
+NGINX = RouterKind("nginx", "1.22", _nginx, "{ apt-get update && apt-get install -y nginx-light; }", "command -v nginx")
+TRTLLM_ROUTER = RouterKind("trtllm-serve disaggregated", "1.3.0rc20", _disaggregated, "", "")

@@ -39,6 +39,10 @@ class Command:
     """The load test, of prompt and answer tokens and requests/s."""
     online: Sequence[str] = ("bf16",)
     """Formats into which it turns weights in 16 bits as it loads them."""
+    published: bool = True
+    """Whether it loads what is published, and not a file of its own kind."""
+    settings: Callable[[Served, str, Settings], Settings] = field(default=lambda served, name, settings: settings)
+    """What of the settings of a kind of replica, by its name, are options."""
     lines: Callable[[Served], Sequence[str]] = field(default=lambda served: ())
     environment: Mapping[str, str] = field(default_factory=dict)
     variables: Sequence[Variable] = ()
@@ -56,13 +60,13 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
     parts, files = [], {}
     models = _models(served, command)
     for one, name, variable in zip(served, names, models, strict=True):
-        settings = settings_of(one, table)
+        settings = command.settings(one, name, settings_of(one, table))
         files[f"{name}.sh"] = script(
             f"{one.target} {one.release.release}: runs on every node of a replica ({name})", command.environment,
             _body(one, settings, command, variable))
         parts.append(Part(name, f"{name}.sh", one.nodes, min(one.gpus, one.node.gpus), one.serving.replicas,
                           port=FIRST_PORT, node=one.placed.node, node_gpus=one.node.gpus, role=one.serving.role,
-                          facts={"model": shape_of(one), "gpu": gpu_of(one)}))
+                          options=settings, model=variable, facts={"model": shape_of(one), "gpu": gpu_of(one)}))
     apart = any(one.serving.role != "whole" for one in served)
     routed = sum(part.copies for part in parts) > 1
     if routed:
@@ -71,7 +75,8 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
     if (bench := _bench(first, served, command)) is not None:
         files[BENCH] = bench
     return Program(target=first.target, parts=tuple(parts), files=files, variables=_variables(served, models, command),
-                   notes=tuple(_notes(served, names)), install=(command.router.install,) if routed else (),
+                   notes=tuple(_notes(served, names)),
+                   install=tuple(filter(None, (command.router.install,))) if routed else (),
                    feedback=RESULT if BENCH in files else "")
 
 
@@ -97,7 +102,8 @@ def _body(served: Served, settings: Settings, command: Command, variable: str) -
 
 def loads_any(served: Served, command: Command) -> bool:
     """Say whether the published checkpoint is what runs: as it is, or turned into the format as it loads."""
-    return served.published or (served.model.stored == "bf16" and served.placed.layout.precision in command.online)
+    return command.published and (served.published or (
+        served.model.stored == "bf16" and served.placed.layout.precision in command.online))
 
 
 def _models(served: Sequence[Served], command: Command) -> list[str]:

@@ -121,6 +121,7 @@ VALUES: Mapping[str, Callable[[Work], object]] = {
     "cp_method": lambda w: w.layout.cp_method or "ring",
     "method": lambda w: w.method,
     "lora_rank": lambda w: w.asked.lora_rank if w.method in ("lora", "qlora") else None,
+    "lora_targets": lambda w: ", ".join(w.asked.lora_targets) or "all",
     "optimizer": lambda w: w.asked.optimizer,
     "optimizer_in_backward": lambda w: w.asked.optimizer_in_backward,
     "loss": lambda w: w.asked.loss or "the stack's",

@@ -1,14 +1,19 @@
-"""What was worked out of rows before, by the columns that decide it."""
+"""What was worked out before: of rows by the columns that decide it, of whatever else by all values that do."""
 
 from __future__ import annotations
 
+import pickle
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from planner.layouts.table import Floats, Ints
 
+Answer = TypeVar("Answer")
 MOST = 2**18
 """Rows remembered at most: what one search of usual size asks for."""
 
@@ -71,3 +76,26 @@ class Memos:
         if key not in known:
             known[key] = Memo(width)
         return known[key]
+
+
+class ByValue(Generic[Answer]):
+    """The answers used last, by the values of all that decides them."""
+
+    def __init__(self, most: int) -> None:
+        """most: answers that are kept."""
+        self.most = most
+        self._known: OrderedDict[bytes, Answer] = OrderedDict()
+
+    def recall(self, deciding: object, work: Callable[[], Answer]) -> Answer:
+        """Return the answer to what `deciding` holds: that of `work` where it is not known.
+
+        Values that are equal but shared among themselves in another way may count as others.
+        """
+        key = sha256(pickle.dumps(deciding)).digest()
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        answer = self._known[key] = work()
+        if len(self._known) > self.most:
+            self._known.popitem(last=False)
+        return answer

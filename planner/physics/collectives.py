@@ -11,9 +11,10 @@ times what a ring could, four p5en as a ring does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from planner.catalog.hardware import Curve, Fabric
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Mask, distinct
 from planner.physics.topology import GroupLinks, bandwidth_alone, group_links
+
+SameLinks: TypeAlias = tuple[Ints, Candidate, GroupLinks]
+"""Rows whose groups see the same links, and their hardware."""
 
 
 def _curve(fabric: Fabric, operation: str, members: int) -> Curve | None:
@@ -63,8 +67,13 @@ def seconds(law: Collectives, candidates: tuple[Candidate, ...], candidate: Ints
 
     Rows whose group has one rank take no time.
     """
-    out = np.zeros(len(candidate))
-    for rows, hardware, links in _by_links(candidates, candidate, size, stride):
+    return seconds_over(law, by_links(candidates, candidate, size, stride), operation, size, buffer)
+
+
+def seconds_over(law: Collectives, groups: Iterable[SameLinks], operation: str, size: Ints, buffer: Floats) -> Floats:
+    """Return the same, of groups of `size` over the links that `by_links` has found."""
+    out = np.zeros(len(size))
+    for rows, hardware, links in groups:
         out[rows] = _one(law, hardware, links, operation, size[rows].astype(np.float64), buffer[rows])
     return out
 
@@ -73,7 +82,7 @@ def all_to_all(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, s
                across: Floats) -> Floats:
     """Return the time of an all-to-all in which every rank sends `inside` bytes to its node and `across` to others."""
     out = np.zeros(len(candidate))
-    for rows, hardware, links in _by_links(candidates, candidate, size, stride):
+    for rows, hardware, links in by_links(candidates, candidate, size, stride):
         out[rows] = _all_to_all(hardware, links, size[rows] > links.members, inside[rows], across[rows])
     return out
 
@@ -81,13 +90,12 @@ def all_to_all(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, s
 def node_members(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, stride: Ints) -> Floats:
     """Return how many ranks of a group are on one node."""
     out = np.ones(len(candidate))
-    for rows, _, links in _by_links(candidates, candidate, size, stride):
+    for rows, _, links in by_links(candidates, candidate, size, stride):
         out[rows] = links.members
     return out
 
 
-def _by_links(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints,
-              stride: Ints) -> Iterator[tuple[Ints, Candidate, GroupLinks]]:
+def by_links(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, stride: Ints) -> Iterator[SameLinks]:
     """Yield the rows whose groups see the same links, with their hardware; none for groups of one rank."""
     first, inverse = distinct(candidate, size, np.minimum(stride, 64))
     links = [(int(candidate[r]), group_links(candidates[candidate[r]], int(size[r]), int(stride[r]))) for r in first]

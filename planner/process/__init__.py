@@ -1,1 +1,1 @@
-"""Processes and signals: workers that end with their parent, Ctrl-C at any moment."""
+"""This program as it runs: its version, workers that end with their parent, Ctrl-C at any moment."""

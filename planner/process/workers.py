@@ -13,7 +13,6 @@ import pickle
 import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from threading import Event, Thread, Timer, main_thread
 from typing import Any, Generic, TypeVar
 
 from planner.errors import InputError
+from planner.process.news import LENGTH, News, Parent, message
 
 K = TypeVar("K")
 Call = Callable[[], Any]
@@ -37,9 +37,8 @@ START = ("import gc, sys; sys.path[:] = {path!r}; gc.set_threshold(*{gc}); "
 GRACE = 0.5
 """Seconds after which a call that is told to stop and does not ask is interrupted, as by Ctrl-C."""
 PIECE = 1 << 20
-LENGTH = struct.Struct("!Q")
-"""What precedes a message. A message without content asks a worker to stop."""
 _stop = Event()
+_Heard = Callable[[Any, Any], None]
 
 
 class LostWorker(InputError):
@@ -80,13 +79,20 @@ class _Worker:
 
     def ask(self, call: Call) -> None:
         """Send a call. Raises OSError where the process is gone."""
-        self.socket.sendall(_message(call))
+        self.socket.sendall(message(call))
 
     @property
     def answered(self) -> bool:
         """Whether an answer has arrived as a whole."""
         return len(self.arrived) >= LENGTH.size + (LENGTH.unpack_from(self.arrived)[0]
                                                    if len(self.arrived) >= LENGTH.size else 0)
+
+    def taken(self) -> bytes:
+        """Return the first message that has arrived as a whole, and keep what came after it."""
+        size = LENGTH.unpack_from(self.arrived)[0]
+        message = bytes(self.arrived[LENGTH.size:LENGTH.size + size])
+        del self.arrived[:LENGTH.size + size]
+        return message
 
     def end(self) -> None:
         """End the process, and wait until it is gone."""
@@ -98,8 +104,9 @@ class _Worker:
 class Workers(Generic[K]):
     """Up to `count` processes, started when there is something to do; a `with` block ends them all."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    def __init__(self, count: int, heard: _Heard | None = None, most_losses: int = MOST_LOSSES) -> None:
+        """Start none yet. heard: is told the key and the news of calls that report; other calls say nothing."""
+        self.count, self.heard, self.most_losses = count, heard, most_losses
         self.idle: list[_Worker] = []
         self.busy: dict[_Worker, tuple[K, Call]] = {}
         self.waiting: deque[tuple[K, Call]] = deque()
@@ -110,6 +117,10 @@ class Workers(Generic[K]):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End all processes, whatever they compute; more calls start others."""
         for worker in (*self.idle, *self.busy):
             worker.end()
         self.idle.clear()
@@ -165,19 +176,23 @@ class Workers(Generic[K]):
                     return [worker]
         return heard
 
-    def _answer(self, worker: _Worker) -> Answer[K]:
-        value, error = pickle.loads(memoryview(worker.arrived)[LENGTH.size:])
-        worker.arrived = bytearray()
+    def _answer(self, worker: _Worker) -> Answer[K] | None:
+        """Return the answer that has arrived; none for news."""
+        said = pickle.loads(worker.taken())
+        if isinstance(said, News):
+            if self.heard is not None:
+                self.heard(self.busy[worker][0], said.content)
+            return None
         key, _ = self.busy.pop(worker)
         self.idle.append(worker)
-        return Answer(key, value, error)
+        return Answer(key, *said)
 
     def _lost(self, worker: _Worker) -> Answer[K] | None:
         """Put the call of a lost worker in line again, or give it up."""
         key, call = self.busy.pop(worker)
         worker.end()
         self.losses[key] += 1
-        if self.losses[key] >= MOST_LOSSES or self.stopped:
+        if self.losses[key] >= self.most_losses or self.stopped:
             return Answer(key, None, LostWorker())
         self.waiting.appendleft((key, call))
         return None
@@ -198,11 +213,6 @@ def _started() -> _Worker:
     return _Worker(process, here)
 
 
-def _message(content: object) -> bytes:
-    data = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
-    return LENGTH.pack(len(data)) + data
-
-
 def _received(end: socket.socket) -> bytes:
     """Return what has arrived; nothing where the other end is closed."""
     try:
@@ -213,7 +223,7 @@ def _received(end: socket.socket) -> bytes:
 
 def serve() -> None:
     """Answer the calls of the process that started this one: the life of a worker."""
-    end = socket.socket(fileno=os.dup(0))
+    end = Parent.end = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     calls: SimpleQueue[bytes] = SimpleQueue()
@@ -226,7 +236,7 @@ def serve() -> None:
         except BaseException as error:  # also KeyboardInterrupt: it is for the other side to know
             answer = None, _portable(error)
         try:
-            end.sendall(_message(answer))
+            end.sendall(message(answer))
         except (OSError, KeyboardInterrupt):
             os._exit(1)  # nobody hears it
 

@@ -73,7 +73,7 @@ def axes(assignment: Assignment) -> str:
     parts = [f"{each} = {plural(gpus, 'GPU')}", f"EP {layout.ep}"]
     if layout.expert_tp is not None and (layout.expert_tp > 1 or layout.tp > 1):
         parts.append(f"expert TP {layout.expert_tp}")
-    if assignment.kind == "training":
+    if assignment.kind != "serving":
         parts += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {layout.shard} GPUs",
                   f"micro-batch {layout.micro_batch}", plural(layout.micro_batches, "micro-batch"),
                   f"recompute {layout.recompute}"]
@@ -93,7 +93,7 @@ def in_words(assignment: Assignment) -> str:
     if layout.ep > 1:
         parts.append(f"experts split over {layout.ep} GPUs")
     parts.append(_copies_words(assignment))
-    if assignment.kind == "training":
+    if assignment.kind != "serving":
         parts.append(_KEPT[layout.recompute])
     return "; ".join(parts)
 
@@ -113,7 +113,8 @@ def _copies_words(assignment: Assignment) -> str:
         return attention + plural(assignment.serving.replicas, "replica")
     if assignment.kind == "serving":
         return plural(layout.dp, "copy") + " of the model"
-    work = f"{plural(layout.micro_batches, 'micro-batch')} of {plural(layout.micro_batch, 'sequence')} a step"
+    what = "sample" if assignment.kind == "diffusion" else "sequence"
+    work = f"{plural(layout.micro_batches, 'micro-batch')} of {plural(layout.micro_batch, what)} a step"
     sharded = f", {_SHARDED[layout.zero]} sharded over {layout.shard} GPUs" if layout.zero and layout.shard > 1 else ""
     copies = plural(layout.dp, "copy") if layout.dp > 1 else "one copy"
     return f"{copies} of the model, {work} for each{sharded}"

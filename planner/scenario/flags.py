@@ -10,6 +10,7 @@ from typing import Any, get_args
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
+from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
 from planner.scenario.serving import CacheFormat, Disaggregated
 from planner.scenario.workload import Loss, Optimizer
@@ -51,7 +52,8 @@ TABLE: dict[str, Flag] = {
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
-          global_batch=Flag("", "Sequences in a step. Default: by model; for fine-tuning 128.", "SEQUENCES"),
+          global_batch=Flag("", "Sequences in a step, or '4 M tokens'. Default: by model; for fine-tuning 128.",
+                            "SEQUENCES"),
           samples=Flag("", "Samples to train on, instead of tokens: 50k.", "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
@@ -62,12 +64,22 @@ TABLE: dict[str, Flag] = {
                      many=True),
           launchable=Flag("", "Only layouts that `planner launch` can write for this target.", "TARGET"),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
-          optimizer=Flag("", "Instead of the stack's AdamW.", choices=get_args(Optimizer)),
+          optimizer=Flag("", "Instead of the stack's AdamW.", choices=(*get_args(Optimizer), *(
+              name for name in get_args(DiffusionOptimizer) if name not in get_args(Optimizer)))),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
           loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
           lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
+          lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
+                            "Default: every product.", "NAME,..", many=True),
           adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
+          resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
+          frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
+          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
+          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
+          latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
+                       "online.", choices=get_args(Latents)),
+          ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
           rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
           users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
@@ -128,8 +140,10 @@ TABLE: dict[str, Flag] = {
 _ALSO = {
     "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r", "quantization": "quant quantize",
-    "precision": "dtype", "objective": "minimize optimize goal", "provider": "cloud providers vendor",
+    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
+    "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
+    "precision": "dtype", "objective": "minimize optimize goal",
+    "samples": "images clips num-samples", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
@@ -140,11 +154,17 @@ CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
 _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
 INSTEAD = {
-    **dict.fromkeys(("batch-size", "batch", "train-batch-size"),
-                    "write --global-batch, the sequences of a step on all GPUs together"),
+    **dict.fromkeys(("batch-size", "train-batch-size"),
+                    "write --global-batch, the sequences of a step on all GPUs together, or for a diffusion model "
+                    "--batch"),
     **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
                     "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
-    **dict.fromkeys(("steps", "max-steps"), "write --tokens, which are steps x --global-batch x --seq-len"),
+    **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
+                    "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
+    **dict.fromkeys(("buy", "purchase", "capex"), "planner compare of a scenario file with sourcing.buy tells rent "
+                    "from buy, such as planner compare 32-nodes-buy-or-rent; --own counts what you have"),
+    **dict.fromkeys(("params", "parameters", "model-size", "size"), "write the size as the model: --model 13b"),
+    "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
     **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),

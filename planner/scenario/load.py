@@ -10,30 +10,36 @@ import os
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.default import Default, Defaults
+from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
+from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, workloads_in
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
-from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
+from planner.scenario.resolve import (
+    NO_FILE,
+    resolve,
+    resolve_portfolio,
+    resolve_serving,
+    resolve_work,
+)
+from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.serving import Serving
-from planner.scenario.words import BLOCKS, in_our_words
-from planner.scenario.workload import EVERY, Training
+from planner.scenario.words import BLOCKS, LARGEST, in_our_words
+from planner.scenario.workload import EVERY
 from planner.units import trimmed
-from planner.yaml_io import Document, Frozen, dump, read, validate
+from planner.yaml_io import Document, Frozen, read, validate
 
-Kind = Literal["training", "serving", "portfolio"]
-Reference = str | Mapping[str, object] | None
-"""A file or the name of a shipped scenario, what a file holds, or nothing where values alone ask."""
-_WORK: dict[str, type[Frozen]] = {"training": Training, "serving": Serving}
+Reference = str | Mapping[str, object] | Document | None
+"""A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
+alone ask."""
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank"}
+_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
-_NOUN: dict[str, str] = {"training": "training", "serving": "a service"}
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -63,6 +69,8 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
     scenario = as_question(document)
     if isinstance(scenario, Portfolio):
         return resolve_portfolio(scenario, catalog, document)
+    if isinstance(scenario, DiffusionScenario):
+        return resolve_diffusion(scenario, catalog, document)
     resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
                           else resolve(scenario, catalog, document))
     return resolved, [*defaults, *thousands(document)]
@@ -76,21 +84,34 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     model. Raises InputError.
     """
     document = _document(reference, overrides, labels or {}, catalog)
-    return resolve_work(as_scenario(document), catalog, document), document
+    asked = as_scenario(document)
+    if isinstance(asked, DiffusionScenario):
+        work, _ = resolved_diffusion(asked.workload, catalog, document)
+        return asked.model_copy(update={"workload": work}), document
+    return resolve_work(asked, catalog, document), document
 
 
 def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
               ) -> Document:
-    if reference is None:
-        if not overrides:
-            raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
-                             "or give at least --model and --tokens")
-        return merge(NO_FILE, overrides, labels)
+    if reference is None and not overrides:
+        raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
+                         "or give at least --model and --tokens")
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
-            catalog.known_model(reference)):
-        raise InputError(f"{reference!r} is a model: write --model {reference}")
-    stated = Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
-    return merge(stated, overrides, labels)
+            catalog.known_model(reference) or catalog.known_diffusion(reference)):
+        if "workload.model" in overrides:
+            raise InputError(f"{reference!r} is a model, and {labels.get('workload.model', 'model')} is given too")
+        reference, overrides = None, {"workload.model": reference, **overrides}
+    if reference is None:
+        return merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
+    document = merge(_read(reference), overrides, labels)
+    refuse_wrong_kind(document, catalog)
+    return document
+
+
+def _read(reference: str | Mapping[str, object] | Document) -> Document:
+    if isinstance(reference, Document):
+        return reference
+    return Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -103,7 +124,9 @@ def as_question(document: Document) -> AnyQuestion:
     kind = kind_of(document)
     if kind == "portfolio":
         return validate(document, Portfolio)
-    _of_one_kind(document, kind)
+    refuse_other_kinds(document, kind)
+    if kind == "diffusion":
+        return validate(document, DiffusionScenario)
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
 
@@ -132,25 +155,9 @@ def find(reference: str) -> Path:
     raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
-def kind_of(document: Document) -> Kind:
-    """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
-    data = document.data if isinstance(document.data, dict) else {}
-    if "jobs" in data:
-        return "portfolio"
-    if "workloads" in data:
-        return "serving"
-    work = data.get("workload")
-    kind = work.get("kind", "training") if isinstance(work, dict) else "training"
-    if kind == "serving":
-        return "serving"
-    if kind != "training":
-        raise document.error(("workload", "kind"), f"expected 'training' or 'serving', got {kind!r}")
-    return "training"
-
-
 def thousands(document: Document) -> Iterator[Default]:
     """Yield the lengths written in thousands (8k) that a power of two may be meant by, with what they are."""
-    for _, work in _workloads(document.data):
+    for _, work in workloads_in(document.data):
         for key in ("sequence_length", "max_model_len"):
             match = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
             count = int(match["count"]) if match else 0
@@ -159,30 +166,10 @@ def thousands(document: Document) -> Iterator[Default]:
                               why=f"{text} is in thousands: write {count * 1024} for {count} x 1,024")
 
 
-def _of_one_kind(document: Document, kind: Kind) -> None:
-    """Refuse what only the other kind of workload has."""
-    other: Kind = "training" if kind == "serving" else "serving"
-    foreign = _WORK[other].model_fields.keys() - _WORK[kind].model_fields.keys()
-    for at, work in _workloads(document.data):
-        for key in work:
-            if key in foreign:
-                raise document.error((*at, key), f"applies to {_NOUN[other]}; this scenario is {_NOUN[kind]}")
-
-
-def _workloads(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
-    """Yield every block of a workload with its path."""
-    blocks = data if isinstance(data, dict) else {}
-    several = blocks.get("workloads")
-    listed = enumerate(several if isinstance(several, list) else [])
-    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), work) for i, work in listed)]:
-        if isinstance(work, dict):
-            yield at, work
-
-
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
-    """Yield the dotted path of every scenario value, and whether it is a list; of both kinds where none is named."""
+    """Yield the dotted path of every scenario value, and whether it is a list; of all kinds where none is named."""
     known: dict[str, bool] = {}
-    for kind in (Scenario, ServingScenario) if model is None else (model,):
+    for kind in (DiffusionScenario, Scenario, ServingScenario) if model is None else (model,):
         known |= dict(_values(kind, ""))
     yield from known.items()
 
@@ -191,7 +178,7 @@ def paths_of(reference: Reference) -> dict[str, bool]:
     """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
     if reference is None:
         return dict(paths())
-    return _paths_in(plain(reference, "scenario") if isinstance(reference, Mapping) else read(find(reference)).data)
+    return _paths_in(_read(reference).data)
 
 
 def _paths_in(data: object) -> dict[str, bool]:
@@ -217,8 +204,12 @@ def _values(model: type[Frozen], prefix: str) -> Iterator[tuple[str, bool]]:
             yield prefix + name, is_list
 
 
-def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str]) -> Document:
-    """Return `document` with `overrides` put in, labeled for messages; hardware left open becomes `any`."""
+def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str], kind: Kind | None = None
+          ) -> Document:
+    """Return `document` with `overrides` put in, labeled for messages; hardware left open becomes `any`.
+
+    kind: of the work where no file says it; none follows the values.
+    """
     data = document.data
     many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
     lists = _paths_in(data)
@@ -235,13 +226,33 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
-        if not overrides.keys() <= dict(paths(Scenario)).keys():
+        if kind is not None:
+            data = _put(data, ["workload", "kind"], kind)
+        elif _serves(overrides):
             data = _put(data, ["workload", "kind"], "serving")
+    data = _largest_asked(data, labels)
     if many is None and _asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
     return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+
+
+def _largest_asked(data: object, labels: Mapping[str, str]) -> object:
+    """Return `data` without the objective that asks for the largest model. Raises InputError beside another question.
+    """
+    if not isinstance(data, dict) or str(data.get("objective")).lower() not in LARGEST:
+        return data
+    data = {key: value for key, value in data.items() if key != "objective"}
+    if not _asks_for_the_largest(data):
+        raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked by hardware and "
+                         "method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
+    return data
+
+
+def _serves(overrides: Mapping[str, object]) -> bool:
+    """Say whether some value is one that only services have."""
+    return any(path in dict(paths(ServingScenario)) for path in overrides.keys() - dict(paths(Scenario)).keys())
 
 
 def _keys(path: str, data: object) -> tuple[Hashable, ...]:
@@ -284,17 +295,3 @@ def _put(data: object, path: Sequence[Hashable], value: object) -> object:
         return data
     inner = data or {}
     return {**inner, path[0]: _put(inner.get(path[0]), path[1:], value)}
-
-
-def to_yaml(scenario: AnyQuestion) -> str:
-    """Return `scenario` as a file that reads back to the same scenario; what is open or empty is left out."""
-    return dump(_stated(scenario.model_dump(mode="json", exclude_none=True, by_alias=True,
-                                            exclude_unset=isinstance(scenario, Portfolio))))
-
-
-def _stated(data: Any) -> Any:  # noqa: ANN401 - what a file holds
-    if isinstance(data, list):
-        return [_stated(value) for value in data]
-    if not isinstance(data, dict):
-        return data
-    return {key: _stated(value) for key, value in data.items() if value not in ({}, [])}

@@ -15,7 +15,7 @@ from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
-from planner.scenario.unmodeled import Unmodeled, family_of
+from planner.scenario.unmodeled import Unmodeled, family_of, seeing
 from planner.yaml_io import Document, Frozen
 
 ANY = "any"
@@ -32,7 +32,8 @@ def named(document: Document, *path: str | int) -> Iterator[None]:
     try:
         yield
     except UnknownName as error:
-        raise document.error(path, error.problem) from None
+        seen = seeing(error.name) if path[-1] == "model" else None
+        raise document.error(path, seen or error.problem) from None
 
 
 def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalog, document: Document,

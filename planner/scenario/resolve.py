@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog, data_root
-from planner.errors import InputError, Unsupported
+from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
+from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
+from planner.scenario.model_notes import generates, reads_text, text_part
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
@@ -69,7 +70,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     typical = common(catalog.recipes)
     if work.model != EVERY:
         with named(document, *at, "model"):
-            models = [_generates(reads_text(catalog.model(name)), "training it") for name in work.models]
+            models = [generates(reads_text(catalog.model(name)), "training it") for name in work.models]
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes)
         chosen["model"] = ", ".join(model.name for model in models)
@@ -79,7 +80,10 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     chosen["stack"] = _stacks(work, catalog, document, at)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
-        chosen["global_batch"] = work.global_batch or typical.global_batch
+        batch, length = work.global_batch or typical.global_batch, work.sequence_length or typical.sequence_length
+        chosen["global_batch"] = batch.of(length)
+        if batch.tokens:
+            defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     said = {**chosen, **_usual(chosen, catalog)}
     defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
@@ -127,7 +131,8 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
 
 
 def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defaults) -> Frozen:
-    """Return the limits of a question for the largest model: where none say how many GPUs, those of one node."""
+    """Return the limits of a question for the largest model or load: where none say how many GPUs, those of one node.
+    """
     limits, hardware, sourcing = supply["limits"], supply["hardware"], supply["sourcing"]
     assert isinstance(limits, Limits)
     assert isinstance(hardware, Hardware)
@@ -197,10 +202,14 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         defaults += [default.model_copy(update={"name": f"{service.label}.{default.name}"})
                      for service, decided in resolved for default in decided]
     update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
+    limits, named_places = scenario.limits, ANY not in scenario.hardware.candidates
+    if scenario.objective in ("rate", "users") and named_places and limits.budget is None and limits.max_power is None:
+        # the most that a machine serves is asked of the machine
+        update = {**update, "limits": _of_one_node(update, catalog, defaults)}
     return scenario.model_copy(update={**services, **update}), defaults
 
 
-def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
+def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:
     """Return a question of one piece of work with the catalog's names; what training leaves open stays open.
 
     Raises InputError where several services or models are asked about.
@@ -214,7 +223,7 @@ def resolve_work(scenario: AnyScenario, catalog: Catalog, document: Document = N
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen: dict[str, object] = {"model": _generates(reads_text(catalog.model(work.models[0])), "training it").name}
+        chosen: dict[str, object] = {"model": generates(reads_text(catalog.model(work.models[0])), "training it").name}
     chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
@@ -224,8 +233,13 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     with named(document, *at, "model"):
         model = reads_text(catalog.model(service.model))
+        if service.output is None and service.trace is None:
+            if not (model.encodes or model.embeds):
+                raise document.error(at, "output missing: tokens of a prompt and of an answer, such as input 2000 and "
+                                         "output 300")
+            service = service.model_copy(update={"output": Length("mean", 0.0, 0.0)})
         if service.output is None or service.output.mean:
-            _generates(model, "a service with output tokens; ask with --output 0")
+            generates(model, "a service with output tokens; ask with --output 0")
     formats = service.quantization or (format_of(service.model) or model.stored,)
     with named(document, *at, "engine"):
         # who names only llama.cpp's kinds, and no engine, runs it
@@ -244,36 +258,6 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults
-
-
-TEXT_PART = "model part"
-"""What the default is called that a model which also sees is planned for as a language model."""
-
-
-def reads_text(model: Model) -> Model:
-    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
-    if model.tower is not None and model.like is not None:
-        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
-    return model
-
-
-def _generates(model: Model, what: str) -> Model:
-    """Return a model that generates text. Raises Unsupported for an encoder, whatever is asked of it."""
-    if model.encodes:
-        raise Unsupported(f"{model.name} is an encoder, which reads and generates nothing: {what}")
-    return model
-
-
-def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
-    """Return what the user should know of models that also see, of which the text part is costed."""
-    return tuple(f"text alone is planned for: {default.why}" for default in defaults
-                 if default.name.endswith(TEXT_PART))
-
-
-def text_part(models: Sequence[Model]) -> Defaults:
-    """Return what to say of models that also see: the text part alone is costed."""
-    return [Default(name=TEXT_PART, value="text", why=f"the vision tower of {model.name} is not modeled")
-            for model in models if model.tower is not None]
 
 
 def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str] | None = None) -> Defaults:

@@ -8,16 +8,20 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from planner.errors import Unsupported
 from planner.scenario.demand import Confidence
+from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
 
+UNNAMED = "unnamed"
+"""Name of a question that was given none."""
+
 
 class Scenario(Frozen):
     """The question: workload, candidate hardware, its sourcing, limits, objective."""
 
-    name: str = "unnamed"
+    name: str = UNNAMED
     """A name for the question."""
     workload: Training
     """What is trained."""
@@ -38,7 +42,7 @@ class Scenario(Frozen):
 class ServingScenario(Frozen):
     """The same question for one service (`workload`), or for several that share a pool (`workloads`)."""
 
-    name: str = "unnamed"
+    name: str = UNNAMED
     """A name for the question."""
     workload: Serving | None = None
     """One service."""
@@ -107,11 +111,12 @@ def _ends(info: ValidationInfo) -> bool:
     return isinstance(work, Serving) and work.documents is not None
 
 
-AnyScenario: TypeAlias = Scenario | ServingScenario
+AnyScenario: TypeAlias = Scenario | ServingScenario | DiffusionScenario
 
 
 def only_training(scenario: AnyScenario, what: str) -> Scenario:
-    """Return a training scenario as it is. Raises Unsupported, naming `what` was asked, for a service."""
-    if isinstance(scenario, ServingScenario):
-        raise Unsupported(f"{what} of a workload of kind: serving")
+    """Return a training scenario as it is. Raises Unsupported, naming `what` was asked, for another kind."""
+    if not isinstance(scenario, Scenario):
+        kind = "serving" if isinstance(scenario, ServingScenario) else "diffusion"
+        raise Unsupported(f"{what} of a workload of kind: {kind}")
     return scenario

@@ -240,7 +240,8 @@ class Serving(Frozen):
         lengths = [name for name in ("input", "output") if getattr(self, name) is not None]
         if self.trace is not None and lengths:
             raise ValueError(f"the trace has the lengths of its requests: leave {' and '.join(lengths)} out")
-        if self.trace is None and len(lengths) < 2:
+        if self.trace is None and "input" not in lengths:
+            # what embeds answers nothing, which its model says
             missing = " and ".join(name for name in ("input", "output") if name not in lengths)
             raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
                              "300")

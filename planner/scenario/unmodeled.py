@@ -63,6 +63,25 @@ def family_of(name: str) -> Family | None:
     return next((family for family in FAMILIES if words & set(family.words.split())), None)
 
 
+SEEING = (
+    Family("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train on "
+           "images, llama-3.1-8b on text"),
+    Family("clip siglip openclip blip", "a model of images beside text (CLIP)", "sdxl to train on images, "
+           "llama-3.1-8b on text"),
+    Family("resnet resnet50 resnet101 resnet152 efficientnet mobilenet vgg yolo yolov8 unet maskrcnn", "an image "
+           "classifier or detector", "sdxl to train on images, llama-3.1-8b on text"))
+"""Models of images that are no diffusion models."""
+
+
+def seeing(name: str) -> str | None:
+    """Return what a name of no catalog model is and what is nearest, where it is of models of images."""
+    words = {*_WORDS.findall(name.lower()), *re.split(r"[^a-z0-9]+", name.lower())}
+    for family in SEEING:
+        if words & set(family.words.split()):
+            return f"{name!r} is {family.what}, which is not modeled; the nearest that is: {family.nearest}"
+    return None
+
+
 class Unmodeled(UnknownName):
     """A name of hardware that no catalog entry could describe."""
 

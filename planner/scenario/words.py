@@ -65,6 +65,10 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
 """Scenario value -> its names, and for each the other words for it: small letters and digits, others left out."""
 
 
+LARGEST = ("largest", "largest-model", "biggest", "model-size")
+"""Goals that are no number to minimize: which model is the largest that the hardware holds."""
+
+
 def _plain(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil, floor
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import (
@@ -17,6 +18,7 @@ from pydantic import (
 
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
+from planner.scenario.targets import Targets
 from planner.scenario.unmodeled import modeled_method
 from planner.units import Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
@@ -37,6 +39,8 @@ MOST_SEQUENCES = 10**6
 LONGEST = 10**8
 """Tokens of a sequence at most, ten times the longest context of a published model."""
 WIDEST = 0.25
+ROUNDED = 0.05
+"""Share by which a batch in tokens may be missed: 4 M tokens of 8,192 are 512 sequences, as papers have it."""
 
 
 class Batch(NamedTuple):
@@ -44,10 +48,22 @@ class Batch(NamedTuple):
 
     sequences: int
     tolerance: float = 0.0
+    tokens: int = 0
+    """Of a step, where it is counted in these: the sequences follow from their length."""
 
     def __str__(self) -> str:
         """Write the batch as it is read."""
-        return f"{self.sequences} sequences" + (f" +- {self.tolerance * 100:g}%" if self.tolerance else "")
+        count = f"{self.tokens} tokens" if self.tokens else f"{self.sequences} sequences"
+        return count + (f" +- {self.tolerance * 100:g}%" if self.tolerance else "")
+
+    def of(self, length: int) -> Batch:
+        """Return the batch in sequences of `length` tokens: of those within ROUNDED the one that halves most often."""
+        if not self.tokens:
+            return self
+        asked = self.tokens / length
+        near = range(max(1, ceil(asked * (1 - ROUNDED))), floor(asked * (1 + ROUNDED)) + 1)
+        return Batch(max(near, key=lambda count: (count & -count, -abs(count - asked)), default=max(1, round(asked))),
+                     self.tolerance)
 
 
 def _global_batch(value: object) -> Batch:
@@ -61,15 +77,14 @@ def _global_batch(value: object) -> Batch:
         value, tolerance = match.group(1), float(match.group(2) or 0) / 100
     else:
         tolerance = 0.0
-    if isinstance(value, str) and "tok" in value.lower():
-        raise ValueError(f"{value.strip()!r}: a global batch is counted in sequences, so divide by the sequence "
-                         "length: 16.8 M tokens of 8,192 are '2048 sequences'")
-    sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
-    if sequences > MOST_SEQUENCES:
-        raise ValueError(f"{sequences:,} sequences of a step are more than the {MOST_SEQUENCES:,} that are searched; a "
-                         "global batch is counted in sequences, not in tokens")
     if tolerance > WIDEST:
         raise ValueError(f"a global batch may be missed by at most {WIDEST:.0%}, got {tolerance:.0%}")
+    if isinstance(value, str) and "tok" in value.lower():
+        return Batch(0, tolerance, parse_count(value, "global batch", "4 M tokens"))
+    sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
+    if sequences > MOST_SEQUENCES:
+        raise ValueError(f"{sequences:,} sequences of a step are more than the {MOST_SEQUENCES:,} that are searched; "
+                         "write '4 M tokens' for one in tokens")
     return Batch(sequences, tolerance)
 
 
@@ -111,6 +126,10 @@ def _epochs(value: object) -> object:
     return parse(value, EPOCHS, "number of epochs", "3") if isinstance(value, str) else value
 
 
+Count = Annotated[int, BeforeValidator(_samples), Field(gt=0, le=10**12)]
+Passes = Annotated[float, BeforeValidator(_epochs), Field(gt=0, le=10**6)]
+
+
 class Training(Frozen):
     """A training job: `tokens` in total, `global_batch` sequences per step, each of `sequence_length` tokens."""
 
@@ -140,9 +159,9 @@ class Training(Frozen):
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none means the stack's."""
     mean_length: SequenceLength | None = None
     """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
-    samples: Annotated[int, BeforeValidator(_samples), Field(gt=0, le=10**12)] | None = None
+    samples: Count | None = None
     """Samples instead of tokens, each of mean_length: 50k."""
-    epochs: Annotated[float, BeforeValidator(_epochs), Field(gt=0, le=10**6)] | None = None
+    epochs: Passes | None = None
     """Passes over the samples; none means one."""
     dataset: str | None = Field(default=None, min_length=1, max_length=1000)
     """JSONL or Parquet file of samples instead of their number: sets the mean and the longest length."""
@@ -151,8 +170,9 @@ class Training(Frozen):
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
-    """Rank of the adapters on every product, for the methods lora and qlora."""
-
+    """Rank of the adapters, for the methods lora and qlora."""
+    lora_targets: Targets = ()
+    """What has adapters: attention, mlp, experts, embeddings, or modules by name (q_proj); none means every product."""
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
     """Train only this many of the last layers, and the head; needs a layout without a pipeline."""
 
@@ -205,7 +225,9 @@ class Training(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _adapters_freeze_everything(self) -> Training:
+    def _adapters_are_of_their_methods(self) -> Training:
+        if self.lora_targets and self.method in ("pretrain", "full", "inference"):
+            raise ValueError(f"lora_targets applies to methods lora and qlora, but this is {self.method}")
         if self.trained_layers is not None and self.method not in (None, "pretrain", "full"):
             raise ValueError(f"trained_layers is for methods pretrain and full; {self.method} freezes every layer")
         return self

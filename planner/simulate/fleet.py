@@ -126,30 +126,50 @@ class _Fleet:
     def replay(self) -> Outcome:
         """Run until nothing is left to happen."""
         ends, sent = self.ends, self.sent
-        at, now = 0, 0.0
+        at, comes = 0, self._coming(0)
         while True:
-            now = min(ends[0][0] if ends else math.inf, self._coming(at), sent[0][0] if sent else math.inf)
+            now = min(ends[0][0] if ends else math.inf, comes, sent[0][0] if sent else math.inf)
             if now == math.inf:
                 return self._outcome()
-            self._turn(now)
-            touched: list[Replica] = []
-            while ends and ends[0][0] == now:
-                replica = self.replicas[heapq.heappop(ends)[1]]
-                if replica.end == now:
-                    self._finish(replica, now)
-                    touched.append(replica)
-            while sent and sent[0][0] == now:
-                request = heapq.heappop(sent)[1]
-                job = InFlight(request, self.input[request], self.output[request], 1)
-                self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
-            while self._coming(at) == now:
+            if self.phases:
+                self._turn(now)
+            touched = self._end(now)
+            if sent:
+                self._receive(now, touched)
+            if self.think is not None:
+                # who got an answer may ask again at once
+                comes = self._coming(at)
+            while comes == now:
                 self._enter(at, now, touched)
                 at += 1
-            for replica in touched:
-                if replica.end == math.inf:
-                    replica.start(now)
-                    if replica.end < math.inf:
-                        heapq.heappush(ends, (replica.end, replica.index))
+                comes = self._coming(at)
+            self._start(now, touched)
+
+    def _end(self, now: float) -> list[Replica]:
+        """End the steps that end now; return their replicas."""
+        ends, touched = self.ends, []
+        while ends and ends[0][0] == now:
+            replica = self.replicas[heapq.heappop(ends)[1]]
+            if replica.end == now:
+                for job in replica.complete():
+                    self._finish(job, replica, now)
+                touched.append(replica)
+        return touched
+
+    def _receive(self, now: float, touched: list[Replica]) -> None:
+        """Have decode replicas take the requests whose cache has come."""
+        sent = self.sent
+        while sent and sent[0][0] == now:
+            request = heapq.heappop(sent)[1]
+            job = InFlight(request, self.input[request], self.output[request], 1)
+            self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
+
+    def _start(self, now: float, touched: list[Replica]) -> None:
+        for replica in touched:
+            if replica.end == math.inf:
+                replica.start(now)
+                if replica.end < math.inf:
+                    heapq.heappush(self.ends, (replica.end, replica.index))
 
     def _coming(self, at: int) -> float:
         """Return when request `at` comes; inf where none is left to come, or nobody is about to ask."""
@@ -188,17 +208,16 @@ class _Fleet:
         elif replica.end == math.inf:
             touched.append(replica)
 
-    def _finish(self, replica: Replica, now: float) -> None:
-        for job in replica.complete():
-            if self.transfer is not None and job.output < self.output[job.request]:
-                seconds = self.transfer(job.input)
-                if not 0 <= seconds < math.inf:
-                    raise InputError(f"a transfer takes seconds of 0 or more, got {seconds} for {job.input} tokens")
-                heapq.heappush(self.sent, (self.log.first[job.request] + seconds, job.request))
-            else:
-                self.last[job.request] = now
-                self.served_by[job.request] = replica.index
-                self._count(now)
+    def _finish(self, job: InFlight, replica: Replica, now: float) -> None:
+        if self.transfer is not None and job.output < self.output[job.request]:
+            seconds = self.transfer(job.input)
+            if not 0 <= seconds < math.inf:
+                raise InputError(f"a transfer takes seconds of 0 or more, got {seconds} for {job.input} tokens")
+            heapq.heappush(self.sent, (self.log.first[job.request] + seconds, job.request))
+        else:
+            self.last[job.request] = now
+            self.served_by[job.request] = replica.index
+            self._count(now)
 
     def _count(self, now: float) -> None:
         self.ended += 1

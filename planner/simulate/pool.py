@@ -39,11 +39,18 @@ class CachePool:
 
     def growth(self, steps: int, counter: int) -> int:
         """Return the blocks that this many more decode steps take."""
+        if self.block == 1:
+            return steps * self.decoding
         cycles, rest = divmod(steps, self.block)
         taken = cycles * self.decoding
         for step in range(counter, counter + rest):
             taken += self.phases[-step % self.block]
         return taken
+
+    def grows(self, counter: int, beside: int = 0) -> bool:
+        """Say whether the free blocks hold `beside` and what one more decode step takes."""
+        left = self.free - beside
+        return self.decoding <= left or self.phases[-counter % self.block] <= left
 
     def lasting(self, steps: int, counter: int) -> int:
         """Return how many decode steps the free blocks last for, at most `steps`."""

@@ -169,7 +169,7 @@ class Replica:
     def _make_room(self, now: float) -> None:
         """Drop the youngest sequences until the next decode step has room."""
         pool = self.pool
-        while pool.growth(1, self.counter) > pool.free:
+        while not pool.grows(self.counter):
             job = self.running.popitem()[1]
             if job.finish < 0:
                 self.prefilling.pop()
@@ -192,7 +192,7 @@ class Replica:
             job = waiting[0]
             tokens = job.input + job.generated
             blocks = pool.blocks(tokens)
-            if blocks + pool.growth(1, self.counter) > pool.free:
+            if not pool.grows(self.counter, beside=blocks):
                 return
             self.asked -= blocks
             waiting.popleft()
@@ -229,7 +229,7 @@ class Replica:
             taken += job.left
             self.prefilled.append(self.prefilling.popleft())
         grain = self.grain
-        return self.times.prefill[taken, (context + grain // 2) // grain * grain]
+        return self.times.prefill[taken, (context + grain // 2) // grain * grain if context else 0]
 
     def _answer(self, job: InFlight, ended: list[InFlight]) -> None:
         """Give a request the token that ends its prefill."""

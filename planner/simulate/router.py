@@ -50,12 +50,13 @@ class LeastOutstanding:
         """Return the least loaded replica."""
         loads: list[int] = list(map(_outstanding, self.replicas))
         if len(self.runs) == 1:
-            best = [(0, len(loads), min(loads))]
-        else:
-            idlest = [(first, end, min(loads[first:end]), weight) for first, end, weight in self.runs]
-            # the request itself counts, so that an idle weak replica is no better than a strong one with room
-            least = min((load + 1) / weight for _, _, load, weight in idlest)
-            best = [(first, end, load) for first, end, load, weight in idlest if (load + 1) / weight == least]
+            least = min(loads)
+            self.turn = loads.index(least, self.turn + 1 if least in loads[self.turn + 1:] else 0)
+            return self.replicas[self.turn]
+        idlest = [(first, end, min(loads[first:end]), weight) for first, end, weight in self.runs]
+        # the request itself counts, so that an idle weak replica is no better than a strong one with room
+        shortest = min((load + 1) / weight for _, _, load, weight in idlest)
+        best = [(first, end, load) for first, end, load, weight in idlest if (load + 1) / weight == shortest]
         at = _first(loads, best, self.turn + 1)
         self.turn = _first(loads, best, 0) if at < 0 else at
         return self.replicas[self.turn]
@@ -130,14 +131,14 @@ class Router:
         if policy not in POLICIES:
             raise UnknownName("routing policy", policy, POLICIES)
         self.replicas, self.weights, self.policy = replicas, weights, policy
-        self.groups = [(replica, replicas[at].kind, lengths[replica] or (0, math.inf))
+        self.groups = [(replica, replicas[at].kind.fits, *(lengths[replica] or (0, math.inf)))
                        for replica in range(len(weights))
                        if (at := next((i for i, r in enumerate(replicas) if r.group == replica), None)) is not None]
         self.policies: dict[tuple[int, ...], Policy] = {}
 
     def may(self, prompt: int, tokens: int) -> tuple[int, ...]:
         """Return the groups that serve such a prompt and can hold that many cached tokens of one sequence."""
-        return tuple(group for group, kind, (low, high) in self.groups if low <= prompt <= high and kind.fits(tokens))
+        return tuple([group for group, fits, low, high in self.groups if low <= prompt <= high and fits(tokens)])
 
     def choose(self, groups: tuple[int, ...], job: InFlight, now: float) -> Replica:
         """Return the replica of these groups for the request."""

@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any
 
 from planner.errors import InputError
+from planner.process.version import __version__
 from planner.sweeping.answering import answer
 from planner.sweeping.task import Answers, SweepTask, SweepTerms, VariantOutcome
-from planner.version import __version__
 
 CONNECT_SECONDS = 8
 RETRIES = 2

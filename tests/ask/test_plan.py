@@ -23,6 +23,15 @@ BASE: dict[str, object] = {
 }
 
 
+def test_machines_that_nobody_offers_do_it_as_ones_own() -> None:
+    values = {"workload.model": "llama-3.1-70b", "workload.method": "qlora", "workload.tokens": "10 M",
+              "workload.global_batch": "16", "hardware.candidates": "rtx-4090-1x, rtx-4090-4x"}
+    scenario, defaults = load_scenario(None, values, Catalog())
+    found = make_plan(scenario, Catalog(), defaults=defaults)
+    assert found.infeasible is not None
+    assert ("own", "1 x rtx-4090-4x") in {(one.limit, one.to) for one in found.infeasible.relaxations}
+
+
 def plan(catalog: Catalog | None = None, **changes: object) -> Plan:
     catalog = catalog or Catalog()
     values = BASE | {key.replace("__", "."): value for key, value in changes.items()}

@@ -52,7 +52,7 @@ def test_help_is_quick_because_little_is_imported_at_all():
     assert "click" in imported
     assert {name for name in imported if name.partition(".")[0] == "planner"} == {
         "planner", "planner.cli", "planner.cli.main", "planner.cli.printing", "planner.errors", "planner.process",
-        "planner.process.interrupts", "planner.text_io", "planner.version"}
+        "planner.process.interrupts", "planner.process.version", "planner.text_io"}
     assert len(imported) < 150
 
 
@@ -141,7 +141,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
     (["plan", MAIN, "extra"], "extra argument"),
     (["launch"], "launch needs the file of a plan"), (["launch", "plan.json"], "-o DIR"),
-    (["estimate", "--model", "x"], "Missing option '--node'"),
+    (["estimate", "--model", "x"], "--node: an estimate needs a node type"),
     (["estimate", "--model", "x", "--node", "y", "--seq-len", "8 x"], "unknown unit 'x'"),
     (["estimate", "--model", "x", "--node", "y", "--global-batch", "x"], "'x' is not a global batch"),
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp8"], "'tp8' is not AXIS=VALUE"),

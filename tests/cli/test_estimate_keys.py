@@ -21,7 +21,7 @@ TRAINING: dict[str, Any] = {"tokens": "1 G", "seq_len": 512, "global_batch": 16,
 OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
-    "lora_rank": 64, "trained_layers": 2, "gpus": 1, "confidence": 0.6,
+    "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
     "launchable": "unsloth", "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
@@ -34,22 +34,27 @@ OTHER_SERVED: dict[str, Any] = {
     "startup": "9 min"}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
+OTHER_DIFFUSION: dict[str, Any] = {
+    "model": "sd3.5-medium", "method": "full", "resolution": "512x768", "frames": 2, "batch": 2, "steps": 50,
+    "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
+    "latents": "online", "ema": True,
+    "confidence": 0.6, "gpus": 2}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
 
 
 @cache
-def estimated(base: str) -> Plan:
+def estimated(base: str, model: str) -> Plan:
     """Return the estimate of a question, as JSON, once for all the keys that are set beside it."""
-    return estimate("gpt2", NODE, **json.loads(base))
+    return estimate(model, NODE, **json.loads(base))
 
 
-def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
+def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: str = "gpt2") -> str:
     """Return what becomes of a key: counts, or refused."""
     # a step in backward has one micro-batch
     base = base | ({"layout": "mbs=16"} if name == "optimizer_in_backward" else {})
-    before = estimated(json.dumps(base))
-    asked: dict[str, Any] = {"scenario": "gpt2", **base, name: value}
+    before = estimated(json.dumps(base), model)
+    asked: dict[str, Any] = {"scenario": model, **base, name: value}
     if name == "model":
         asked["scenario"] = asked.pop("model")
     try:
@@ -62,9 +67,16 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    refused = ("lora_rank", "samples", "epochs", "dataset", "tokenizer", "packing")
+    refused = ("lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer", "packing")
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
+
+
+@pytest.mark.parametrize("name", OTHER_DIFFUSION)
+def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
+    refused = ("frames", "epochs", "gpus")
+    assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {}, "sdxl") == (
+        "refused" if name in refused else "counts")
 
 
 @pytest.mark.parametrize("load", LOADS)
@@ -77,7 +89,7 @@ def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
 
 
 def test_every_key_is_tried_here() -> None:
-    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *CHOOSING}
+    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *CHOOSING}
 
 
 @pytest.mark.parametrize("name", CHOOSING)

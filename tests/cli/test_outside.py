@@ -117,7 +117,7 @@ def entry(folder, name):
     ("prices/x.yml", "prices/x.yml", "would not be read; did you mean x.yaml?"),
     ("prices/aws/x.yaml", "prices/aws", "x.yaml would not be read: it belongs into"),
     ("prices/\udcff.yaml", "prices/\\udcff.yaml", "expected the name of an entry"),
-    ("x.yaml", "", "no catalog folder: it has none of calibration, engines"),
+    ("x.yaml", "", "no catalog folder: it has none of calibration, diffusion, engines"),
     ("notes/x.txt", "", "no catalog folder"),
 ])
 def test_what_would_be_passed_over_in_silence_is_refused(planner, tmp_path, name, file, message):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.answer.schema import to_json
-from planner.cli.schema import DOCUMENTS, schema_of
+from planner.api.described import DOCUMENTS, schema_of
 from tests.answer.example_plan import example_plan
 
 
@@ -50,7 +50,7 @@ def test_the_verb_prints_json_and_refuses_other_documents(planner: Any) -> None:
 def test_assignments_are_told_apart_by_their_kind() -> None:
     items = schema_of("plan")["properties"]["assignments"]["items"]  # type: ignore[index]
     assert items["discriminator"]["propertyName"] == "kind"
-    assert set(items["discriminator"]["mapping"]) == {"training", "serving"}
+    assert set(items["discriminator"]["mapping"]) == {"training", "serving", "diffusion"}
 
 
 def test_a_schema_has_the_keys_of_its_document() -> None:

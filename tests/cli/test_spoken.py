@@ -41,9 +41,10 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "GRPO"], "preferences or rewards is not modeled"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
     (["--batch-size", "32"], "write --global-batch"), (["--steps=100"], "write --tokens"),
-    (["llama-3.1-8b"], "is a model: write --model llama-3.1-8b")])
+    (["--zero", "3"], "planner estimate --layout zero=3"), (["--buy"], "32-nodes-buy-or-rent"),
+    (["--objective", "largest"], "by hardware and method alone"),
+    (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
-    model = [] if asked[0] == "llama-3.1-8b" else ["--model", "llama-3.1-8b"]
-    assert main(["plan", *asked, *model, "--tokens", "1G"]) == 2
+    assert main(["plan", *asked, "--model", "llama-3.1-8b", "--tokens", "1G"]) == 2
     assert told in capsys.readouterr().err

@@ -24,7 +24,7 @@ import pytest
 from planner.cli.main import main
 from tests.fit.test_calibrate import cluster
 from tests.fuzz.running import TIMES
-from tests.processes import children, gone
+from tests.processes import PATIENCE, children, gone
 from tests.sweep.conftest import QUESTION, SIX, timeless
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ class Ended:
         assert "Traceback" not in self.err, self.err
         assert len(self.err.splitlines()) <= 1, self.err
         assert self.code in {0, 130 if self.number == signal.SIGINT else -self.number}, (self.code, self.err)
-        assert gone(self.workers, within=20), "a process is left behind"
+        assert gone(self.workers), "a process is left behind"
 
 
 def killed(random: Random, *argv: str | Path) -> Ended:
@@ -80,7 +80,7 @@ def killed(random: Random, *argv: str | Path) -> Ended:
     workers.update(children(process.pid))
     with suppress(ProcessLookupError):  # a whole group that has ended before the signal
         (os.killpg if whole else os.kill)(process.pid, number)
-    out, err = process.communicate(timeout=60)  # which ends only when nobody holds its pipes
+    out, err = process.communicate(timeout=PATIENCE)  # which ends only when nobody holds its pipes
     return Ended(number, process.returncode, out, err, sorted(workers))
 
 

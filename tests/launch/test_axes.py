@@ -30,6 +30,7 @@ OTHER = {
     "nvme": {"offload": {"optimizer": 1.0, "to": "nvme"}}, "stages": {"stages": stages(14, 18)},
     "cp_method": {"cp_method": "all-to-all"}, "method": {"placed_as": {"method": "lora"}},
     "lora_rank": {"placed_as": {"method": "lora"}, "asked": {"lora_rank": 64}},
+    "lora_targets": {"placed_as": {"method": "lora"}, "asked": {"lora_targets": ("attention-in",)}},
     "optimizer": {"asked": {"optimizer": "paged-adamw"}}, "optimizer_in_backward": {"asked": {
         "optimizer_in_backward": True}},
     "loss": {"asked": {"loss": "fused"}}, "trained_layers": {"asked": {"trained_layers": 4}},
@@ -47,8 +48,7 @@ KINDS = {"candidate", "tp", "sp", "cp", "cp_method", "pp", "vpp", "ep", "expert_
 TUNED = {"placed_as": {"method": "full"}}
 OWN = {"axolotl": TUNED, "llama-factory": TUNED, "ms-swift": TUNED,
        "litgpt": {**TUNED, "recompute": "full", "no_sync": True},
-       "unsloth": {"placed_as": {"method": "full", "gpus": 1, "nodes": 1}, "asked": {"optimizer": "adamw-8bit"},
-                   "dp": 1, "shard": 1, "zero": 0}}
+       "unsloth": {**TUNED, "zero": 0, "shard": 1}}
 """What the layout below has beside, where a target takes nothing else."""
 
 
@@ -56,7 +56,7 @@ def base_of(target, axis):
     """Return a layout in which the axis could have its other value, of the stack of the target."""
     kind = NEEDS.get(axis, "")
     plain = work(target, LAYOUTS[kind], **(MIXTURE if kind == "moe" else {}))
-    return changed(plain, **OWN.get(target, {})) if kind in ("", "zero") or target != "unsloth" else plain
+    return changed(plain, **OWN.get(target, {}))
 
 
 def emitted(target, work):

@@ -30,7 +30,7 @@ def test_a_plan_becomes_a_folder_that_starts_it(planner, plan_file, tmp_path):  
     assert ran.code == 0, ran.err
     assert "sbatch job.sbatch" in ran.out
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"train.sh", "variables.sh", "job.sbatch", "README.md", "launch.json", "plan.json"}
+    assert names == {"train.sh", "variables.sh", "install.sh", "job.sbatch", "README.md", "launch.json", "plan.json"}
     assert planner("launch", tmp_path / "run" / "plan.json", "-o", tmp_path / "again").code == 0, "its plan is one"
     page = (tmp_path / "run" / "README.md").read_text()
     for part in ("megatron-core 0.19.2", "90% interval", "tokens/s/GPU", "planner validate", "`DATA`"):
@@ -61,6 +61,13 @@ def test_the_first_target_of_a_stack_that_can_express_the_plan_is_written(planne
     written = json.loads((tmp_path / "one" / "launch.json").read_text())["target"]
     refused = planner("launch", tmp_path / "one" / "plan.json", "-o", tmp_path / "two", "--for", "deepspeed")
     assert (written, refused.code) == ("accelerate", 2)
+
+
+def test_a_default_tuning_plan_starts_on_every_gpu_it_has(planner, tmp_path):  # noqa: F811
+    ran = planner("plan", "--model", "llama-3.1-8b", "--method", "lora", "--tokens", "100M", "--on", "dgx-h100",
+                  "--launch", tmp_path / "one")
+    assert ran.code == 0, ran.err
+    assert "--nproc-per-node=8" in (tmp_path / "one" / "train.sh").read_text()
 
 
 def test_an_estimate_is_launched_too(planner, tmp_path):  # noqa: F811
@@ -124,8 +131,8 @@ def test_targets_are_listed(planner):  # noqa: F811
 
 
 def test_a_stack_without_files_says_why(planner, plan_file, tmp_path):  # noqa: F811
-    refused = planner("launch", plan_file, "-o", tmp_path / "run", "--for", "tensorrt-llm")
-    assert (refused.code, "nothing is written for tensorrt-llm: not yet available" in refused.err) == (2, True)
+    refused = planner("launch", plan_file, "-o", tmp_path / "run", "--for", "hai-llm")
+    assert (refused.code, "nothing is written for hai-llm: it is not published" in refused.err) == (2, True)
 
 
 def test_a_folder_is_checked_as_far_as_its_stack_is_installed(planner, plan_file, tmp_path):  # noqa: F811

@@ -53,7 +53,7 @@ def test_files_are_as_recorded(case):
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize("scheduler", all_places())
+@pytest.mark.parametrize("scheduler", sorted(set(all_places()) - {"dynamo", "ray", "ray-serve", "skyserve"}))
 @pytest.mark.parametrize("layout", ["tp=2,dp=4", "tp=2,dp=8"])
 def test_scripts_are_bash_and_of_the_nodes(scheduler, layout, tmp_path):
     made = folder_of("megatron-lm", scheduler, layout=layout)

@@ -32,6 +32,10 @@ def test_skypilot_rents_the_offer(target, one, nodes, spot):
 @pytest.mark.parametrize(("scheduler", "assignments", "said"), [
     ("skypilot", (serving("tp=2", gpus="16"),), "without an offer"),
     ("trainjob", (serving("tp=2", gpus="16"),), "which trains"),
+    ("skyserve", apart("tp=4", "8"), "replicas are alike"),
+    ("ray-serve", apart("tp=4", "8"), "prefill and decode apart"),
+    ("ray-serve", (serving("tp=2", gpus="2", quantization="int4"),), "no published name"),
+    ("dynamo", (serving("tp=2", gpus="2", quantization="int4"),), "no published name"),
     ("skypilot", (rented(serving("tp=2", gpus="8")), rented(serving("tp=2", node="dgx-a100", gpus="8"))),
      "several types"),
     ("dstack", (serving("tp=2", gpus="8"), serving("tp=2", node="dgx-a100", gpus="8")), "several types"),
@@ -58,3 +62,37 @@ def test_parts_that_a_place_takes_for_others_are_named():
     assert not list(misplaced(manifest, {"serve": [2, 1, 8]}))
     assert list(misplaced(manifest, {"serve": [2, 1, 4]}))
     assert list(misplaced(manifest, {"cluster": [1, None]}))
+
+
+def test_skyserve_counts_nodes_and_every_replica_on_them():
+    files = made("skyserve", "vllm", rented(serving("tp=2", gpus="16")))
+    service = parse(files["service.yaml"], "service.yaml").data
+    assert (service["service"]["replicas"], service["num_nodes"]) == (2, 1)
+    assert files["node.sh"].count("serve.sh") == 4
+    assert "router.sh" in files["node.sh"]
+
+
+def test_a_dynamo_graph_has_the_options_of_the_engine():
+    graph = parse(made("dynamo", "vllm", *apart("tp=8,pp=2", "16"))["dynamo.yaml"], "dynamo.yaml").data
+    parts = {one["name"]: one for one in graph["spec"]["components"]}
+    assert set(parts) == {"frontend", "prefill", "decode"}
+    for role in ("prefill", "decode"):
+        words = parts[role]["podTemplate"]["spec"]["containers"][0]["args"]
+        assert (parts[role]["type"], parts[role]["multinode"]) == (role, {"nodeCount": 2})
+        assert words[words.index("--tensor-parallel-size") + 1] == "8"
+        assert words[-2:] == ["--disaggregation-mode", role]
+        assert "--kv-transfer-config" not in words
+
+
+def test_ray_serve_has_the_arguments_of_the_engine():
+    config = parse(made("ray-serve", "vllm", serving("tp=2", gpus="8"))["ray-serve.yaml"], "ray-serve.yaml").data
+    (model,) = config["applications"][0]["args"]["llm_configs"]
+    assert model["deployment_config"] == {"num_replicas": 4}
+    assert model["engine_kwargs"]["tensor_parallel_size"] == 2
+
+
+def test_a_ray_job_starts_every_node(tmp_path):
+    files = made("ray", "megatron-lm", placed("tp=2,dp=8"))
+    compile(files["ray_job.py"], "ray_job.py", "exec")
+    assert "GPUS = [8, 8]" in files["ray_job.py"]
+    assert "exec bash train.sh" in files["ray_job.py"]

@@ -31,7 +31,7 @@ STATISTICS = {"physics/serving/gamma.py", "physics/serving/pace.py", "physics/se
 READERS = {"evidence/reading.py", "evidence/rows.py", "simulate/joblog.py", "simulate/reading.py"}
 """Files that bound what they read."""
 KNOWN = {
-    "physics/collectives.py": {"_by_links", "_neighbor"},
+    "physics/collectives.py": {"by_links", "_neighbor"},
     "physics/topology.py": {"CUBE_MESH", "MOST_KEYS", "_join"},
     "physics/serving/crowding.py": {"STEEPEST"},
     "physics/serving/disaggregated.py": {"ROUNDS"},
@@ -42,10 +42,11 @@ KNOWN = {
     "physics/training/whole.py": {"SHARES"},
     "money/rent.py": {"MOST_BOUGHT", "_owned"},
     "simulate/outcome.py": {"PERCENTILES"},
-    "simulate/remembered.py": {"KEPT", "LONGEST"},
+    "simulate/remembered.py": {"LONGEST", "OUTCOMES"},
     "simulate/router.py": {"SLACK"},
     "simulate/trace.py": {"PREFIX_BLOCK", "MOST_TOKENS", "synthetic"},
     "evidence/degrees.py": {"MANY_SAMPLES"},
+    "evidence/diffusion.py": {"CONFIDENCE", "entries"},
     "evidence/prediction.py": {"STATED"},
     "evidence/residuals.py": {"LEAST_ROWS"},
     "evidence/run_logs.py": {"WARMING", "_MB"},

@@ -161,7 +161,7 @@ def browse(page: Path, *arguments: str) -> Path:
     ran = subprocess.run(
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,1400",
          f"--user-data-dir={page.parent / 'profile'}", "--enable-logging=stderr", *arguments, page.as_uri()],
-        cwd=page.parent, capture_output=True, text=True, timeout=100, check=True,
+        cwd=page.parent, capture_output=True, text=True, timeout=600, check=True,
         env=os.environ | {"HOME": str(page.parent)})
     assert "CONSOLE" not in ran.stderr
     return page.parent

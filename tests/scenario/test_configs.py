@@ -116,7 +116,23 @@ def test_a_switch_whose_effect_would_be_missing_is_refused(text: str, said: str,
     (FACTORY + "pure_bf16: true\n", {}, {}, True),
     (AXOLOTL + "adapter: lora\nload_in_8bit: true\n", {"workload.method": "lora"}, {}, True),
     (AXOLOTL + "fsdp_version: 2\ntensor_parallel_size: 2\n", {"workload.stack": "fsdp2"}, {"tp": "2"}, True),
-    (AXOLOTL + "expert_parallel_size: 4\n", {"workload.stack": "axolotl"}, {"ep": "4"}, False)])
+    (AXOLOTL + "expert_parallel_size: 4\n", {"workload.stack": "axolotl"}, {"ep": "4"}, False),
+    # fused experts are no linear layers to axolotl; its plugin alone turns the fused loss on
+    (AXOLOTL + "adapter: lora\nlora_target_linear: true\n", {"workload.lora_targets": "attention+mlp"}, {}, False),
+    (AXOLOTL + "adapter: lora\nlora_target_modules: [q_proj, v_proj]\nlora_modules_to_save: [lm_head]\n",
+     {"workload.lora_targets": "attention-in+embeddings"}, {}, False),
+    (AXOLOTL + "adapter: lora\nlora_target_modules: [o_proj]\nlora_target_parameters: [mlp.experts.down_proj]\n",
+     {"workload.lora_targets": "attention-out+mlp+experts"}, {}, False),
+    (AXOLOTL + "adapter: lora\nlora_target_modules: 'layers.\\d+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'\n",
+     {"workload.lora_targets": "attention+mlp"}, {}, True),
+    (AXOLOTL + "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n",
+     {"workload.loss": "fused"}, {}, False),
+    (FACTORY.replace("full", "lora") + "lora_target: q_proj,v_proj\n", {"workload.lora_targets": "attention-in"}, {},
+     False),
+    (FACTORY + "pipeline_model_parallel_size: 4\nexpert_model_parallel_size: 2\nuse_distributed_optimizer: true\n"
+     "recompute_granularity: full\n", {"workload.stack": "megatron-core"},
+     {"pp": "4", "ep": "2", "zero": "1", "recompute": "full"}, False),
+    ("model_name_or_path: meta-llama/Llama-3.1-8B\ninfer_backend: vllm\n", {"workload.engine": "vllm"}, {}, False)])
 def test_what_decides_memory_is_read_or_said(text: str, values: dict[str, Any], layout: dict[str, str], counted: bool,
                                              tmp_path: Path):
     path = tmp_path / "config.yaml"
@@ -125,6 +141,33 @@ def test_what_decides_memory_is_read_or_said(text: str, values: dict[str, Any], 
     assert values.items() <= reading.values.items()
     assert layout.items() <= reading.layout.items()
     assert bool(reading.counted) is counted
+
+
+AIR = (AXOLOTL.replace("meta-llama/Llama-3.1-8B", "zai-org/GLM-4.5-Air").replace("size: 1", "size: 2")
+       + "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\nadapter: qlora\nload_in_4bit: true\n"
+       "optimizer: adamw_bnb_8bit\ngradient_accumulation_steps: 2\ngradient_checkpointing: true\n"
+       "lora_target_modules: [q_proj, k_proj, v_proj, o_proj]\n")
+
+
+def test_a_config_is_answered_as_its_author_measured_it(tmp_path: Path):
+    """axolotl's examples/glm45/README.md: QLoRA on one GPU of 80 GB takes about 63.4 GiB."""
+    path = tmp_path / "air.yaml"
+    path.write_text(AIR, encoding="utf-8")
+    memory = planner.estimate(node="h100-sxm-1x", from_=path).memory
+    assert memory.fits == "fits"
+    assert (memory.peak_bytes - memory.components.reserve) / 2**30 == pytest.approx(63.4, rel=0.1)
+
+
+@pytest.mark.parametrize(("node", "more", "gpus"), [("4xdgx-h100", {}, 32), ("dgx-h100", {"nodes": 2}, 16)])
+def test_nodes_that_are_counted_are_those_of_the_config(node: str, more: dict[str, Any], gpus: int):
+    answer = planner.estimate(node=node, from_=CONFIGS / "tt_deepseek.toml", model="qwen3-32b", **more)
+    assert (answer.gpus, answer.layout.tp, answer.layout.ep) == (gpus, 1, 1)
+
+
+def test_degrees_that_a_script_leaves_no_room_for_take_as_many_nodes_as_they_need():
+    line = "torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size 1 --pipeline-model-parallel-size 4 " \
+           "--expert-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 256 --bf16"
+    assert planner.estimate(from_=line, model="mixtral-8x7b").gpus == 32
 
 
 def test_what_is_stated_stands_over_the_config():
@@ -138,7 +181,7 @@ def test_what_was_read_and_ignored_is_printed(capsys: pytest.CaptureFixture[str]
     assert main(["estimate", "--from", given("axo_lora.yml"), "--node", "8xh100"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "read from an axolotl config" in shown
-    assert "method lora, lora_rank 32, sequence_length 4096" in shown
+    assert "method lora, lora_rank 32, lora_targets attention+mlp+embeddings, sequence_length 4096" in shown
     assert "ignored: model_type, datasets" in shown
     assert main(["estimate", "--from", given("vllm.txt"), "--node", "8xh100", "--json", "--output", "200"]) == 0
     out, err = capsys.readouterr()

@@ -17,11 +17,11 @@ from planner.scenario.load import (
     load_scenario,
     paths,
     shipped,
-    to_yaml,
 )
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.resolve import resolve
 from planner.scenario.workload import Batch, Training
+from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse, validate
 from tests.scenario.said import said
 
@@ -138,7 +138,8 @@ def test_every_flag_sets_a_value_that_exists_and_every_list_is_known_as_one():
     assert set(FLAGS.values()) - {"workload.speculative"} <= set(known)
     assert {path for path, is_list in known.items() if is_list} == {
         "workload.precision", "hardware.candidates", "sourcing.rent.terms", "sourcing.rent.providers",
-        "sourcing.rent.regions", "workload.quantization", "workload.day", "workload.stack"}
+        "sourcing.rent.regions", "workload.quantization", "workload.day", "workload.stack",
+        "workload.lora_targets"}
 
 
 def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):

@@ -6,8 +6,9 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.load import load_any, load_question, to_yaml
+from planner.scenario.load import load_any, load_question
 from planner.scenario.moment import months_since
+from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse
 
 RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "1 G"}

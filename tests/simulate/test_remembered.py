@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import planner.simulate.remembered as module
+from planner.layouts.memo import ByValue
 from planner.simulate.fleet import Phase, ReplicaGroup, simulate
 from planner.simulate.outcome import Outcome
 from planner.simulate.remembered import replayed_once
@@ -27,7 +28,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         return simulate(*asked)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "simulate", counted)
-    monkeypatch.setattr(module, "_outcomes", type(module._outcomes)())
+    monkeypatch.setattr(module, "OUTCOMES", ByValue(most=64))
     return seen
 
 
@@ -71,7 +72,7 @@ def test_what_a_function_decides_or_is_long_is_not_kept(runs: list[object], monk
 
 
 def test_the_oldest_is_forgotten(runs: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "KEPT", 1)
+    monkeypatch.setattr(module.OUTCOMES, "most", 1)
     for policy in ("round-robin", "least-kv", "round-robin"):
         asked(policy=policy)
     assert len(runs) == 3

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import sys
+import threading
 import time
+import traceback
 from random import Random
 
 import pytest
@@ -48,8 +51,15 @@ def test_many_jobs_are_no_dearer_than_one_after_the_other_and_the_same_twice() -
 def test_ctrl_c_leaves_the_best_schedule_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     real = engine.cp_model.CpSolver.solve
 
+    def waits() -> bool:
+        """Whether the main thread waits for the solver."""
+        frame = sys._current_frames()[threading.main_thread().ident or 0]
+        names = [inner.f_code.co_name for inner, _ in traceback.walk_stack(frame)]
+        return "result" in names and names[0] == "wait"
+
     def interrupting(self: engine.cp_model.CpSolver, model: engine.cp_model.CpModel) -> object:
-        time.sleep(0.2)  # until the main thread waits
+        while not waits():
+            time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
         return real(self, model)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from planner.process.workers import MOST_LOSSES
 from planner.sweeping.local import processes
 from planner.sweeping.task import SweepTerms, VariantOutcome
+from tests.processes import PATIENCE
 from tests.sweep.conftest import SIX, timeless
 
 ROOT = Path(__file__).parents[2]
@@ -91,11 +92,11 @@ def test_ctrl_c_ends_all_processes_and_leaves_whole_lines(tmp_path, question):
                "--workers", "2"]
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not (file.exists() and file.stat().st_size) and time.monotonic() < until:
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=PATIENCE)
     # its workers hold stderr open, so that communicate ends when they have
     assert (running.returncode, out, err.strip()) == (130, "", "Error: interrupted")
     text = file.read_text()

@@ -26,8 +26,6 @@ MEMORY_STEP = 0.1e9
 """Bytes to which a relaxation of memory is rounded up."""
 GENEROUS = 1.02
 """What the layout that comes nearest lacks is exceeded by, as its layers are not split evenly."""
-SHORTEST = 256
-"""Tokens of the shortest sequence that is proposed."""
 HALVINGS = 10
 TRIED = 6
 """Numbers of GPUs on either side of the one asked for that are tried."""
@@ -77,7 +75,7 @@ def _relaxations(name: str, failed: Solved, shorts: Sequence[Short]) -> Iterator
     if name == "memory":
         for short in shorts:
             yield from _more_memory(failed, short)
-        yield from _shorter(failed)
+        yield from _leaner(failed)
     elif name == "precision":
         yield from _other_precision(failed)
     elif name == "global_batch":
@@ -202,18 +200,14 @@ def _more_memory(failed: Solved, short: Short) -> Iterator[Found]:
                                                to=f"{show_bytes(there + more)} per {per}")
 
 
-def _shorter(failed: Solved) -> Iterator[Found]:
-    """Yield the longest sequence, of those half as long again and again, that has a plan."""
+def _leaner(failed: Solved) -> Iterator[Found]:
+    """Yield of every key of the work that takes memory the first smaller value that has a plan."""
     alone = failed.alone
-    if alone is None:
-        return
-    asked = int(failed.question.scenario.model_dump()["workload"]["sequence_length"])
-    length = asked // 2
-    while length >= SHORTEST:
-        if possible(failed, Change(work={alone.name: {"sequence_length": length}})):
-            yield asked / length, Relaxation(limit="sequence_length", from_=f"{asked:,}", to=f"{length:,}")
-            return
-        length //= 2
+    done: set[str] = set()
+    for less in alone.leaner if alone is not None else ():
+        if alone is not None and less.limit not in done and possible(failed, Change(work={alone.name: less.work})):
+            done.add(less.limit)
+            yield less.factor, Relaxation(limit=less.limit, from_=less.asked, to=less.instead)
 
 
 def _chosen(failed: Solved, change: Change) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.catalog.architecture import Model
-from planner.catalog.importers.hf_families import FAMILIES, unknown
+from planner.catalog.importers.hf_families import FAMILIES, REFUSED, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
 from planner.errors import InputError
 from planner.text_io import real
@@ -84,7 +84,8 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
         raise InputError(f"not supported: model_type {named}: {sees}: the vision tower is not modeled; --text-only "
                          "imports the language model alone", file=str(path))
     try:
-        shape, assumption = (FAMILIES[kind](config), "") if kind in FAMILIES else unknown(config)
+        family = kind if kind in FAMILIES or kind in REFUSED else _by_class(config)
+        shape, assumption = (FAMILIES[family](config), "") if family in FAMILIES else unknown(config)
         assumption = shape.pop("note", assumption)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
         model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
@@ -99,6 +100,12 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
         raise InputError(f"model_type {kind}: {where}: {first['msg']}{given}", file=str(path)) from None
     except (TypeError, ArithmeticError, AttributeError, ValueError) as error:
         raise InputError(f"not supported: model_type {kind}: {error}", file=str(path)) from None
+
+
+def _by_class(config: Mapping[str, Any]) -> str:
+    """Return the model_type whose class the config names (DeepseekV4ForCausalLM); empty where none does."""
+    classes = {str(name).removesuffix("ForCausalLM").lower() for name in config.get("architectures") or ()}
+    return next((known for known in FAMILIES if known.replace("_", "") in classes), "")
 
 
 def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, sees: str | None,

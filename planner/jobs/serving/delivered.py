@@ -11,11 +11,14 @@ from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.assignment import Delivered
 from planner.jobs.serving.rates import span, work
 from planner.jobs.serving.service import Service
+from planner.layouts.memo import ByValue
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment
 from planner.physics.serving.level import Served, at_rate
 from planner.scenario.demand import Target
 
+WORKS = ByValue[Served](most=1024)
+"""What single replicas do; the search, the replays and the answer ask for the same ones."""
 SHOWN = (0.5, 0.95)
 """The percentiles that plans say."""
 
@@ -28,7 +31,8 @@ def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float)
     def at(loads: Floats) -> Served:
         return at_load(column.rows.take(np.zeros(len(loads), np.int64)), loads)
 
-    return at_rate(at, rate, float(low[0]), float(high[0]))
+    return WORKS.recall((d, column.layout[2:], column.held, service.stream, rate),
+                        lambda: at_rate(at, rate, float(low[0]), float(high[0])))
 
 
 def percentiles(at: Callable[[float | None], float], target: Target | None) -> Percentiles:

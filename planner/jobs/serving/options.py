@@ -201,7 +201,8 @@ def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at
     fractions = (None, asked.engine.memory_fraction_most)
     # an engine that takes prompts whole has no chunk to choose
     tokens = () if d.engine.prefill_first else tuple(count for count in TOKENS if count != asked.limits.tokens)
-    sequences = tuple(count for count in SEQUENCES if count != asked.limits.sequences)
+    most = catalog.engine(service.asked.engine).sequences_most
+    sequences = tuple(count for count in SEQUENCES if count != asked.limits.sequences and count <= (most or count))
     choices = sorted({EngineSettings(*values) for values in product(fractions, (None, *tokens), (None, *sequences))},
                      key=lambda settings: (settings.changed, settings.fraction or 0,
                                            settings.tokens or 0, settings.sequences or 0))

@@ -16,6 +16,7 @@ import numpy as np
 from planner.catalog.architecture import Model, MoeMlp
 from planner.jobs.columns import ReplicaColumn, Role
 from planner.layouts.candidate import Candidate
+from planner.layouts.memo import ByValue
 from planner.layouts.table import Floats, Mask
 from planner.physics.serving.apart import decoding, prefilling
 from planner.physics.serving.deployment import Deployment, Replicas
@@ -31,6 +32,8 @@ LEAST_LOAD = 0.02
 """Sequences decoding on average, of the lightest load looked at."""
 BUSIEST = 0.98
 """Share of the time that prompts may be at work."""
+_LARGEST = ByValue[tuple[Floats, Floats, Floats]](most=256)
+"""What questions that differ in load, limits or terms ask for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,12 @@ def largest(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Ta
 
     `most` sequences may be there.
     """
+    return _LARGEST.recall((d, role, rows, stream, level, most),
+                           lambda: _narrowed(d, role, rows, stream, level, most))
+
+
+def _narrowed(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: Targets,
+              most: Floats) -> tuple[Floats, Floats, Floats]:
     low, high = span(role, stream, most)
     rate, load, crowd = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
     each = np.repeat(np.arange(len(rows)), GRID)

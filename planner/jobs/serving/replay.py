@@ -80,9 +80,11 @@ class Tabulated:
         """
         each = max(min(tokens, self.mean_prompt, self.chunk), tokens / self.copies * max(self.stages, 1))
         behind = context + min(tokens, self.mean_prompt) / 2
-        rows = [np.interp(behind, self.before, row) for row in self.prompts]
         share = 1 / self.stages if self.stages else tokens / each / self.copies
-        return float(np.interp(each * self.copies, self.tokens, rows)) * share
+        # between two rows of the table
+        at = np.clip(np.searchsorted(self.tokens, each * self.copies, "right") - 1, 0, len(self.tokens) - 2)
+        rows = [np.interp(behind, self.before, row) for row in self.prompts[at:at + 2]]
+        return float(np.interp(each * self.copies, self.tokens[at:at + 2], rows)) * share
 
     def empty(self) -> float:
         """Return the floor of a step that decodes nothing."""

@@ -152,6 +152,11 @@ class TrainingJob:
         """Whether measured speeds of the stack are in the evidence: of training whole models, not of adapters."""
         return has_evidence(self.catalog, self.stack, self.asked.method or "pretrain")
 
+    @property
+    def parallelism(self) -> tuple[bool, bool, bool]:
+        """Which kinds of parallelism its stack has."""
+        return self.stack.pipeline, self.stack.tensor_parallel, self.stack.context_parallel
+
     def assignment(self, columns: Searched, run: Run) -> Assignment:
         """Return what was picked in full."""
         return assignment_of(self.context, columns.layout(run))
@@ -261,10 +266,11 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     typical = usual(model, method, catalog.recipes)
     sequence = asked.sequence_length or typical.sequence_length
-    batch = Batch(1) if method == "inference" else asked.global_batch or typical.global_batch
+    batch = Batch(1) if method == "inference" else (asked.global_batch or typical.global_batch).of(sequence)
     question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
                            precisions=asked.precision, method=method, confidence=confidence,
-                           lora_rank=asked.lora_rank, trained_layers=asked.trained_layers)
+                           lora_rank=asked.lora_rank, trained_layers=asked.trained_layers,
+                           adapted=asked.lora_targets)
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)

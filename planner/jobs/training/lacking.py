@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 
 import numpy as np
 
 from planner.answer.assignment import Assignment
-from planner.jobs.job import ENDLESS, Change, Knob, Short
+from planner.jobs.job import ENDLESS, Change, Knob, Leaner, Short
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
@@ -26,6 +26,8 @@ GB, GBIT = 1e9, 1e9 / 8
 LIMIT_RULES = frozenset({"fixed_gpus", "max_gpus", "max_nodes"})
 FAR = 4
 """Peak over usable memory above which more memory per GPU is no answer, and more GPUs are named."""
+SHORTEST = 256
+"""Tokens of the shortest sequence that is proposed."""
 
 
 def knobs_of(question: Question, assignments: Sequence[Assignment]) -> list[Knob]:
@@ -125,3 +127,11 @@ def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
     held = max(int(row["recompute"]), 0)
     rows = from_rows([{**row, "recompute": held or RECOMPUTE.index("full")}], question.global_batch)
     return evaluate_fixed(question, rows, 0)
+
+
+def shorter(asked: int) -> Iterator[Leaner]:
+    """Yield sequences half as long, again and again."""
+    length = asked // 2
+    while length >= SHORTEST:
+        yield Leaner("sequence_length", f"{asked:,}", f"{length:,}", asked / length, {"sequence_length": length})
+        length //= 2

@@ -15,11 +15,11 @@ from planner.answer.schema import Infeasible
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError, Unsupported
 from planner.jobs.columns import Columns, Processed, Run, joined
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.training.assignment import assignment_of
 from planner.jobs.training.in_use import is_usual, stacks_of
 from planner.jobs.training.job import TrainingJob, training_job
-from planner.jobs.training.lacking import broken_rules
+from planner.jobs.training.lacking import broken_rules, shorter
 from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
@@ -111,7 +111,7 @@ class ByStack:
         parts: list[tuple[TrainingJob, Searched]] = []
         for group in self.groups:
             # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
-            for job in group if self.first.search.timed else sorted(group, key=_axes):
+            for job in group if self.first.search.timed else sorted(group, key=lambda job: job.parallelism):
                 known = [staged for _, searched in parts for staged in searched.frontier.found]
                 parts.append((job, job.columns(effort, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
@@ -186,6 +186,11 @@ class ByStack:
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that the rules of some stack admit, rising."""
         return sorted({count for job in self.jobs for count in job.counts(most)})
+
+    @property
+    def leaner(self) -> Iterator[Leaner]:
+        """Sequences half as long, again and again."""
+        return shorter(self.first.question.sequence_length)
 
     @property
     def batch(self) -> Batch | None:
@@ -270,11 +275,6 @@ class ByStack:
             best = columns.owner(columns.runs[0].key)[0].stack.name if columns.runs else names
             defaults["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
         return list(defaults.values())
-
-
-def _axes(job: TrainingJob) -> tuple[bool, bool, bool]:
-    """Say which kinds of parallelism a job's stack has, those with the most layouts first."""
-    return job.stack.pipeline, job.stack.tensor_parallel, job.stack.context_parallel
 
 
 def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> ByStack:

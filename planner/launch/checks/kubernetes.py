@@ -76,7 +76,8 @@ def _strict(schema: Any) -> Any:  # noqa: ANN401 - a schema is any JSON
     return made
 
 
-def _gpus(container: dict[str, Any]) -> int:
+def gpus_of(container: dict[str, Any]) -> int:
+    """Return the GPUs that a container asks for."""
     limits = container.get("resources", {}).get("limits", {})
     return sum(int(value) for key, value in limits.items() if key.endswith("/gpu"))
 
@@ -87,17 +88,18 @@ def _parts(one: dict[str, Any]) -> dict[str, object]:
         (job,) = spec["replicatedJobs"]
         inner = job["template"]["spec"]
         assert inner["parallelism"] == inner["completions"], "some nodes would not run at once"
-        return {job["name"]: [job["replicas"], inner["parallelism"], _gpus(inner["template"]["spec"]["containers"][0])]}
+        (container,) = inner["template"]["spec"]["containers"]
+        return {job["name"]: [job["replicas"], inner["parallelism"], gpus_of(container)]}
     if one["kind"] == "TrainJob":
         trainer = spec["trainer"]
-        gpus = _gpus({"resources": trainer["resourcesPerNode"]})
+        gpus = gpus_of({"resources": trainer["resourcesPerNode"]})
         assert gpus == trainer["numProcPerNode"], "a process for each GPU"
         return {"train": [1, trainer["numNodes"], gpus]}
     if one["kind"] == "LeaderWorkerSet":
         group = spec["leaderWorkerTemplate"]
-        (gpus,) = {_gpus(group[kind]["spec"]["containers"][0]) for kind in ("leaderTemplate", "workerTemplate")}
+        (gpus,) = {gpus_of(group[kind]["spec"]["containers"][0]) for kind in ("leaderTemplate", "workerTemplate")}
         return {group["leaderTemplate"]["spec"]["containers"][0]["name"]: [spec["replicas"], group["size"], gpus]}
     if one["kind"] in ("Deployment", "StatefulSet"):
         container = spec["template"]["spec"]["containers"][0]
-        return {container["name"]: [spec["replicas"], 1, _gpus(container)]}
+        return {container["name"]: [spec["replicas"], 1, gpus_of(container)]}
     return {}

@@ -19,8 +19,8 @@ def main(target: str, package: str, folders: list[str]) -> None:
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            release = version(package)
-            resolve = import_module(f"planner.launch.checks.{target.replace('-', '_')}").resolve
+            read = import_module(f"planner.launch.checks.{target.replace('-', '_')}")
+            release, resolve = read.release() if hasattr(read, "release") else version(package), read.resolve
     except (PackageNotFoundError, ImportError) as error:
         print(json.dumps({"missing": f"{type(error).__name__}: {error}"[:LONGEST]}))
         return

@@ -34,7 +34,8 @@ def resolve(folder: Path) -> dict[str, object]:
          f"{offer['instance']},{name},{gpus}.0,64.0,512.0,,10.0,5.0,{region},{region}a,x86_64,,,,")
     import sky
 
-    task = sky.Task.from_yaml(str(folder / "sky.yaml"))
+    service = folder / "service.yaml"
+    task = sky.Task.from_yaml(str(service if service.exists() else folder / "sky.yaml"))
     (resources,) = task.resources
     made = {"provider": str(resources.cloud).lower(), "instance": resources.instance_type,
             "region": resources.region or offer["region"], "term": "spot" if resources.use_spot else offer["term"]}
@@ -43,4 +44,5 @@ def resolve(folder: Path) -> dict[str, object]:
         (accelerators,) = resources.accelerators.values()
         assert accelerators == gpus, f"it rents {accelerators} GPUs a node, the plan {gpus}"
     assert made == offer, f"it rents {made}, the plan {offer}"
-    return {"cluster": [task.num_nodes, None]}
+    replicas = task.service.min_replicas if task.service else 1
+    return {"cluster": [replicas * task.num_nodes, None]}

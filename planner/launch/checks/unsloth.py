@@ -1,43 +1,39 @@
-"""unsloth's own program, which reads its YAML and says what it would do (`--dry-run`)."""
+"""TRL's parser of what unsloth's trainer is told; and unsloth's own source, for what the script calls in it."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from importlib import import_module
+import ast
+from importlib.util import find_spec
 from pathlib import Path
 
 from planner.launch.checks.started import started
+from planner.launch.checks.trainer import trained
+from planner.launch.checks.words import NEUTRAL
 
-PROGRAM = Path(sys.executable).with_name("unsloth")
-PATIENCE = 120
+PARTS = {"from_pretrained": "loader.py", "get_peft_model": "llama.py"}
+"""Function that the script calls -> where unsloth, which no machine without a GPU imports, has it."""
 
 
 def resolve(folder: Path) -> dict[str, object]:
-    """Return the axes that the YAML comes to."""
-    call = started(folder, "train.sh", "unsloth")
-    ran = subprocess.run([str(PROGRAM), *call.words, "--dry-run"], capture_output=True, text=True, timeout=PATIENCE,
-                         check=False, env={**os.environ, "NO_COLOR": "1"})
-    if ran.returncode:
-        raise RuntimeError((ran.stderr or ran.stdout)[-300:])
-    # what it prints is the config that it has made of the file
-    config = json.loads(ran.stdout) if ran.stdout.lstrip().startswith("{") else _shown(ran.stdout)
-    training, lora = config["training"], config["lora"]
-    kept = str(training["gradient_checkpointing"]).lower()
-    tuned = training["training_type"]
-    method = "full" if tuned == "full" else "qlora" if training["load_in_4bit"] else "lora"
-    return {"gpus": 1, "dp": 1, "tp": 1, "pp": 1, "cp": 1, "ep": 1, "zero": 0, "offload": 0.0,
-            "micro_batch": training["batch_size"], "micro_batches": training["gradient_accumulation_steps"],
-            "sequence_length": training["max_seq_length"], "recompute": "none" if kept == "none" else "full",
-            "offload_activations": float(kept == "unsloth"), "method": method,
-            "packing": "packed" if training["packing"] else "padded",
-            **({"lora_rank": lora["lora_r"]} if method != "full" else {})}
+    """Return the axes that they come to."""
+    call = started(folder, "train.sh", "torchrun")
+    _known_words(Path(call.program[0]))
+    arguments, _, axes = trained(["-m", "trl.scripts.sft", *call.program[1:]], call.environment)
+    return {**NEUTRAL, **axes, "gpus": call.world, "dp": call.world, "zero": 0, "offload": 0.0,
+            "offload_parameters": 0.0, "global_batch": call.world * arguments.per_device_train_batch_size
+            * arguments.gradient_accumulation_steps}
 
 
-def _shown(text: str) -> dict[str, dict[str, object]]:
-    start = next((at for at, line in enumerate(text.splitlines()) if line.startswith(("model:", "data:"))), 0)
-    found = import_module("yaml").safe_load("\n".join(text.splitlines()[start:]))
-    assert isinstance(found, dict), text[-300:]
-    return found
+def _known_words(script: Path) -> None:
+    spec = find_spec("unsloth")
+    if spec is None or spec.origin is None:
+        raise ImportError("unsloth")
+    models = Path(spec.origin).with_name("models")
+    calls = {node.func.attr: {word.arg for word in node.keywords} for node in ast.walk(ast.parse(script.read_text()))
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in PARTS}
+    assert set(calls) == set(PARTS), "the script calls other functions of unsloth"
+    for name, words in calls.items():
+        source = ast.parse((models / PARTS[name]).read_text())
+        known = {one.arg for node in ast.walk(source) if isinstance(node, ast.FunctionDef) and node.name == name
+                 for one in (*node.args.args, *node.args.kwonlyargs)}
+        assert words <= known, f"{name} of unsloth has no {', '.join(sorted(str(word) for word in words - known))}"

@@ -91,6 +91,7 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: E402
 
 # a model's class is looked at in a process of its own, which has nothing that stands in
 registry._run_in_subprocess = lambda function: function()
+ENGINE_ARGUMENTS = AsyncEngineArgs
 _COMMAND = ServeSubcommand()
 _PARSER = FlexibleArgumentParser()
 _COMMAND.subparser_init(_PARSER.add_subparsers(required=False, dest="subparser"))

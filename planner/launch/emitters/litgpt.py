@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, filled, script, torchrun
@@ -62,7 +62,7 @@ TABLE: Table = {
     ("optimizer",): only("optimizer", "adamw", reason="the planner writes its AdamW", instead={"optimizer": "adamw"}),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
     ("loss",): only("loss", "the stack's", "chunked", reason="its loss is in chunks"),
-    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    **WHOLE,
     ("packing",): lambda w: {},  # it pads: the head of the file says what that takes of the samples
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.catalog.stack import StateBytes
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.megatron import chunked_recompute, layer_string, model_flags, sharding_name
 from planner.launch.program import Part, Program, Variable, array, script, torchrun
@@ -121,7 +121,7 @@ TABLE: Table = {
     ("optimizer",): plain("optimizer", "optimizer", _OPTIMIZERS),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
     ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None, "fused": "te"}),
-    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    **WHOLE,
     ("packing",): only("packing", "packed", reason="its data set fills every sequence"),
 }
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
-from planner.launch.axes import Settings, settings_of
+from planner.launch.axes import No, Settings, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, filled, script
 from planner.launch.work import Work
 
 FILE = "ms-swift.yaml"
-DATA = "AI-ModelScope/alpaca-gpt4-data-en"
+DATA = "tatsu-lab/alpaca"
 
 
 def _adapted(work: Work, rank: int) -> Settings:
@@ -20,7 +20,15 @@ def _adapted(work: Work, rank: int) -> Settings:
             f"{FILE}:target_modules": "all-linear", **quantized}
 
 
-TABLE = hf.of_trainer(FILE, recompute=hf.recompute(FILE), liger="use_liger_kernel",
+def _recompute(work: Work) -> Settings | No:
+    said = hf.recompute(FILE)(work)
+    if isinstance(said, No) or not work.layout.zero or work.value("recompute") == "none":
+        return said
+    # its FSDP wraps the layers by itself
+    return {f"{FILE}:gradient_checkpointing": False, f"{FILE}:fsdp_config.activation_checkpointing": True}
+
+
+TABLE = hf.of_trainer(FILE, recompute=_recompute, liger="use_liger_kernel",
                       method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted))
 
 
@@ -28,12 +36,13 @@ def emit(work: Work) -> Program:
     """Return ms-swift's YAML, and the script that starts it."""
     files = by_file(settings_of(work, TABLE))
     kind = {"bf16": "bfloat16", "fp16": "float16"}.get(work.layout.precision, "float32")
+    sharded = {key: files[FILE].pop(key) for key in ("fsdp", "fsdp_config") if key in files[FILE]}
     files[FILE] = {
-        "model": work.model.hf_id or work.model.name, "dataset": DATA, "torch_dtype": kind,
+        "use_hf": True, "model": work.model.hf_id or work.model.name, "dataset": DATA, "torch_dtype": kind,
         "max_length": work.sequence_length, "attn_impl": "flash_attention_2", "output_dir": "checkpoints",
         "max_steps": work.steps, "logging_steps": 1, "report_to": "none", "lr_scheduler_type": "cosine",
         "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "include_num_input_tokens_seen": True,
-        **files[FILE]}
+        **files[FILE], **({"fsdp": sharded} if sharded else {})}
     values = {"model": "MODEL", "dataset": "DATA", "output_dir": "CHECKPOINTS", "learning_rate": "LEARNING_RATE",
               "max_steps": "STEPS"}
     head, nodes = f"ms-swift {work.release.release}", work.placed.nodes
@@ -41,7 +50,7 @@ def emit(work: Work) -> Program:
     meet = {"NPROC_PER_NODE": str(work.gpus_per_node), "NNODES": str(nodes)} if work.placed.gpus > 1 else {}
     needs = [': "${NODE_RANK:?}" "${MASTER_ADDR:?}"'] if nodes > 1 else []
     body = [*needs, *filled(FILE, values), 'exec swift sft "$config"']
-    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="trainer_state.json",
+    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="train.log",
                    parts=(Part("train", "train.sh", nodes, work.gpus_per_node),),
                    files={**{name: as_text(name, head, data) for name, data in files.items()},
                           "train.sh": script(f"{head}: runs on every node", meet, body)})

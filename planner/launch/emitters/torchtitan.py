@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from planner.catalog.architecture import Mlp, Model
 from planner.catalog.attention import Attention
 from planner.errors import Unsupported
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.program import Part, Program, Variable, script, torchrun
 from planner.launch.work import Work
@@ -132,7 +132,7 @@ TABLE: Table = {
     ("optimizer",): only("optimizer", "adamw", reason="its configs have AdamW", instead={"optimizer": "adamw"}),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="gone since 0.3"),
     ("loss",): only("loss", "the stack's", "chunked", reason="its configs compute the loss in chunks"),
-    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
+    **WHOLE,
     ("packing",): only("packing", "packed", reason="its data loader fills every sequence"),
 }
 

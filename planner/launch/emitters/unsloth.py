@@ -1,4 +1,4 @@
-"""unsloth: the YAML of `unsloth train`, on one GPU."""
+"""unsloth: its kernels under TRL's trainer, by a script of our own that torchrun starts on every GPU (DDP)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,45 @@ from planner.launch import hugging_face as hf
 from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
-from planner.launch.program import Part, Program, filled, script
+from planner.launch.program import Part, Program, script, torchrun
 from planner.launch.work import Work
 
-FILE = "unsloth.yaml"
+FILE, TUNE = "train.yaml", "tune.py"
 DATA = "tatsu-lab/alpaca"
+"""Has a column `text`, which is what unsloth's trainer reads without more."""
+SCRIPT = '''"""Tunes a model with unsloth's kernels and TRL's trainer, by a YAML file and the command line."""
+
+from unsloth import FastLanguageModel  # first: it replaces parts of what follows
+
+from datasets import load_dataset
+from trl import ModelConfig, ScriptArguments, SFTConfig, SFTTrainer, TrlParser
 
 
-def _batch(work: Work) -> Settings | No:
-    if work.placed.gpus > 1:
-        return No(f"{work.placed.gpus} GPUs (it runs on one)", {"dp": 1})
-    return {f"{FILE}:training.batch_size": work.layout.micro_batch,
-            f"{FILE}:training.gradient_accumulation_steps": work.layout.micro_batches}
+def main():
+    """Tune."""
+    script, arguments, chosen = TrlParser((ScriptArguments, SFTConfig, ModelConfig)).parse_args_and_config()
+    # unsloth moves checkpoints to the host by itself
+    kept = "unsloth" if arguments.activation_offloading else arguments.gradient_checkpointing
+    arguments.activation_offloading = False
+    model, tokenizer = FastLanguageModel.from_pretrained(
+        model_name=chosen.model_name_or_path, max_seq_length=arguments.max_length,
+        load_in_4bit=chosen.load_in_4bit, full_finetuning=not chosen.use_peft, use_gradient_checkpointing=kept)
+    if chosen.use_peft:
+        model = FastLanguageModel.get_peft_model(model, r=chosen.lora_r, lora_alpha=chosen.lora_alpha,
+                                                 lora_dropout=0, bias="none", use_gradient_checkpointing=kept)
+    data = load_dataset(script.dataset_name, split=script.dataset_train_split)
+    if "messages" in data.column_names:
+        data = data.map(lambda row: {"text": tokenizer.apply_chat_template(row["messages"], tokenize=False)},
+                        remove_columns=data.column_names)
+    trainer = SFTTrainer(model=model, processing_class=tokenizer, args=arguments, train_dataset=data)
+    trainer.train()
+    trainer.save_state()
+    trainer.save_model(arguments.output_dir)
+
+
+if __name__ == "__main__":
+    main()
+'''
 
 
 def _recompute(work: Work) -> Settings | No:
@@ -26,44 +53,40 @@ def _recompute(work: Work) -> Settings | No:
         return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
     if away and kept == "none":
         return No("checkpoints on the host without recompute", {"recompute": "full"})
-    return {f"{FILE}:training.gradient_checkpointing": "none" if kept == "none" else "unsloth" if away else "true"}
+    return {f"{FILE}:gradient_checkpointing": kept == "full", f"{FILE}:activation_offloading": bool(away)}
 
 
 def _adapted(work: Work, rank: int) -> Settings:
-    return {f"{FILE}:training.training_type": "lora", f"{FILE}:training.load_in_4bit": work.method == "qlora",
-            f"{FILE}:lora.lora_r": rank, f"{FILE}:lora.lora_alpha": 2 * rank}
+    return {f"{FILE}:use_peft": True, f"{FILE}:lora_r": rank, f"{FILE}:lora_alpha": 2 * rank,
+            f"{FILE}:load_in_4bit": work.method == "qlora"}
 
 
 TABLE: Table = {
-    ("candidate", "dp", "micro_batch"): _batch,
+    **hf.rest(FILE),
     ("precision",): only("precision", "bf16", reason="it takes the 16-bit format of the GPU"),
-    **hf.unsplit("tp", "sp", "cp", "pp", "vpp", "stages", "schedule", "ep", "expert_tp", "zero", "hsdp", "no_sync",
-                 "offload", "offload_parameters", "nvme", reason="it runs on one GPU"),
+    **hf.unsplit("tp", "cp", "zero", "hsdp", "no_sync", "offload", "offload_parameters", "nvme",
+                 reason="every GPU holds the whole model"),
     ("cp_method",): lambda w: {},
     ("recompute", "offload_activations"): _recompute,
-    ("method", "lora_rank"): hf.tuned_by(
-        {f"{FILE}:training.training_type": "full", f"{FILE}:training.load_in_4bit": False}, _adapted),
-    ("optimizer",): only("optimizer", "adamw-8bit", reason="its program has AdamW in 8 bits alone",
-                         instead={"optimizer": "adamw-8bit"}),
-    ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
+    ("method", "lora_rank"): hf.tuned_by({f"{FILE}:use_peft": False}, _adapted),
     ("loss",): only("loss", "the stack's", reason="its loss is its own"),
-    ("trained_layers",): only("trained_layers", None, reason="all layers train"),
-    ("packing",): lambda w: {f"{FILE}:training.packing": w.value("packing") == "packed"},
+    ("packing",): hf.packing(FILE),
 }
 
 
 def emit(work: Work) -> Program:
-    """Return unsloth's YAML, and the script that starts it."""
-    data = by_file(settings_of(work, TABLE))[FILE]
-    training = {"max_seq_length": work.sequence_length, "max_steps": work.steps, "learning_rate": 2e-4,
-                "output_dir": "checkpoints", **data.pop("training")}
-    data = {"model": work.model.hf_id or work.model.name, "data": {"dataset": DATA}, "training": training, **data}
-    values = {"model": "MODEL", "output_dir": "CHECKPOINTS", "learning_rate": "LEARNING_RATE", "max_steps": "STEPS"}
+    """Return the script, what it is told, and what starts it on every node."""
+    settings = by_file(settings_of(work, TABLE))[FILE]
+    data = {"bf16": True, "max_length": work.sequence_length, "logging_steps": 1, "save_steps": 1000,
+            "report_to": "none", "include_num_input_tokens_seen": True, **settings}
     head = f"unsloth {work.release.release}"
-    body = [*filled(FILE, values, {DATA: "DATA"}), 'exec unsloth train --config "$config"']
-    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="trainer_state.json",
-                   parts=(Part("train", "train.sh", 1, 1),),
-                   files={FILE: as_text(FILE, head, data), "train.sh": script(head, {}, body)})
+    body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
+            f'  "$here/{TUNE}" --config "$here/{FILE}" --model_name_or_path "$MODEL" --dataset_name "$DATA" \\',
+            '  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS"']
+    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="train.log",
+                   parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
+                   files={FILE: as_text(FILE, head, data), TUNE: SCRIPT,
+                          "train.sh": script(f"{head}: runs on every node", {}, body)})
 
 
 EMITTER = Emitter("unsloth", TABLE, emit)

@@ -8,6 +8,7 @@ from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES, label
 from planner.launch.program import PORT, Job, Program
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 TASK = ".dstack.yml"
@@ -27,10 +28,12 @@ def job(program: Program, assignment: Assignment) -> Job:
             raise Unsupported("nodes of several types in one task of dstack")
         nodes, gpus, files = sum(group.nodes for group in groups), part.node_gpus, {NODE: node_script(program)}
         run = ['export NODE="$DSTACK_NODE_RANK" NODES="$(paste -sd" " <<< "$DSTACK_NODES_IPS")"', f"bash {NODE}"]
+    if program.prepare:
+        run.insert(0, f"bash {program.prepare}")
     offer = program.offer
-    task: dict[str, object] = {"type": "task", "name": label(assignment.workload), "nodes": nodes,
+    task: dict[str, object] = {"type": "task", "name": label(title(assignment)), "nodes": nodes,
                                **({"image": program.image} if program.image else {}), "env": ["HF_TOKEN="],
-                               "repos": ["."], "commands": [*program.install, *run],
+                               "repos": ["."], "commands": run,
                                **({"ports": [SERVES]} if program.serves else {}), "resources": {"gpu": gpus}}
     if offer is not None and offer.accelerator:
         name, _, memory = offer.accelerator.partition("-")

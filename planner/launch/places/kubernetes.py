@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from planner.answer.assignment import Assignment
+from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.program import PORT, VARIABLES, Job, Part, Program
 from planner.launch.routers import ROUTER
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 MANIFEST = "kubernetes.yaml"
@@ -22,7 +24,7 @@ Object = dict[str, object]
 
 def job(program: Program, assignment: Assignment) -> Job:
     """Return the manifests, and the line that applies them with the files as a ConfigMap."""
-    name = label(assignment.workload)
+    name = label(title(assignment))
     objects = _service(program, name) if program.serves else [_job_set(program, name)]
     return Job({MANIFEST: "---\n".join(dump(one) for one in objects)}, applied(program, name),
                notes=tuple(_notes(program, name)))
@@ -56,6 +58,11 @@ def _notes(program: Program, name: str) -> list[str]:
     return notes
 
 
+def prepared(program: Program, words: str) -> str:
+    """Return what a container runs: first what installs the program, where the image does not have it."""
+    return f"bash {FILES}/{program.prepare} && {words}" if program.prepare else words
+
+
 def _variable(name: str, value: str) -> Object:
     return {"name": name, "value": value}
 
@@ -65,8 +72,11 @@ def _pod(program: Program, part: Part, words: str, environment: Sequence[Object]
     """Return the pod that runs a part's script."""
     gpus = {"limits": {program.resource: str(part.gpus)}} if part.gpus else {}
     token = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}}
+    if not program.image:
+        raise Unsupported(f"{program.target} in Kubernetes: no image is known that has it")
     container: Object = {
-        "name": part.name, "image": program.image, "command": ["bash", "-c", words], "workingDir": "/work",
+        "name": part.name, "image": program.image, "command": ["bash", "-c", prepared(program, words)],
+        "workingDir": "/work",
         "env": [*environment, token], **({"resources": gpus} if gpus else {}),
         "volumeMounts": [{"name": "files", "mountPath": FILES}, {"name": "work", "mountPath": "/work"},
                          {"name": "memory", "mountPath": "/dev/shm"}]}
@@ -158,9 +168,9 @@ def _router(program: Program, served: Sequence[Part], name: str) -> Object:
     urls = {role: " ".join(f"http://{name}-{part.name}-{copy}.{name}-{part.name}:{SERVES}" for part in served
                            if part.role == role for copy in range(part.copies)) for role in ("prefill", "decode")}
     router = next(part for part in program.parts if part.role == "router")
-    words = " && ".join([*program.install, f"exec bash {FILES}/{ROUTER}"])
-    pod = _pod(program, router, words, [_variable("PORT", str(SERVES)), _variable("PREFILL", urls["prefill"]),
-                                        _variable("DECODE", urls["decode"])], name)
+    pod = _pod(program, router, f"exec bash {FILES}/{ROUTER}", [
+        _variable("PORT", str(SERVES)), _variable("PREFILL", urls["prefill"]), _variable("DECODE", urls["decode"])],
+        name)
     labels = _labels(name, router)
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": f"{name}-router"},
             "spec": {"replicas": 1, "selector": {"matchLabels": labels},

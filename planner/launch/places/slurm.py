@@ -6,6 +6,7 @@ from planner.answer.assignment import Assignment
 from planner.launch.place import Place
 from planner.launch.program import PORT, VARIABLES, Job, Program
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
+from planner.launch.title import title
 
 JOB = "job.sbatch"
 
@@ -18,12 +19,14 @@ def job(program: Program, assignment: Assignment) -> Job:
     lines = ["#!/usr/bin/env bash", *_options(assignment, part.nodes, part.gpus),
              "#SBATCH --open-mode=append", "#SBATCH --requeue", *_HEAD,
              'MASTER_ADDR="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"',
-             f'export MASTER_ADDR MASTER_PORT="${{MASTER_PORT:-{PORT}}}" NNODES="$SLURM_JOB_NUM_NODES"', *_CONTAINER,
+             f'export MASTER_ADDR MASTER_PORT="${{MASTER_PORT:-{PORT}}}" NNODES="$SLURM_JOB_NUM_NODES"',
+             *_container(program),
              'srun --kill-on-bad-exit=1 --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" "${container[@]}" \\',
-             f"  bash -c 'NODE_RANK=\"$SLURM_NODEID\" exec bash \"$0/{part.script}\"' \"$here\""]
+             f"  bash -c '$PREPARE && NODE_RANK=\"$SLURM_NODEID\" exec bash \"$0/{part.script}\"' \"$here\""]
     return Job({JOB: "\n".join(lines) + "\n"}, f"sbatch {JOB}", notes=(
         "Slurm: sbatch is run in this folder, on storage that all nodes see. Where a limit is shorter than the run, "
-        f"`sbatch --time=1-00:00:00 {JOB}` several times: each goes on from the last checkpoint. Images need pyxis.",))
+        f"`sbatch --time=1-00:00:00 {JOB}` several times: each goes on from the last checkpoint. Images need pyxis.",),
+        log=f'"$(ls -t {_name(assignment)}-*.log | head -n 1)"')
 
 
 def _service(program: Program, assignment: Assignment) -> Job:
@@ -35,11 +38,11 @@ def _service(program: Program, assignment: Assignment) -> Job:
                   *_options(assignment, group.nodes, group.gpus, several=bool(group.first))]
     names = [f"$SLURM_JOB_NODELIST_HET_GROUP_{at}" for at in range(len(groups))] if several else ["$SLURM_JOB_NODELIST"]
     lines += [*_HEAD, "export NODES", "NODES=\"$(for list in " + " ".join(f'"{name}"' for name in names)
-              + '; do scontrol show hostnames "$list"; done | paste -sd\' \')"', *_CONTAINER]
+              + '; do scontrol show hostnames "$list"; done | paste -sd\' \')"', *_container(program)]
     for at, group in enumerate(groups):
         chosen = f"--het-group={at} " if several else ""
         lines += [f'srun {chosen}--ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" "${{container[@]}}" \\',
-                  f"  bash -c 'NODE=$((SLURM_NODEID + {group.first})) exec bash \"$0/{NODE}\"' \"$here\""
+                  f"  bash -c '$PREPARE && NODE=$((SLURM_NODEID + {group.first})) exec bash \"$0/{NODE}\"' \"$here\""
                   + (" &" if several else "")]
     lines += ["# the first component that ends, ends the job", "wait -n"] if several else []
     return Job({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", notes=(
@@ -49,8 +52,7 @@ def _service(program: Program, assignment: Assignment) -> Job:
 
 def _options(assignment: Assignment, nodes: int, gpus: int, *, several: bool = False) -> list[str]:
     """Return the options of a job, or of a further component of one."""
-    name = "".join(c if c.isalnum() or c in "-._" else "-" for c in assignment.workload.lower())[:64]
-    own: dict[str, object] = {"job-name": name, "time": _limit(assignment), "output": "%x-%j.log"}
+    own: dict[str, object] = {"job-name": _name(assignment), "time": _limit(assignment), "output": "%x-%j.log"}
     each: dict[str, object] = {"nodes": nodes, "ntasks-per-node": 1, "gpus-per-node": gpus, "exclusive": None, "mem": 0}
     options = each if several else own | each
     return [f"#SBATCH --{key}" + ("" if value is None else f"={value}") for key, value in options.items()
@@ -59,9 +61,19 @@ def _options(assignment: Assignment, nodes: int, gpus: int, *, several: bool = F
 
 _HEAD = ("# SBATCH_ACCOUNT and SBATCH_PARTITION in the environment of sbatch say whose time it is, and where.",
          "set -euo pipefail", 'here="${SLURM_SUBMIT_DIR:-$PWD}"', f'source "$here/{VARIABLES}"')
-_CONTAINER = (
-    "container=()", 'if [[ -n "$IMAGE" ]] && srun --help | grep -q -- --container-image; then',
-    '  container=(--container-image="$IMAGE" --container-mounts="$here:$here" --container-workdir="$here")', "fi")
+
+
+def _name(assignment: Assignment) -> str:
+    return "".join(c if c.isalnum() or c in "-._" else "-" for c in title(assignment).lower())[:64]
+
+
+def _container(program: Program) -> list[str]:
+    """Return lines that say which container runs the scripts, and what it runs before them."""
+    prepare = [f'  PREPARE="bash {program.prepare}"'] if program.prepare else []
+    return ["export PREPARE=:", "container=()",
+            'if [[ -n "$IMAGE" ]] && srun --help | grep -q -- --container-image; then',
+            '  container=(--container-image="$IMAGE" --container-mounts="$here:$here" --container-workdir="$here")',
+            *prepare, "fi"]
 
 
 def _limit(assignment: Assignment) -> str:

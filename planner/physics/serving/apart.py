@@ -12,6 +12,7 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.points import over_all
+from planner.physics.serving.rates import rates_of
 from planner.physics.serving.step import StepLoad, step_times
 
 
@@ -74,11 +75,11 @@ def decoding(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Se
     """Return what replicas that only decode do with `batch` sequences on average."""
     zero, later = np.zeros(len(rows)), max(stream.output - 1, 1.0)
     context = zero + stream.context
-    sent = sending(d, rows, stream.prompt) / later
+    sent, on = sending(d, rows, stream.prompt) / later, rates_of(d, rows)
 
     def step(sequences: Floats) -> Floats:
         load = StepLoad(np.maximum(sequences, 1.0), context, zero, zero, 1.0 + stream.drafts)
-        return step_times(d, rows, load).total / stream.tokens_per_step + sent
+        return step_times(d, rows, load, on).total / stream.tokens_per_step + sent
 
     took, spread = step(batch), crowding(stream.gap_cv, batch, step, zero + 1, zero)
     crowd = batch + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)

@@ -24,6 +24,7 @@ from planner.physics.serving.crowding import STEEPEST, crowding
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
+from planner.physics.serving.rates import rates_of
 from planner.physics.serving.steady import joining
 from planner.physics.serving.step import StepLoad, step_times
 
@@ -172,11 +173,11 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
     context = np.full(len(rows), stream.context)
     behind = np.full(len(rows), stream.behind)
-    copies = (rows.dp * rows.pp).astype(np.float64)
+    copies, on = (rows.dp * rows.pp).astype(np.float64), rates_of(d, rows)
 
     def step(sequences: Floats, prompt: Floats) -> Floats:
         load = StepLoad(sequences, context, prompt, behind, 1.0 + stream.drafts)
-        return step_times(d, rows, load).total
+        return step_times(d, rows, load, on).total
 
     plain, gain, later = step(many, zero), stream.tokens_per_step, max(stream.output - 1, 1.0)
     beside = zero if d.engine.prefill_first else many

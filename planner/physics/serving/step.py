@@ -17,12 +17,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from planner.catalog.attention import Attention, LatentAttention
-from planner.layouts.table import Floats, Ints, Mask
+from planner.layouts.table import Floats
 from planner.physics import collectives
 from planner.physics.layers import Experts, Linear
 from planner.physics.serving.adapters import layer_seconds
 from planner.physics.serving.deployment import Deployment, Layer, Replicas, wide_of
 from planner.physics.serving.points import on_fullest
+from planner.physics.serving.rates import ServingRates, links_of, rates_of
 
 ACTIVATION = 2
 """Bytes of an activation."""
@@ -63,45 +64,6 @@ class StepTimes:
         return total
 
 
-@dataclass(frozen=True, slots=True)
-class _On:
-    """Rates of each row: FLOP/s of quantized and of 16-bit products, and bytes/s."""
-
-    quantized: Floats
-    wide: Floats
-    peak: Floats
-    attention: Floats
-    stream: Floats
-    cache: Floats
-    memory: Floats
-    dense: Floats
-    """Time of dense quantized products over that of the kernels' law."""
-    routed: Floats
-    """The same of experts."""
-
-
-def _rates(d: Deployment, rows: Replicas) -> _On:
-    """Gather the rates of each row's hardware."""
-    gpus = [c.gpu for c in d.candidates]
-    wide = [wide_of(g) for g in gpus]
-
-    def each(values: list[float]) -> Floats:
-        return np.array(values)[rows.candidate]
-
-    speed, law = d.engine, d.law
-    return _On(
-        quantized=each([d.rate(at, d.computes(g)) * d.unpacked(g) for at, g in enumerate(gpus)]) / speed.products,
-        wide=each([d.rate(at, w) for at, w in enumerate(wide)]) / speed.products,
-        peak=each([g.peak[w] for g, w in zip(gpus, wide, strict=True)]),
-        attention=each([g.peak[w] * r.attention_forward * g.attention_gain
-                        for g, w, r in zip(gpus, wide, d.rates, strict=True)]) / speed.attention,
-        stream=each([g.memory_bandwidth * law.stream[g.architecture] for g in gpus]) / speed.stream,
-        cache=each([g.memory_bandwidth * law.cache[g.architecture] for g in gpus]) / speed.cache,
-        memory=each([g.memory_bandwidth * r.memory for g, r in zip(gpus, d.rates, strict=True)]),
-        dense=each([law.narrow.get(d.computes(g), 1.0) for g in gpus]),
-        routed=each([law.narrow_experts.get(d.computes(g), 1.0) for g in gpus]))
-
-
 def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n: Floats, weight: float,
             least: int) -> Floats:
     """Return seconds of m x k by k x n, the second of `weight` bytes an element; few rows run in small tiles."""
@@ -121,20 +83,19 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     return took
 
 
-def _linears(d: Deployment, on: _On, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats,
+def _linears(d: Deployment, on: ServingRates, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats,
              weight: float) -> Floats:
     """Return seconds of products whose weights have `weight` bytes; those kept in 16 bits are no quantized products."""
-    total = np.zeros(len(rows))
-    wide = weight == d.weights.other
-    rate = on.wide if wide else on.quantized
-    for linear in linears:
-        k = linear.k / split if linear.split == "row" else np.full(len(rows), float(linear.k))
-        n = linear.n / split if linear.split == "column" else np.full(len(rows), float(linear.n))
-        total = total + product(d, rate, on.stream, m, k, n, weight, d.engine.rows)
+    wide, whole = weight == d.weights.other, np.ones(len(rows))
+    k = [linear.k / (split if linear.split == "row" else whole) for linear in linears]
+    n = [linear.n / (split if linear.split == "column" else whole) for linear in linears]
+    rate, none = on.wide if wide else on.quantized, np.zeros(len(rows))
+    total: Floats = sum(product(d, rate, on.stream, m, np.array(k), np.array(n), weight, d.engine.rows)
+                        if linears else [], none)
     return total if wide else total * on.dense
 
 
-def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats) -> Floats:
+def _experts(d: Deployment, on: ServingRates, rows: Replicas, experts: Experts, m: Floats) -> Floats:
     """Return seconds of the routed experts on one GPU; `m` rows come from all ranks of the stage."""
     ranks = np.maximum(1.0, rows.ep.astype(np.float64))
     inner = np.maximum(1.0, rows.tp * rows.dp / ranks)
@@ -154,7 +115,7 @@ def _experts(d: Deployment, on: _On, rows: Replicas, experts: Experts, m: Floats
     return took
 
 
-def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
+def _decode(d: Deployment, on: ServingRates, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of decoding sequences, `share` of them at a time on one rank."""
     kind, sequences = layer.kind, load.sequences * share
     if kind.scan is not None:
@@ -175,7 +136,7 @@ def _decode(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad
     return took
 
 
-def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
+def _prompts(d: Deployment, on: ServingRates, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
     """Return seconds of attention of prompt tokens."""
     kind, tokens = layer.kind, load.prompt * share
     if kind.scan is not None:
@@ -195,19 +156,10 @@ def _prompts(d: Deployment, on: _On, rows: Replicas, layer: Layer, load: StepLoa
     return took
 
 
-def _links(d: Deployment, rows: Replicas, ranks: Ints) -> tuple[Floats, Mask]:
-    """Return bytes/s that an engine's own kernels reach between so many ranks, and whether links join them at all."""
-    links = np.array([c.scaleup.bandwidth or 0.0 if c.scaleup and c.scaleup.topology in ("switch", "mesh", "pairs")
-                      else 0.0 for c in d.candidates])[rows.candidate] * d.law.one_shot
-    joined = np.array([c.node.gpus if c.scaleup and c.scaleup.topology != "pairs" else 2 for c in d.candidates])
-    return np.maximum(links, 1.0), (links > 0) & (ranks <= joined[rows.candidate])
-
-
-def _exchange(d: Deployment, rows: Replicas, size: Floats) -> Floats:
+def _exchange(d: Deployment, on: ServingRates, rows: Replicas, size: Floats) -> Floats:
     """Return seconds of an all-reduce of `size` bytes over tp: the library's, or the engine's own kernel."""
-    ones = np.ones_like(rows.tp)
-    usual = collectives.seconds(d.collectives, d.candidates, rows.candidate, "all_reduce", rows.tp, ones, size)
-    link, joined = _links(d, rows, rows.tp)
+    usual = collectives.seconds_over(d.collectives, on.reduced, "all_reduce", rows.tp, size)
+    link, joined = on.linked
     own = joined & (size <= d.law.one_shot_bytes)
     n = rows.tp.astype(np.float64)
     kernel = d.engine.exchange + np.minimum((n - 1) * size, d.engine.exchange * link + 2 * (n - 1) / n * size) / link
@@ -232,14 +184,17 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
                                     part * elements * element)
                 for operation, element in (("all_gather", sent[rows.candidate]), ("reduce_scatter", ACTIVATION))),
                np.zeros(len(rows)))
-    link, joined = _links(d, rows, group)
+    link, joined = links_of(d, rows, group)
     own = 2 * d.engine.exchange + part * (n - 1) / n * elements * (sent[rows.candidate] + ACTIVATION) / link
     return np.where(rows.dp > 1, np.where(joined, np.minimum(both, own), both), 0.0)
 
 
-def step_times(d: Deployment, rows: Replicas, load: StepLoad) -> StepTimes:
-    """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other."""
-    on, speed, shape = _rates(d, rows), d.engine, d.model
+def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates | None = None) -> StepTimes:
+    """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other.
+
+    on: as of `rates_of`, where it is known.
+    """
+    on, speed, shape = on or rates_of(d, rows), d.engine, d.model
     tp, pp, dp = rows.tp.astype(np.float64), rows.pp.astype(np.float64), rows.dp.astype(np.float64)
     # prompts are as many in flight as sequences, so that stages and copies share them out alike
     share = 1 / (pp * dp)
@@ -250,7 +205,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad) -> StepTimes:
     none = np.zeros(len(rows))
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
     hidden = float(shape.hidden)
-    reduce = _exchange(d, rows, ACTIVATION * m * hidden)
+    reduce = _exchange(d, on, rows, ACTIVATION * m * hidden)
     for layer in d.layers:
         kind, count = layer.kind, layer.count
         dense = d.weights.other if d.weights.experts_alone else d.weights.matrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -147,7 +148,7 @@ def quantile(residual: Residual, confidence: float) -> float:
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
                 confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
-                tuning: Tuning | None = None) -> Question:
+                adapted: Collection[str] = (), tuning: Tuning | None = None) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
 
     tuning: what is known of the method beyond its name and rank, as evidence rows state it.
@@ -163,7 +164,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
-        tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers),
+        tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted),
         memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),

@@ -6,6 +6,7 @@ What quantized weights, adapters and their inputs take is in calibration/recipes
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from planner.catalog.recipes import Recipes, TrainedBytes
@@ -13,6 +14,8 @@ from planner.catalog.stack import Stack
 
 TARGETS = frozenset({"attention-in", "attention-out", "mlp-in", "mlp-out", "experts"})
 """The products that can have adapters: into and out of attention and feed-forward, and those of routed experts."""
+TABLES = "embeddings"
+"""Embedding and head, which train whole beside the adapters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,21 @@ def adapter_bytes(recipes: Recipes, stack: Stack) -> TrainedBytes:
                                                            moments=own.moments)
 
 
-def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_layers: int | None = None) -> Tuning:
-    """Return what a method (pretrain, full, lora, qlora, inference) changes; trained_layers freezes those below."""
+def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_layers: int | None = None,
+              adapted: Collection[str] = ()) -> Tuning:
+    """Return what a method (pretrain, full, lora, qlora, inference) changes; trained_layers freezes those below.
+
+    adapted: products with an adapter, of TARGETS; none means all; TABLES among them trains embedding and head whole.
+    """
+    targets, tables = frozenset(adapted) & TARGETS or TARGETS, TABLES in adapted
     if trained_layers is not None and method in ("pretrain", "full"):
         return replace(PRETRAIN, trained_layers=trained_layers)
     if method == "inference":
         return INFERENCE
     if method == "lora":
-        return Tuning(False, rank, False, 2.0, adapter=adapter_bytes(recipes, stack))
+        return Tuning(False, rank, False, 2.0, adapter=adapter_bytes(recipes, stack), targets=targets,
+                      trains_tables=tables)
     if method == "qlora":
         return Tuning(False, rank, True, recipes.bases[recipes.qlora], base=recipes.qlora,
-                      keeps_frozen_inputs=True, adapter=recipes.adapter)
+                      keeps_frozen_inputs=True, adapter=recipes.adapter, targets=targets, trains_tables=tables)
     return PRETRAIN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
@@ -26,18 +26,25 @@ from planner.render.layout_text import brief
 from planner.render.portfolio import is_portfolio, job_row
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.schedule import cash, gantt
+from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_seconds, show_usd
 
 
-def report(plan: Plan, catalog: Catalog) -> str:
-    """Return the page of a plan. Facts come from `catalog`, which should be the one the plan was made with."""
+def report(plan: Plan, catalog: Catalog, *, part: bool = False,
+           link: Callable[[Alternative], str | None] = lambda _: None) -> str:
+    """Return the page of a plan. Facts come from `catalog`, which should be the one the plan was made with.
+
+    part: only what stands in the body, for a page that has its own head; link: where more of an alternative is told.
+    """
     pages = Environment(loader=PackageLoader("planner.render.report", "."), autoescape=True,
                         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     first = plan.assignments[0] if plan.assignments else None
-    common = {"plan": plan, "sentence": render_answer_line(plan), "name": plan.provenance.scenario.get("name", "Plan"),
-              "sources": list(_sources(plan, catalog)), "percent": percent,
+    common = {"part": part, "plan": plan, "sentence": render_answer_line(plan),
+              "name": plan.provenance.scenario.get("name", "Plan"),
+              "asides": [*filter(None, (no_deadline_sentence(plan), close_call_sentence(plan, settled=True)))],
+              "percent": percent, "sources": list(_sources(plan, catalog)),
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return pages.get_template("portfolio.html.j2").render(
@@ -47,9 +54,9 @@ def report(plan: Plan, catalog: Catalog) -> str:
     return pages.get_template("page.html.j2").render(
         **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],
         facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
-        memory=_memory(first.memory) if first else [], time=time_parts(first.time) if first else [],
+        memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
-        others=[_other(alternative) for alternative in plan.alternatives],
+        others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)
@@ -63,7 +70,7 @@ def _grouped(a: Assignment) -> dict[str, list[LabeledFigure]]:
     return {group: list(each) for group, each in groupby(facts(a), lambda fact: fact.group)}
 
 
-def _memory(memory: Memory) -> list[FigurePart]:
+def memory_shares(memory: Memory) -> list[FigurePart]:
     """Return what takes a GPU's memory, and what is free."""
     free = memory.usable_bytes - memory.peak_bytes
     left = [FigurePart("free", f"{free / GIB:,.2f}", "GiB", free / memory.usable_bytes)] if free > 0 else []

@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from math import ceil
+from math import ceil, lcm
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
@@ -18,6 +18,10 @@ PADDING = 1024
 """Rows by which a vocabulary may differ from the published one."""
 ROUNDED = 0.15
 """Share by which the size in a model's name may miss its parameters."""
+SHOWN = 15
+"""Ignored keys that are named without -v."""
+NODE = "dgx-h100"
+"""Where neither a config nor its user names a node type: that of most published runs."""
 MODEL, BATCH, LENGTH = "workload.model", "workload.global_batch", "workload.sequence_length"
 
 
@@ -47,7 +51,8 @@ class Config:
             values[MODEL] = _model(self, catalog)
             self.reading.put(MODEL, values[MODEL], "its name or sizes")
         if stated.keys() & {"workload.method"} and values["workload.method"] not in ("lora", "qlora"):
-            values.pop("workload.lora_rank", None)
+            for key in ("workload.lora_rank", "workload.lora_targets"):
+                values.pop(key, None)
         return values
 
     def asked(self, stated: Mapping[str, object], layout: Mapping[str, str], node_gpus: int, catalog: Catalog
@@ -61,9 +66,12 @@ class Config:
             if self.reading.gpus and "limits.gpus" not in stated:
                 values["limits.gpus"] = self.reading.gpus
             return values, axes
+        if "mbs" in axes:
+            axes.setdefault("tp", "1")  # a trainer splits nothing of itself: what its config leaves out is not searched
         width = _product(axes, "tp", "pp", "cp")
+        together = lcm(width, _product(axes, "pp", "ep", "expert_tp" if "expert_tp" in axes else "tp"))
         gpus = stated.get("limits.gpus") or (width * int(axes["dp"]) if axes.get("dp", "").isdigit() else None)
-        gpus = int(str(gpus)) if gpus else self._gpus(width, node_gpus)
+        gpus = int(str(gpus)) if gpus else self._gpus(together, node_gpus)
         if "dp" not in axes:
             values["limits.gpus"] = gpus
         if BATCH not in values and self.reading.accumulation and gpus % width == 0:
@@ -71,12 +79,12 @@ class Config:
         self._count_tokens(values)
         return values, axes
 
-    def _gpus(self, width: int, node_gpus: int) -> int:
+    def _gpus(self, together: int, node_gpus: int) -> int:
         """Return the GPUs that the config counts, or as many as fill the node and its degrees."""
-        counted, filling = self.reading.gpus, width * max(1, ceil(node_gpus / width))
-        if counted and counted % width:
-            self.reading.defaults.append(f"its {counted} GPUs are no multiple of tp x pp x cp = {width}: {filling} are "
-                                         "taken")
+        counted, filling = self.reading.gpus, together * max(1, ceil(node_gpus / together))
+        if counted and counted % together:
+            self.reading.defaults.append(f"its {counted} GPUs are no multiple of the {together} that its degrees take: "
+                                         f"{filling} are taken")
             return filling
         return counted or filling
 
@@ -99,9 +107,8 @@ class Config:
             if count is not None:
                 yield name, count
 
-    @property
-    def notes(self) -> Iterator[str]:
-        """Yield what was read, what is a default of the tools, and what was ignored, each in one line."""
+    def notes(self, *, full: bool = True) -> Iterator[str]:
+        """Yield what was read, what is a default of the tools, and what was ignored: of this, unless `full`, a part."""
         said = [f"{key.removeprefix('workload.').removeprefix('limits.')} {value}"
                 for key, value in (*self.reading.values.items(), *self.reading.layout.items(), *self._counts())]
         yield f"read from {self.name}: {', '.join(said)}"
@@ -110,7 +117,9 @@ class Config:
         if self.reading.defaults:
             yield f"left open there, so the tool's default: {'; '.join(self.reading.defaults)}"
         if self.reading.ignored:
-            yield f"ignored: {', '.join(self.reading.ignored)}"
+            ignored = self.reading.ignored if full else self.reading.ignored[:SHOWN]
+            more = len(self.reading.ignored) - len(ignored)
+            yield f"ignored: {', '.join(ignored)}{f', and {more} more (-v lists them)' if more else ''}"
 
 
 def read_config(given: str) -> Config:

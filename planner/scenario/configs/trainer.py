@@ -5,10 +5,12 @@ Keys are those of transformers' TrainingArguments; optimizers of its OptimizerNa
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from planner.errors import InputError
 from planner.scenario.configs.reading import Reading
+from planner.scenario.targets import MODULES, places_of, said_shortly
 
 OPTIMIZERS: dict[str, str] = {
     **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "adamw_apex_fused", "adamw"), "adamw"),
@@ -81,6 +83,35 @@ def adapter(reading: Reading, method: str, rank: str, key: str) -> None:
     size = reading.number(rank)
     if method in ("lora", "qlora"):
         reading.put("workload.lora_rank", size, rank)
+
+
+def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> None:
+    """Read which modules have adapters, and which train whole; all linear layers where nothing is said.
+
+    experts: whether routed ones are linear layers to the framework; `more` is its key for those that are not. A pattern
+    over modules is read by the names in it.
+    """
+    said = _names(reading.get(key)) or ["all"]
+    whole = _names(reading.get("lora_modules_to_save", "modules_to_save", "additional_target"))
+    routed = _names(reading.get(more)) if more else []
+    try:
+        if said in (["all"], ["all-linear"]) and not experts:
+            said = ["linear"]
+        places = places_of([*said, *whole, *routed])
+    except ValueError:
+        words = [word for name in said for word in re.split(r"\W+", name) if word in MODULES]
+        places = places_of([*words, *whole, *routed]) or places_of(["all"])
+        reading.counted.append(f"{key}: adapters are counted on {said_shortly(places)}")
+    if experts and "mlp-in" in places:
+        places = places_of([*places, "experts"])
+    if set(places) != set(places_of(["all"])):
+        reading.put("workload.lora_targets", said_shortly(places), key)
+
+
+def _names(value: object) -> list[str]:
+    """Return the names in a list, or in text with commas."""
+    parts = value if isinstance(value, list) else str(value or "").split(",")
+    return [str(part).strip() for part in parts if str(part).strip()]
 
 
 def recompute(reading: Reading, on: bool, key: str) -> None:

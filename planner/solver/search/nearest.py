@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -68,20 +70,22 @@ def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> Neare
         # what lacks more for its states alone is no nearer
         if best.gpu is not None and shorts[block[0]] > max(best.gpu[0], 0.0):
             break
-        rows = source.grow(stems.take(block))
-        for level in every:
-            best.take(_shortest(question, rows, level, grid))
+        for miss in _shortest(question, source.grow(stems.take(block)), every, grid):
+            best.take(miss)
     return best
 
 
-def _shortest(question: Question, rows: Layouts, level: Offloaded, grid: Grid) -> Nearest:
-    """Return the rows that miss by least at a level of offload."""
-    at = level.on(rows)
-    at = at.take(np.flatnonzero(allowed(at.columns, question.stack, grid.facts.space.flash)))
-    if not len(at):
-        return Nearest()
-    held, short, outside = shortage(question, at, memory_terms(question, at))
-    return Nearest(_least(at, short, ~held), _least(at, outside, held & (outside > 0)))
+def _shortest(question: Question, rows: Layouts, levels: Sequence[Offloaded], grid: Grid) -> Iterator[Nearest]:
+    """Yield the rows that miss by least at each level of offload."""
+    tables = [level.on(rows) for level in levels]
+    tables = [at.take(np.flatnonzero(allowed(at.columns, question.stack, grid.facts.space.flash))) for at in tables]
+    every = joined(tables)
+    held, short, outside = shortage(question, every, memory_terms(question, every))
+    ends = np.cumsum([0, *map(len, tables)]).tolist()
+    for at, (begin, end) in zip(tables, pairwise(ends), strict=True):
+        mine = slice(begin, end)
+        yield Nearest(_least(at, short[mine], ~held[mine]),
+                      _least(at, outside[mine], held[mine] & (outside[mine] > 0)))
 
 
 def _least(rows: Layouts, short: Floats, of: Mask) -> Miss | None:

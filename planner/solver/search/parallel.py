@@ -78,17 +78,18 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
         return _ordered(_joined(parts, grid))
     turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(facts.space, job, lowest)
     rivals = [*map(alone, known)]
-    for candidates in turns:
-        found = [*known, *(one for part in parts for one in part.frontier.found)]
-        end = None if every else cut_off(job, found)
-        workers = min(effort.workers, len(candidates))
-        calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end, lowest)
-                 for at in range(workers)]
-        more, interrupted = _parts(calls) if workers > 1 else ([calls[0]()], False)
-        parts += more
-        if interrupted or parts[-1].frontier.interrupted:
-            parts.append(_CUT_SHORT)
-            break
+    with Workers[int](effort.workers) as pool:
+        for candidates in turns:
+            found = [*known, *(one for part in parts for one in part.frontier.found)]
+            end = None if every else cut_off(job, found)
+            workers = min(effort.workers, len(candidates))
+            calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end, lowest)
+                     for at in range(workers)]
+            more, interrupted = _parts(pool, calls) if workers > 1 else ([calls[0]()], False)
+            parts += more
+            if interrupted or parts[-1].frontier.interrupted:
+                parts.append(_CUT_SHORT)
+                break
     return _ordered(_joined(parts, grid))
 
 
@@ -98,22 +99,22 @@ def _ordered(frontier: Frontier) -> Frontier:
     return frontier
 
 
-def _parts(calls: Sequence[Call]) -> tuple[list[_Part], bool]:
+def _parts(workers: Workers[int], calls: Sequence[Call]) -> tuple[list[_Part], bool]:
     """Return all parts in order, and whether Ctrl-C came; then those that end soon, each with what it has."""
     found: dict[int, _Part] = {}
     interrupted = False
-    with Workers[int](len(calls)) as workers:
-        for at, call in enumerate(calls):
-            workers.add(at, call)
-        try:
-            for answer in workers.answers():
-                found[answer.key] = answer.result()
-        except KeyboardInterrupt:
-            interrupted = True
-            workers.stop()
-            for answer in workers.answers(PATIENCE):
-                if answer.error is None:  # else it was interrupted before it had anything
-                    found[answer.key] = answer.value
+    workers.losses.clear()
+    for at, call in enumerate(calls):
+        workers.add(at, call)
+    try:
+        for answer in workers.answers():
+            found[answer.key] = answer.result()
+    except KeyboardInterrupt:
+        interrupted = True
+        workers.stop()
+        for answer in workers.answers(PATIENCE):
+            if answer.error is None:  # else it was interrupted before it had anything
+                found[answer.key] = answer.value
     return [found[at] for at in sorted(found)], interrupted
 
 

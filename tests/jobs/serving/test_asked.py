@@ -31,13 +31,25 @@ def test_the_most_users_are_held_and_more_are_not():
 @pytest.mark.parametrize(("asked", "said"), [
     ({"think": "5 s", "rate": 3}, "think applies to users, but rate is given"),
     ({"think": "5 s"}, "give users, or objective: users"),
-    ({"objective": "users"}, "objective: users has no end without a limit"),
+    ({"objective": "users", "on": "any"}, "objective: users has no end without a limit"),
     ({"objective": "users", "gpus": 2, "users": 5}, "leave workload.users out"),
     ({"objective": "users", "gpus": 2, "arrivals": "cv=2"}, "arrivals"),
 ])
 def test_users_are_asked_for_in_one_way(asked, said):
     with pytest.raises(InputError, match=said):
-        planner.plan(**CHAT, **asked)
+        planner.plan(**{**CHAT, **asked})
+
+
+def test_the_most_of_a_machine_that_is_named_is_that_of_one():
+    most = planner.plan(**CHAT, objective="users")
+    assert most.assignments[0].gpus == 1
+    assert ("max_gpus", "1") in {(default.name, default.value) for default in most.provenance.defaults}
+
+
+@pytest.mark.parametrize("model", ["bge-m3", "qwen3-embedding-0.6b"])
+def test_what_embeds_needs_no_answer(model):
+    serving = planner.plan(model=model, rate=20, input=500, on="l4-1x").assignments[0].serving
+    assert serving.requests_per_second == pytest.approx(20)
 
 
 def test_tensor_parallelism_over_two_nodes_halves_the_weights_and_pays_the_network():

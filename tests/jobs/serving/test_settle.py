@@ -83,11 +83,12 @@ def test_the_largest_rate_is_held_and_more_is_not() -> None:
 
 
 @pytest.mark.parametrize(("more", "said"), [
-    ({}, "has no end without a limit"), ({"gpus": 2, "rate": 3}, "leave workload.rate out"),
+    ({"on": ["any"]}, "has no end without a limit"), ({"gpus": 2, "rate": 3}, "leave workload.rate out"),
     ({"gpus": 2, "users": 3}, "leave workload.users out")])
 def test_the_largest_rate_needs_a_limit_and_no_load(more: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        planner.plan(model="llama-3.1-8b", input=1000, output=300, on=["l40s-1x"], objective="rate", **more)
+        planner.plan(**{"model": "llama-3.1-8b", "input": 1000, "output": 300, "on": ["l40s-1x"], "objective": "rate",
+                        **more})
 
 
 DAY = [0.2] * 8 + [1, 1, 0.6] + [0.2] * 13

@@ -24,6 +24,8 @@ def read(reading: Reading) -> None:
     four = reading.on("load_in_4bit")
     if kind in ("lora", "qlora"):
         trainer.adapter(reading, "qlora" if four or kind == "qlora" else "lora", "lora_r", "adapter")
+        reading.get("lora_target_linear")
+        trainer.adapted(reading, "lora_target_modules", experts=False, more="lora_target_parameters")
     elif kind:
         raise reading.wrong(("adapter",), kind, "lora, qlora or nothing")
     else:
@@ -35,7 +37,9 @@ def read(reading: Reading) -> None:
     trainer.precision(reading, "bf16", "bfloat16")
     trainer.optimizer(reading, "optimizer")
     _recompute(reading)
-    if any(reading.on(key) for key in ("liger_fused_linear_cross_entropy", "cut_cross_entropy")):
+    plugins = str(reading.get("plugins") or "")
+    if reading.on("liger_fused_linear_cross_entropy", "cut_cross_entropy") or (
+            "CutCrossEntropyPlugin" in plugins and reading.word("cut_cross_entropy") != "false"):
         reading.put("workload.loss", "fused", "cut_cross_entropy")
     trainer.steps(reading)
     split = reading.degree("tp", "tensor_parallel_size")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
@@ -24,15 +26,7 @@ def read(reading: Reading) -> None:
     reading.axis("mbs", reading.number("micro-batch-size") or 1, "micro-batch-size")
     reading.put("workload.global_batch", reading.number("global-batch-size"), "global-batch-size")
     reading.accumulation = 1
-    tp = reading.degree("tp", "tensor-model-parallel-size")
-    pp = reading.degree("pp", "pipeline-model-parallel-size")
-    reading.degree("cp", "context-parallel-size")
-    reading.degree("ep", "expert-model-parallel-size")
-    _interleaving(reading, pp)
-    if tp > 1:
-        reading.axis("sp", int(reading.on("sequence-parallel")), "sequence-parallel")
-    _sharding(reading)
-    _recompute(reading)
+    parallelism(reading)
     _precision(reading)
     if reading.on("optimizer-cpu-offload"):
         reading.axis("offload_optimizer", reading.text("optimizer-offload-fraction") or 1, "optimizer-cpu-offload")
@@ -44,8 +38,25 @@ def read(reading: Reading) -> None:
         reading.steps = -(-samples // whole)
 
 
+def parallelism(reading: Reading, spelled: Callable[[str], str] = str) -> None:
+    """Read degrees, sharding and recompute, under Megatron's names as `spelled` in the kind of config."""
+    tp = reading.degree("tp", spelled("tensor-model-parallel-size"))
+    pp = reading.degree("pp", spelled("pipeline-model-parallel-size"))
+    reading.degree("cp", spelled("context-parallel-size"))
+    reading.degree("ep", spelled("expert-model-parallel-size"))
+    reading.axis("expert_tp", reading.number(spelled("expert-tensor-parallel-size")),
+                 spelled("expert-tensor-parallel-size"))
+    _interleaving(reading, pp, spelled)
+    if tp > 1:
+        reading.axis("sp", int(reading.on(spelled("sequence-parallel"))), spelled("sequence-parallel"))
+    _sharding(reading, spelled)
+    _recompute(reading, spelled)
+
+
 def _model(reading: Reading) -> None:
     reading.shape = {name: size for name, key in SIZES.items() if (size := reading.number(key)) is not None}
+    if each := reading.number("moe-ffn-hidden-size"):
+        reading.shape["ffn"] = each
     groups = reading.number("num-query-groups")
     grouped = reading.on("group-query-attention")
     if reading.shape.get("heads"):
@@ -54,21 +65,22 @@ def _model(reading: Reading) -> None:
     reading.names = (tokenizer,) if tokenizer else ()
 
 
-def _interleaving(reading: Reading, pp: int) -> None:
-    chunks = reading.number("num-virtual-stages-per-pipeline-rank")
-    each = reading.number("num-layers-per-virtual-pipeline-stage")
-    layers = reading.shape.get("layers")
+def _interleaving(reading: Reading, pp: int, spelled: Callable[[str], str]) -> None:
+    chunks = reading.number(spelled("num-virtual-stages-per-pipeline-rank"),
+                            spelled("virtual-pipeline-model-parallel-size"))
+    key = spelled("num-layers-per-virtual-pipeline-stage")
+    each, layers = reading.number(key), reading.shape.get("layers")
     if each and layers:
         if layers % (pp * each):
-            raise reading.wrong(("num-layers-per-virtual-pipeline-stage",), each,
+            raise reading.wrong((key,), each,
                                 f"a divisor of the {layers // pp} layers of a stage")
         chunks = layers // pp // each
-    reading.axis("vpp", chunks if chunks and chunks > 1 else None, "num-layers-per-virtual-pipeline-stage")
+    reading.axis("vpp", chunks if chunks and chunks > 1 else None, key)
 
 
-def _sharding(reading: Reading) -> None:
-    sharded = reading.on("use-distributed-optimizer")
-    stage, key = int(sharded), "use-distributed-optimizer"
+def _sharding(reading: Reading, spelled: Callable[[str], str]) -> None:
+    key = spelled("use-distributed-optimizer")
+    stage = int(reading.on(key))
     if reading.on("use-torch-fsdp2", "use-megatron-fsdp", "use-custom-fsdp"):
         how = reading.word("data-parallel-sharding-strategy") or "optim_grads_params"
         stages = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
@@ -78,15 +90,16 @@ def _sharding(reading: Reading) -> None:
     reading.axis("zero", stage, key)
 
 
-def _recompute(reading: Reading) -> None:
-    how = reading.word("recompute-granularity") or ("selective" if reading.on("recompute-activations") else "none")
+def _recompute(reading: Reading, spelled: Callable[[str], str]) -> None:
+    key = spelled("recompute-granularity")
+    how = reading.word(key) or ("selective" if reading.on(spelled("recompute-activations")) else "none")
     if how not in ("none", "selective", "full"):
-        raise reading.wrong(("recompute-granularity",), how, "selective or full")
-    layers = reading.number("recompute-num-layers")
-    if how == "full" and reading.word("recompute-method") == "block" and layers:
-        reading.axis("recompute", layers, "recompute-num-layers")
+        raise reading.wrong((key,), how, "selective or full")
+    layers = reading.number(spelled("recompute-num-layers"))
+    if how == "full" and reading.word(spelled("recompute-method")) == "block" and layers:
+        reading.axis("recompute", layers, spelled("recompute-num-layers"))
     else:
-        reading.axis("recompute", how, "recompute-granularity")
+        reading.axis("recompute", how, key)
 
 
 def _precision(reading: Reading) -> None:

@@ -25,6 +25,8 @@ def read(reading: Reading) -> None:
     pp = reading.degree("pp", "parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree")
     cp = reading.degree("cp", "parallelism.context_parallel_degree", "experimental.context_parallel_degree")
     reading.degree("ep", "parallelism.expert_parallel_degree")
+    reading.axis("expert_tp", reading.number("parallelism.expert_tensor_parallel_degree"),
+                 "parallelism.expert_tensor_parallel_degree")
     _batch(reading, pp)
     _sharding(reading, tp * pp * cp, pp)
     _schedule(reading, pp)

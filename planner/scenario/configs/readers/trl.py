@@ -10,7 +10,7 @@ from planner.scenario.configs.source import Source
 def tells(source: Source) -> bool:
     """Say whether it is one: a model under the Trainer's name, without LLaMA-Factory's stage and tuning."""
     return source.form in ("yaml", "json") and source.has("model_name_or_path") and not (
-        source.has("finetuning_type") or source.has("stage"))
+        source.has("finetuning_type") or source.has("stage") or source.has("infer_backend"))
 
 
 def read(reading: Reading) -> None:
@@ -19,6 +19,7 @@ def read(reading: Reading) -> None:
     four = reading.on("load_in_4bit")
     if reading.on("use_peft"):
         trainer.adapter(reading, "qlora" if four else "lora", "lora_r", "use_peft")
+        trainer.adapted(reading, "lora_target_modules", experts=True)
     else:
         trainer.adapter(reading, "full", "lora_r", "no use_peft")
     length = reading.number("max_length", "max_seq_length", "max_seq_len")

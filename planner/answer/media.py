@@ -1,0 +1,36 @@
+"""Training of a diffusion model on its GPUs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.answer.placement import Placement
+from planner.answer.show_as import ShowAs
+from planner.yaml_io import absent
+
+
+class DiffusionAssignment(Placement):
+    """Training of a diffusion model on its GPUs."""
+
+    kind: Literal["diffusion"] = "diffusion"
+    """Diffusion."""
+    serving: None = None
+    """Always none."""
+    resolution: Annotated[str, ShowAs("resolution", "layout")]
+    """Width and height in pixels: 1024x1024."""
+    frames: int = Field(gt=0)
+    """Of a clip; 1 of an image."""
+    sample_tokens: Annotated[int, ShowAs("tokens of a sample", "layout")] = Field(gt=0)
+    """Patches of one image or clip that the denoiser reads."""
+    global_batch: int = Field(gt=0)
+    """Images or clips of a step."""
+    base: Annotated[str, ShowAs("base", "layout")]
+    """Format of the denoiser's matrices."""
+    samples_per_second: Annotated[float, ShowAs("samples/s", "performance")] = Field(gt=0)
+    """Images or clips that all GPUs together train on."""
+    swapped: float = Field(default=0.0, ge=0, le=1, exclude_if=lambda value: value == 0)
+    """Share of the blocks whose weights wait on the host (block swap); left out where none do."""
+    duration_interval90_days: tuple[float, float] | None = Field(default=None, exclude_if=absent)
+    """5% and 95% quantile of the run's days, by the error of the step alone; left out without a duration."""

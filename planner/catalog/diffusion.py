@@ -1,0 +1,114 @@
+"""A diffusion model by its parts: the denoiser, whose blocks are run at every step, the autoencoder, text encoders.
+
+Tokens are what the denoiser's blocks read: patches of the latent image or clip, and text. A stage of a UNet reads
+pixels of the latent image at its own scale. Field names follow the published diffusers configs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from planner.catalog.ranges import Few, Parameters, Width
+from planner.catalog.sourced import Sourced
+from planner.yaml_io import Frozen
+
+Reads = Literal["both", "all", "image", "text"]
+"""Image and text by weights of their own (MMDiT), image and text alike, only the image, or only text."""
+Kept = Annotated[float, Field(gt=0, le=1e8)]
+"""Bytes of one token."""
+
+
+class KeptForBackward(Frozen):
+    """Bytes that one block keeps of one token for the backward pass, in 16 bits and with flash attention."""
+
+    adapters: Kept
+    """Where only adapters on the attention train."""
+    weights: Kept
+    """Where its weights train."""
+
+
+class DenoiserBlock(Frozen):
+    """`count` equal blocks: attention and feed-forward, or a residual pair of 3x3 convolutions (`inputs`)."""
+
+    count: Few
+    width: Width
+    reads: Reads = "all"
+    inner: Annotated[int, Field(ge=0, le=10**7)] = 0
+    """Width of queries; none where there is no attention of the block's tokens to each other."""
+    kv: Width | None = None
+    """Width of keys; that of queries unless said."""
+    mlp: Annotated[int, Field(ge=0, le=10**7)] = 0
+    gated: bool = False
+    """Whether the feed-forward has a third matrix."""
+    cross: Width | None = None
+    """Width of text that it attends to (cross attention); none where it does not."""
+    inputs: Width | None = None
+    """Channels that come in, of convolutions."""
+    modulation: Annotated[int, Field(ge=0, le=100)] = 0
+    """Vectors that it makes of the time step with a matrix of its own."""
+    conditioning: Width | None = None
+    """Width of what it makes them of; its own unless said."""
+    linear: bool = False
+    """Whether attention takes time linear in tokens."""
+    scale: Few = 1
+    """By how much a side is smaller than that of what the denoiser reads."""
+    kept: KeptForBackward
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not (self.inner or self.mlp or self.inputs):
+            raise ValueError("a block has attention (inner), a feed-forward (mlp) or convolutions (inputs)")
+        return self
+
+
+class Denoiser(Frozen):
+    """What is trained, and run at every step."""
+
+    parameters: Parameters
+    patch: Few = 1
+    """Latent pixels of a side of a token."""
+    blocks: tuple[DenoiserBlock, ...] = Field(min_length=1)
+    text_tokens: Few
+    """That blocks read beside the image, as pipelines pad the prompt."""
+
+
+class Autoencoder(Frozen):
+    """What turns pixels into latents and back."""
+
+    parameters: Parameters
+    compression: Few
+    """Pixels of a side of a latent pixel."""
+    frames: Few = 1
+    """Frames of a latent frame after the first; 1 of images."""
+    channels: Few
+
+
+class TextEncoder(Frozen):
+    """What turns prompts into vectors."""
+
+    name: str
+    parameters: Parameters
+
+
+class Diffusion(Sourced):
+    """A diffusion model for images or clips."""
+
+    hf_id: str
+    media: Literal["image", "video"]
+    denoiser: Denoiser
+    denoisers: Annotated[int, Field(ge=1, le=4)] = 1
+    """Of which one is run at a step, and each is trained on its own (Wan 2.2: high and low noise)."""
+    autoencoder: Autoencoder
+    text_encoders: tuple[TextEncoder, ...] = ()
+    resolution: tuple[Width, Width]
+    """Width and height that it was made for, in pixels."""
+    frames: Few = 1
+    """Of a clip that it was made for."""
+
+    @model_validator(mode="after")
+    def _clips_have_frames(self) -> Self:
+        if (self.media == "image") != (self.frames == 1):
+            raise ValueError("frames: an image has one, a clip has more")
+        return self

@@ -1,0 +1,80 @@
+"""What training a denoiser takes beside its shape: formats of the frozen base, optimizers, the host's time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.catalog.ranges import Factor, Held, Passes, Share
+from planner.catalog.sourced import Sourced
+from planner.units import Bytes, Seconds
+from planner.yaml_io import Frozen
+
+Base = Literal["bf16", "fp8", "fp8-weights", "int8", "int4", "nf4"]
+"""Formats of a frozen base: fp8 and int8 products read rounded activations too, the others expand the weights."""
+Tuned = Literal["adapters", "weights"]
+Bound = Annotated[float, Field(ge=1e-3, le=1e3)]
+
+
+class StoredBase(Frozen):
+    """How the matrices of a frozen base are stored and multiplied."""
+
+    weight: float = Field(ge=1e-3, le=64)
+    """Bytes of a weight with its share of the scales."""
+    copies: Held = 0.0
+    """Bytes of a weight that a block keeps for backward: the expanded copy."""
+    kept: Factor = 1.0
+    """Bytes that a block keeps over those in 16 bits."""
+    launch: Seconds = 0.0
+    """Seconds of the host for a block forward and backward, over those in 16 bits."""
+
+
+class Residue(Frozen):
+    """Quantiles of measured over predicted, rows of each model predicted without that model."""
+
+    q05: Bound
+    q50: Bound
+    q95: Bound
+    error: float = Field(ge=0, le=10)
+    """Median of the relative error."""
+    rows: int = Field(ge=0, le=10**9)
+    models: int = Field(ge=0, le=10**9)
+
+
+class DiffusionLaw(Sourced):
+    """Constants of training a denoiser."""
+
+    stack: str
+    """Whose runs they are fitted to."""
+    bases: dict[Base, StoredBase]
+    trained: dict[Tuned, Held]
+    """Bytes of a weight that trains, and of its gradient."""
+    optimizers: dict[str, Held]
+    """Bytes of the states of a weight that trains."""
+    context: Bytes
+    """Of the CUDA context and libraries on the device."""
+    wasted: Share
+    """Of what is allocated, what the allocator holds beside it."""
+    fixed: Bytes
+    """Allocated beside weights, states and activations."""
+    kept: Factor
+    """What blocks keep over what autograd saves: casts of mixed precision."""
+    working: Factor
+    """Blocks' worth of kept bytes at work at once where blocks are recomputed."""
+    overlap: float = Field(ge=1, le=10)
+    """Exponent of the norm that adds the time of the host to that of the GPU: 1 is one after the other."""
+    host_step: Seconds
+    """The host's own time of a step: loading, logging, the optimizer."""
+    host_block: Seconds
+    """The host's time to launch one block forward and backward."""
+    host_recompute: Factor
+    """The same of a recomputed block, over that."""
+    products: Share
+    """Of the rate of large matrix products, what those of a step reach."""
+    attention: Share
+    """The same of attention."""
+    passes: Passes
+    """Times that kept bytes move through memory in a step."""
+    memory: Residue
+    step: Residue

@@ -1,0 +1,44 @@
+"""What the words of published runs of diffusion models mean, and what they leave out: by example, model and format."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from planner.catalog.diffusion_law import Base
+from planner.catalog.ranges import Few, Width
+from planner.catalog.sourced import Sourced
+from planner.yaml_io import Frozen
+
+
+class Recomputing(Frozen):
+    """Share of blocks that a setting recomputes, and in rows of how many."""
+
+    share: float = Field(ge=0, le=1)
+    segment: Few = 1
+
+
+class Example(Frozen):
+    """What an example configuration trains on, where that is not what the run states."""
+
+    resolution: tuple[Width, Width]
+    frames: Few = 1
+    swapped: bool = False
+    """Whether it keeps weights on the host."""
+
+
+class DiffusionRuns(Sourced):
+    """Of one trainer's runs."""
+
+    models: dict[str, str]
+    """Printed name, in small letters -> catalog name."""
+    bases: dict[str, Base]
+    optimizers: dict[str, str]
+    recompute: dict[str, Recomputing]
+    """Of models that can recompute rows of blocks at once."""
+    in_rows: tuple[str, ...]
+    """These models."""
+    alone: dict[str, Recomputing]
+    """The same of the other models."""
+    examples: dict[str, Example]
+    ineffective: dict[str, str]
+    """Model -> why its runs do not show what they state."""

@@ -1,0 +1,145 @@
+"""Rows of training diffusion models: what was run and measured, and what is predicted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from planner.answer.validation import Entry
+from planner.catalog.load import Catalog
+from planner.errors import UnknownName
+from planner.evidence.rows import Amount, Cells, Count, Degree, EvidenceRow, Measured, Positive, Text, Truth
+from planner.evidence.skipping import SkippedError
+from planner.jobs.diffusion.assignment import verdict
+from planner.jobs.diffusion.options import Option, option, quantile, tunings
+from planner.money.rent import usual_candidate
+from planner.physics.diffusion.step import Split, Tuning, allocated
+from planner.scenario.diffusion import DiffusionTraining, resolution_of
+from planner.scenario.pool import node_named
+from planner.units import GIB
+
+CONFIDENCE = 0.95
+"""Of the verdict that is held against runs that ended for want of memory."""
+TRAINING = ("training",)
+
+
+class DiffusionRun(Cells):
+    """What a row says was run.
+
+    Words: source, kind (training, inference, ...), stack, model, component, gpu (a catalog name), method, resolution,
+    precision (of the base), quantization, optimizer, offload, checkpointing, notes. Counts: gpus, frames, lora_rank,
+    and batch in samples of one GPU.
+    """
+
+    source: Text = None
+    kind: Text = None
+    stack: Text = None
+    model: Text = None
+    component: Text = None
+    gpu: Text = None
+    gpus: Degree = None
+    method: Text = None
+    resolution: Text = None
+    frames: Amount = None
+    batch: Amount = None
+    precision: Text = None
+    quantization: Text = None
+    optimizer: Text = None
+    offload: Text = None
+    checkpointing: Text = None
+    lora_rank: Amount = None
+    steps: Count = None
+    notes: Text = None
+
+
+class DiffusionMeasured(Measured):
+    """What a row measured: step_time_s, peak_mem_gib, and whether it fits."""
+
+    step_time_s: Positive = None
+    peak_mem_gib: Positive = None
+    fits: Truth = None
+
+
+class DiffusionRow(EvidenceRow):
+    """One run of a diffusion model."""
+
+    run: DiffusionRun
+    measured: DiffusionMeasured
+
+
+@dataclass(frozen=True, slots=True)
+class DiffusionPrediction:
+    """What a run is predicted to take, and what had to be assumed of it."""
+
+    option: Option
+    fits: str
+    assumed: tuple[str, ...]
+
+
+def predict_diffusion(run: DiffusionRun, catalog: Catalog) -> DiffusionPrediction:
+    """Return what a run takes. Raises SkippedError, or UnknownName for a GPU."""
+    runs, law = catalog.diffusion_runs, catalog.diffusion_law
+    if run.kind not in TRAINING:
+        raise SkippedError(f"{run.kind or 'a run of no kind'} of a diffusion model is not modeled")
+    if (run.stack or "").lower() != law.stack:
+        raise SkippedError(f"runs of {run.stack or 'no stack'} are not modeled")
+    if run.method not in ("lora", "full"):
+        raise SkippedError(f"method {run.method} is not modeled: lora and full are")
+    if run.gpu is None or (run.gpus or 1) != 1:
+        raise SkippedError("of one GPU that is told apart, and this is not")
+    candidate = usual_candidate(catalog.node(node_named(run.gpu, catalog, 1)[0]), catalog)
+    work, split, assumed = _asked(run, catalog)
+    (tuning,) = tunings(work, catalog)
+    made = option(catalog, (candidate,), 0, tuning, split)
+    if tuning.model.name in runs.ineffective:
+        raise SkippedError(f"{tuning.model.name}: {runs.ineffective[tuning.model.name]}")
+    return DiffusionPrediction(made, verdict(made, candidate, law, CONFIDENCE), assumed)
+
+
+def _asked(run: DiffusionRun, catalog: Catalog) -> tuple[DiffusionTraining, Split, tuple[str, ...]]:
+    """Return a run as a question and a split, and what is taken from elsewhere than the row."""
+    runs = catalog.diffusion_runs
+    name = runs.models.get((run.model or "").lower(), run.model or "")
+    try:
+        model = catalog.diffusion(name)
+    except UnknownName:
+        raise SkippedError(f"the denoiser of {run.model} is not in the catalog") from None
+    base, how = runs.bases.get(run.precision or ""), run.checkpointing or "none"
+    if base is None:
+        raise SkippedError(f"a base in {run.precision} is not modeled")
+    known = runs.recompute if model.name in runs.in_rows else runs.alone
+    if how not in known:
+        raise SkippedError(f"checkpointing {how} is not modeled")
+    example = runs.examples.get((run.notes or "").partition(";")[0].removeprefix("example ").strip())
+    stated = resolution_of((run.resolution or "").partition(",")[0])
+    if example is None and stated is None:
+        raise SkippedError(f"the resolution is not stated: {run.resolution}")
+    size, frames = (example.resolution, example.frames) if example else (stated, int(run.frames or 1))
+    assumed = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
+    work = DiffusionTraining.model_validate(
+        {"model": model.name, "method": run.method, "resolution": size, "frames": frames, "batch": int(run.batch or 1),
+         "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
+         **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {})})
+    split = Split(micro_batch=work.batch, recomputed=known[how].share, segment=known[how].segment)
+    return work, replace(split, swapped=1.0) if example and example.swapped else split, assumed
+
+
+def peak_gib(tuning: Tuning, split: Split, catalog: Catalog) -> float:
+    """Return PyTorch's peak of allocated memory in GiB, which the runs print."""
+    return allocated(tuning, split, catalog.diffusion_law) / GIB
+
+
+def entries(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
+    """Yield the entries of a row. Raises SkippedError."""
+    made, measured, law = predict_diffusion(row.run, catalog), row.measured, catalog.diffusion_law
+    way = made.option
+    for name, value, predicted, residue in (
+            ("step_time_s", measured.step_time_s, way.step, law.step),
+            ("peak_mem_gib", measured.peak_mem_gib, peak_gib(way.tuning, way.split, catalog), law.memory)):
+        if value is not None:
+            low, high = (predicted * quantile(residue, share, likely=way.likely) for share in (0.05, 0.95))
+            yield Entry(id=row.id, quantity=name, predicted=predicted, measured=value, error=predicted / value - 1,
+                        interval90=(low, high), assumed=made.assumed)
+    if measured.fits is not None:
+        yield Entry(id=row.id, quantity="fits", predicted=made.fits, measured="yes" if measured.fits else "no",
+                    error=None, assumed=made.assumed)

@@ -1,0 +1,1 @@
+"""Diffusion models as work: what trains them, on what, for how long."""

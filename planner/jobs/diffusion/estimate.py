@@ -1,0 +1,36 @@
+"""The estimate of training a diffusion model on one node type: the fastest way that fits, or the leanest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.answer.assignment import Assignment
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.jobs.diffusion.assignment import assignment_of, verdict
+from planner.jobs.diffusion.lacking import helps
+from planner.jobs.diffusion.options import option, smallest, splits, tunings
+from planner.money.rent import usual_candidate
+from planner.scenario.diffusion import DiffusionTraining
+
+
+def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpus: int | None,
+                       layout: Mapping[str, str], confidence: float) -> tuple[Assignment, tuple[str, ...]]:
+    """Return the fastest way that fits a node type, or what comes nearest, and how it was chosen. Raises InputError."""
+    candidate, law = usual_candidate(catalog.node(node), catalog), catalog.diffusion_law
+    most = gpus or max(count for count in range(1, candidate.node.gpus + 1) if work.batch % count == 0)
+    (tuning,) = tunings(work, catalog)
+    ways = [option(catalog, (candidate,), 0, tuning, split)
+            for split in splits(work.batch, most, layout, full=not tuning.rank)]
+    if not ways:
+        raise InputError(f"gpus: a batch of {work.batch} is not divided over {most} GPUs"
+                         + (f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""))
+    name = f"{work.model} {work.method}, {work.batch} of {work.resolution}"
+    fitting = [way for way in ways if verdict(way, candidate, law, confidence) == "fits"]
+    way = min(fitting, key=lambda each: each.rank) if fitting else smallest(ways)
+    made = assignment_of(name, work, way, candidate, law, confidence)
+    if len(ways) == 1:
+        return made, ()
+    if fitting:
+        return made, (f"Chosen: the fastest of the {len(fitting)} ways that fit, of {len(ways)}",)
+    return made, (f"Of {len(ways)} ways none fits: this one takes least memory; {helps(work)}",)

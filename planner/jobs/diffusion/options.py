@@ -1,0 +1,160 @@
+"""Every way to split one step of training a diffusion model over a number of GPUs, each with its bytes and seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+
+from planner.catalog.diffusion_law import Base, Residue
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.layouts.candidate import Candidate
+from planner.physics.collectives import seconds
+from planner.physics.diffusion.shape import parameters, sample_of
+from planner.physics.diffusion.step import Split, Tuning, memory, step_seconds, trained
+from planner.scenario.diffusion import DiffusionTraining
+
+AXES = ("dp", "mbs", "zero", "recompute", "offload_parameters", "offload_optimizer")
+"""What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), none, mixed or
+full recompute, and the shares of blocks and of the optimizer's states that wait on the host."""
+UNKNOWN = 1.5
+"""Spread of what no row is like, over that of the rows."""
+KNOWN = frozenset({"hopper", "ada"})
+"""Architectures that the rows ran on."""
+MEASURED: frozenset[Base] = frozenset({"bf16", "int8", "fp8", "fp8-weights"})
+RECOMPUTED = {"none": 0.0, "mixed": 0.5, "full": 1.0}
+"""Shares of the blocks that are recomputed; mixed is every other one."""
+STEPS = (0.0, 0.5, 1.0)
+"""Shares of blocks that are tried on the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way: where, how it is split, and what it takes. Bytes of one GPU, seconds of a step."""
+
+    candidate: int
+    gpus: int
+    tuning: Tuning
+    split: Split
+    parts: Mapping[str, float]
+    seconds: Mapping[str, float]
+    host: float
+    """Bytes of one node's host memory."""
+    likely: bool
+    """Whether measured runs are like it."""
+
+    @property
+    def peak(self) -> float:
+        """Bytes of one GPU at the median."""
+        return math.fsum(self.parts.values())
+
+    @property
+    def step(self) -> float:
+        """Seconds of a step at the median."""
+        return math.fsum(self.seconds.values())
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """What is faster comes first, then what is simpler."""
+        split = self.split
+        return (self.step, split.swapped, split.states_out, split.shard, split.micro_batches)
+
+
+def quantile(residue: Residue, share: float, *, likely: bool) -> float:
+    """Return a quantile of measured over predicted; wider where no measured run is like what is predicted."""
+    side = residue.q95 if share >= 0.5 else residue.q05
+    deviations = NormalDist().inv_cdf(share) / abs(NormalDist().inv_cdf(0.05))
+    spread = abs(math.log(side / residue.q50)) * (1.0 if likely else UNKNOWN)
+    return residue.q50 * math.exp(spread * deviations)
+
+
+def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
+    """Return what trains, once for every format of the base that is asked for; of a resolved workload."""
+    model = catalog.diffusion(work.model)
+    size, frames = work.resolution or model.resolution, work.frames or model.frames
+    rank = work.lora_rank if work.method == "lora" else 0
+    return [Tuning(model, sample_of(model, (size[0], size[1]), frames), rank, base, work.optimizer,
+                   work.latents == "cached", work.ema) for base in work.quantization]
+
+
+def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[Split]:
+    """Yield every split of a batch over so many GPUs that keeps the axes held. Raises InputError for another axis."""
+    for axis in held:
+        if axis not in AXES:
+            raise InputError(f"layout: no axis {axis!r} of training a diffusion model: {', '.join(AXES)}")
+    if batch % gpus or held.get("dp", f"{gpus}") != f"{gpus}":
+        return
+    each = batch // gpus
+    sizes = tuple(str(size) for size in range(1, each + 1) if each % size == 0)
+    swaps = _shares(held, "offload_parameters", (0.0,) if full else STEPS)
+    states = _shares(held, "offload_optimizer", (0.0, 1.0) if full else (0.0,))
+    for size, zero, recompute, out, state in product(
+            _kept(held, "mbs", sizes), _kept(held, "zero", ("0", "3") if gpus > 1 else ("0",)),
+            _kept(held, "recompute", tuple(RECOMPUTED)), swaps, states):
+        if zero == "0" or not out:
+            yield Split(gpus, gpus if zero == "3" else 1, int(size), each // int(size),
+                        RECOMPUTED[recompute], swapped=out, states_out=state)
+
+
+def _kept(held: Mapping[str, str], axis: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values of an axis, or the one that is held. Raises InputError for another."""
+    if axis not in held:
+        return values
+    if held[axis] not in values:
+        raise InputError(f"layout: {axis}={held[axis]}: expected {' or '.join(values)}")
+    return (held[axis],)
+
+
+def _shares(held: Mapping[str, str], axis: str, values: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the shares of an axis, or the one that is held. Raises InputError for what is none."""
+    if axis not in held:
+        return values
+    try:
+        share = float(held[axis])
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= (1.0 if max(values) else 0.0):
+        most = "a share from 0 to 1" if max(values) else "0 with this method"
+        raise InputError(f"layout: {axis}={held[axis]}: expected {most}")
+    return (share,)
+
+
+def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning: Tuning, split: Split) -> Option:
+    """Return one way on one candidate. Raises MissingFact for a GPU without a rate in 16 bits."""
+    candidate, law = candidates[at], catalog.diffusion_law
+    rates = catalog.rates(candidate.gpu.architecture)
+    parts, spent = memory(tuning, split, law), step_seconds(
+        tuning, split, law, candidate.gpu, rates, catalog.kernels.attention_backward_flops)
+    count, base = trained(tuning), law.bases[tuning.base]
+    weights = tuning.model.denoiser.parameters * (base.weight if tuning.rank else 2.0)
+    ones = np.ones(1, np.int64)
+
+    def exchange(operation: str, size: float) -> float:
+        return float(seconds(catalog.collectives, candidates, at * ones, operation, split.copies * ones, ones,
+                             np.array([size]))[0])
+
+    exposed = 0.0
+    if split.shard > 1:
+        passes = split.micro_batches * (2 + split.recomputed)
+        gathered = passes * exchange("all_gather", weights) + exchange("reduce_scatter", count * 2.0)
+        # the next block's shards come while one is at work
+        exposed = max(0.0, gathered - spent["compute"] - spent["recompute"])
+    elif split.copies > 1:
+        exposed = exchange("all_reduce", count * 2.0)
+    host_each = split.swapped * parameters(tuning.model) * base.weight
+    host_each += split.states_out * count * law.optimizers[tuning.optimizer] / split.shard
+    likely = (candidate.gpu.architecture in KNOWN and tuning.rank > 0 and tuning.base in MEASURED
+              and split.copies == 1 and tuning.cached and not tuning.ema and not split.states_out)
+    return Option(at, split.copies, tuning, split, parts, {**spent, "data_parallel": exposed},
+                  host_each * min(split.copies, candidate.node.gpus), likely)
+
+
+def smallest(options: list[Option]) -> Option:
+    """Return the way that takes least memory of those that its host holds, or of all."""
+    return min(options, key=lambda each: (each.peak, each.step))
+

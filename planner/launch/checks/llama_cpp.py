@@ -1,0 +1,47 @@
+"""llama-server's own parser of its options: with `--version` it reads them all, and starts nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from planner.launch.checks.services import Replica, resolved_by
+
+PROGRAM = "llama-server"
+PATIENCE = 60
+_CACHES = {"f16": "auto", "bf16": "bf16", "q8_0": "int8"}
+
+
+def release() -> str:
+    """Return the release that is at the front of PATH. Raises ImportError where there is none."""
+    if shutil.which(PROGRAM) is None:
+        raise ImportError(f"{PROGRAM} is not on PATH")
+    return _said("--version").partition("version: ")[2].split()[0]
+
+
+def resolve(folder: Path) -> dict[str, object]:
+    """Return, for each kind of replica, the axes that its options come to."""
+    return resolved_by(folder, _one)
+
+
+def _said(*words: str) -> str:
+    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if ran.returncode:
+        raise RuntimeError((ran.stderr + ran.stdout).strip()[-300:])
+    return ran.stdout + ran.stderr
+
+
+def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
+    words = replica.started(folder, rank, "model.gguf", PROGRAM).words
+    _said(*words, "--version")
+    said = {word: after for word, after in zip(words, [*words[1:], ""], strict=True) if word.startswith("--")}
+    mode, parts = said["--split-mode"], len(said.get("--tensor-split", "1").split(","))
+    slots, context = int(said["--parallel"]), int(said["--ctx-size"])
+    alone = "--no-kv-unified" in said
+    assert alone or context >= replica.shape["longest"], "the longest request does not fit"
+    drafts = said.get("--spec-ngram-simple-size-m")
+    return {"gpus": parts, "tp": parts if mode == "tensor" else 1, "pp": parts if mode == "layer" else 1,
+            "max_sequences": slots, "max_batched_tokens": int(said["--ubatch-size"]),
+            "kv_cache": _CACHES[said["--cache-type-k"]], "drafts": drafts and int(drafts), "role": "whole",
+            **({"max_model_len": context // slots} if alone else {})}

@@ -1,0 +1,62 @@
+"""ms-swift's own parser of its YAML, on the config of a small model that the check writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from swift.arguments import SftArguments
+from swift.cli.main import parse_yaml_args
+from swift.utils import parse_args
+
+from planner.launch.checks.started import started
+from planner.launch.checks.trainer import sharded
+from planner.launch.checks.words import NEUTRAL, OPTIMIZERS
+
+CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 128, "intermediate_size": 128,
+          "max_position_embeddings": 1 << 20, "torch_dtype": "bfloat16"}
+"""Of a model that it takes for Llama 3."""
+
+
+def resolve(folder: Path) -> dict[str, object]:
+    """Return the axes that it comes to."""
+    with TemporaryDirectory() as place:
+        (Path(place) / "config.json").open("w").write(json.dumps(CONFIG))
+        call = started(folder, "train.sh", "swift", environment={"MODEL": place, "CHECKPOINTS": place})
+        assert call.words[0] == "sft", call.words
+        words = call.words[1:]
+        before = dict(os.environ)
+        try:
+            parse_yaml_args(words)
+            args, unknown = parse_args(SftArguments, [*words, "--model_type", "llama", "--template", "llama3"])
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+    assert not unknown, f"keys that ms-swift would let by: {', '.join(unknown)}"
+    training = args.training_args
+    world = int(call.environment.get("NPROC_PER_NODE", "1")) * int(call.environment.get("NNODES", "1"))
+    method = "qlora" if args.quant_bits == 4 else args.tuner_type
+    micro, batches = training.per_device_train_batch_size, training.gradient_accumulation_steps
+    return {**NEUTRAL, **sharded(training), "gpus": world, "dp": world, "micro_batch": micro, "micro_batches": batches,
+            "global_batch": micro * batches * world, "sequence_length": args.max_length,
+            "precision": _precision(training), "method": method, "offload_activations": 0.0,
+            "recompute": _recompute(training),
+            "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
+            "packing": "packed" if args.packing else "padded",
+            **({"lora_rank": args.lora_rank} if method != "full" else {})}
+
+
+def _recompute(training: Any) -> str:  # noqa: ANN401 - the stack's own class
+    how = training.fsdp_config or {} if training.fsdp else {}
+    assert not (training.fsdp and training.gradient_checkpointing), "the layers would be wrapped twice"
+    return "full" if training.gradient_checkpointing or how.get("activation_checkpointing") else "none"
+
+
+def _precision(training: Any) -> str:  # noqa: ANN401
+    if training.bf16 or training.fp16:
+        return "bf16" if training.bf16 else "fp16"
+    return "tf32" if training.tf32 else "fp32"

@@ -1,0 +1,80 @@
+"""What a denoiser is made of, and what one image or clip makes it do: tokens, weights, FLOPs, kept bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.catalog.diffusion import DenoiserBlock, Diffusion
+
+KERNEL = 3
+"""Taps of a side of a convolution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One image or clip as the denoiser reads it: latent frames, and tokens of a side."""
+
+    frames: int
+    across: int
+    down: int
+    text: int
+
+    def image(self, scale: int = 1) -> int:
+        """Return the tokens of the image or clip at a scale; a side that does not divide is rounded up."""
+        return self.frames * -(-self.across // scale) * -(-self.down // scale)
+
+
+def sample_of(model: Diffusion, resolution: tuple[int, int], frames: int) -> Sample:
+    """Return what the denoiser reads of an image or clip of `resolution` (width, height in pixels)."""
+    vae, side = model.autoencoder, model.autoencoder.compression * model.denoiser.patch
+    return Sample((frames - 1) // vae.frames + 1, -(-resolution[0] // side), -(-resolution[1] // side),
+                  model.denoiser.text_tokens)
+
+
+def tokens_of(block: DenoiserBlock, sample: Sample) -> int:
+    """Return the tokens that one block reads of one sample."""
+    image = sample.image(block.scale)
+    return {"both": image + sample.text, "all": image + sample.text, "image": image, "text": sample.text}[block.reads]
+
+
+def token_weights(block: DenoiserBlock) -> int:
+    """Return the weights that one token meets in one block, keys and values of cross attention left out."""
+    if block.inputs is not None:
+        width, shortcut = block.width, block.inputs * block.width if block.inputs != block.width else 0
+        return KERNEL**2 * (block.inputs + width) * width + shortcut
+    kv = block.kv or block.inner
+    attention = 2 * block.width * (block.inner + kv)
+    crossing = 2 * block.width * block.width if block.cross else 0
+    return attention + crossing + (3 if block.gated else 2) * block.width * block.mlp
+
+
+def block_parameters(block: DenoiserBlock) -> int:
+    """Return the weights of one block's matrices."""
+    crossing = 2 * block.cross * block.width if block.cross else 0
+    modulation = block.modulation * block.width * (block.conditioning or block.width)
+    return (2 if block.reads == "both" else 1) * (token_weights(block) + modulation) + crossing
+
+
+def parameters(model: Diffusion) -> int:
+    """Return the weights of all blocks; embedders, norms and biases are not among them."""
+    return sum(block.count * block_parameters(block) for block in model.denoiser.blocks)
+
+
+def matrix_flops(block: DenoiserBlock, sample: Sample) -> float:
+    """Return the FLOPs of one block's products forward, attention itself left out."""
+    crossing = 2.0 * 2 * block.cross * block.width * sample.text if block.cross else 0.0
+    return 2.0 * token_weights(block) * tokens_of(block, sample) + crossing
+
+
+def attention_flops(block: DenoiserBlock, sample: Sample) -> float:
+    """Return the FLOPs of one block's attention forward: scores and their product with values."""
+    tokens = tokens_of(block, sample)
+    own = 0.0 if block.inputs is not None or block.linear else 4.0 * tokens * tokens * block.inner
+    return own + (4.0 * tokens * sample.text * block.width if block.cross else 0.0)
+
+
+def forward_flops(model: Diffusion, sample: Sample) -> tuple[float, float]:
+    """Return the FLOPs of the denoiser forward on one sample: of products, and of attention."""
+    blocks = model.denoiser.blocks
+    return (sum(block.count * matrix_flops(block, sample) for block in blocks),
+            sum(block.count * attention_flops(block, sample) for block in blocks))

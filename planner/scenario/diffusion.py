@@ -1,0 +1,138 @@
+"""What is asked of a diffusion model: adapters or all weights trained on images or clips."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
+
+from planner.catalog.diffusion_law import Base
+from planner.scenario.demand import Confidence
+from planner.scenario.limits import Hardware, Limits, Objective, Sourcing
+from planner.scenario.workload import Count, Passes
+from planner.units import trimmed
+from planner.yaml_io import Frozen
+
+LARGEST = 16384
+"""Pixels of a side."""
+_SIZE = re.compile(r"(\d{1,6})(?: ?[x\u00d7] ?(\d{1,6}))?(?: ?px)?", re.ASCII | re.IGNORECASE)
+DiffusionMethod = Literal["lora", "full"]
+Latents = Literal["cached", "online"]
+DiffusionOptimizer = Literal["adamw", "adamw-8bit", "lion", "prodigy", "sgd-momentum", "adafactor"]
+
+
+class Resolution(tuple[int, int]):
+    """Width and height in pixels."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Write it as it is read."""
+        return f"{self[0]}x{self[1]}"
+
+
+def resolution_of(text: str) -> tuple[int, int] | None:
+    """Return width and height as text has them, 1024 or 1024x768; none where it has not."""
+    match = _SIZE.fullmatch(text)
+    return (int(match[1]), int(match[2] or match[1])) if match else None
+
+
+def _resolution(value: object) -> Resolution:
+    sides: tuple[object, ...] = ()
+    if isinstance(value, str):
+        sides = resolution_of(trimmed(value, "resolution")) or ()
+    elif isinstance(value, int) and not isinstance(value, bool):
+        sides = (value, value)
+    elif isinstance(value, list | tuple) and len(value) == 2:
+        sides = tuple(value)
+    if not sides or not all(isinstance(side, int) and 16 <= side <= LARGEST for side in sides):
+        raise ValueError(f"{value!r} is not a resolution: write width and height in pixels, such as '1024x1024', each "
+                         f"from 16 to {LARGEST:,}")
+    width, height = sides
+    assert isinstance(width, int)
+    assert isinstance(height, int)
+    return Resolution((width, height))
+
+
+PixelSize = Annotated[Resolution, PlainValidator(_resolution, json_schema_input_type=str | int),
+                      PlainSerializer(str, return_type=str)]
+
+
+def _listed(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+class DiffusionTraining(Frozen):
+    """Training a diffusion model on `batch` images or clips a step."""
+
+    kind: Literal["diffusion"] = "diffusion"
+    """Diffusion."""
+    model: str
+    """A diffusion model of the catalog."""
+    method: DiffusionMethod = "lora"
+    """Adapters on attention beside a frozen denoiser, or all of its weights."""
+    resolution: PixelSize | None = None
+    """Pixels of an image or a frame; none means what the model was made for."""
+    frames: int | None = Field(default=None, ge=1, le=10_000)
+    """Frames of a clip; none means what the model was made for."""
+    batch: int = Field(default=1, ge=1, le=10**6)
+    """Images or clips of a step, on all GPUs together."""
+    steps: int | None = Field(default=None, ge=1, le=10**9)
+    """Steps of the whole job, however many samples there are; none means passes over the samples."""
+    samples: Count | None = None
+    """Images or clips to train on."""
+    epochs: Passes | None = None
+    """Passes over the samples; none means one."""
+    lora_rank: int = Field(default=16, gt=0, le=4096)
+    """Rank of the adapters on every matrix of attention."""
+    quantization: Annotated[tuple[Base, ...], BeforeValidator(_listed)] = Field(default=("bf16",), min_length=1)
+    """Formats of the frozen denoiser that are searched."""
+    optimizer: DiffusionOptimizer = "adamw"
+    """What keeps states beside the weights that train."""
+    latents: Latents = "cached"
+    """Whether latents and embeddings are computed before training, or online by encoders beside the denoiser."""
+    ema: bool = False
+    """Whether a moving average of the weights that train is kept."""
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> DiffusionTraining:
+        if self.steps is not None and self.epochs is not None:
+            raise ValueError("steps and epochs are given: a job has one of them")
+        if self.epochs is not None and self.samples is None:
+            raise ValueError("epochs applies to samples, and none are given")
+        if self.method == "full" and set(self.quantization) != {"bf16"}:
+            raise ValueError("quantization is of a frozen base, and method full trains all weights: leave it out, or "
+                             "ask for method lora")
+        if self.method == "full" and "lora_rank" in self.model_fields_set:
+            raise ValueError("lora_rank applies to method lora; method full trains all weights")
+        return self
+
+    @property
+    def total_steps(self) -> int | None:
+        """Steps of the whole job; none where no amount of work is given."""
+        if self.steps is None and self.samples is not None:
+            return max(1, math.ceil(self.samples * (self.epochs or 1) / self.batch))
+        return self.steps
+
+
+class DiffusionScenario(Frozen):
+    """The question of one diffusion model."""
+
+    name: str = "unnamed"
+    """A name for the question."""
+    workload: DiffusionTraining
+    """What is trained."""
+    hardware: Hardware
+    """Which nodes may be used; any by default."""
+    sourcing: Sourcing = Sourcing()
+    """Where hardware comes from."""
+    limits: Limits = Limits()
+    """What the plan must respect."""
+    objective: Objective = "cost"
+    """What is minimized."""
+    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
+    """Confidence of the memory verdict."""
+
+

@@ -1,0 +1,72 @@
+"""Which kind of work a scenario is about: as it says, or as its model does; and keys that only other kinds have."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Literal
+
+from planner.catalog.load import Catalog
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.serving import Serving
+from planner.scenario.workload import Training
+from planner.yaml_io import Document, Frozen
+
+Kind = Literal["training", "serving", "diffusion", "portfolio"]
+WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining}
+NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model"}
+
+INSTEAD = {"steps": ": write --tokens, which are steps x --global-batch x --seq-len",
+           "batch": ": write --global-batch, the sequences of a step on all GPUs together"}
+"""What to write for keys of other kinds where a language model is trained."""
+
+
+def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | None:
+    """Return the kind of work that a model is for, where it is not a language model's."""
+    name = overrides.get("workload.model")
+    if not isinstance(name, str) or catalog.known_model(name) is not None:
+        return None
+    return "diffusion" if catalog.known_diffusion(name) is not None else None
+
+
+def kind_of(document: Document) -> Kind:
+    """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
+    data = document.data if isinstance(document.data, dict) else {}
+    if "jobs" in data:
+        return "portfolio"
+    if "workloads" in data:
+        return "serving"
+    work = data.get("workload")
+    kind = work.get("kind", "training") if isinstance(work, dict) else "training"
+    for known in WORK:
+        if kind == known:
+            return known
+    raise document.error(("workload", "kind"), f"expected {' or '.join(map(repr, WORK))}, got {kind!r}")
+
+
+def refuse_other_kinds(document: Document, kind: Kind) -> None:
+    """Refuse what only other kinds of workload have."""
+    for at, work in workloads_in(document.data):
+        for key in work:
+            others = [NOUN[other] for other, model in WORK.items() if key in model.model_fields]
+            if others and key not in WORK[kind].model_fields:
+                told = INSTEAD.get(str(key), "") if kind == "training" else ""
+                raise document.error((*at, key),
+                                     f"applies to {' or '.join(others)}; this scenario is {NOUN[kind]}{told}")
+
+
+def workloads_in(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
+    """Yield every block of a workload with its path."""
+    blocks = data if isinstance(data, dict) else {}
+    several = blocks.get("workloads")
+    listed = enumerate(several if isinstance(several, list) else [])
+    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), work) for i, work in listed)]:
+        if isinstance(work, dict):
+            yield at, work
+
+
+def refuse_wrong_kind(document: Document, catalog: Catalog) -> None:
+    """Refuse a file whose model is for another kind of work than it states."""
+    for at, work in workloads_in(document.data):
+        kind = kind_by_model({"workload.model": work.get("model")}, catalog)
+        if kind is not None and work.get("kind", "training") != kind:
+            raise document.error((*at, "model"), f"{work['model']} is a {kind} model: write kind: {kind} beside it")

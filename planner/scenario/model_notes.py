@@ -1,0 +1,44 @@
+"""What a question may ask of a model, and what its answer says of one that is taken in part, or for its size alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.catalog.architecture import Model
+from planner.catalog.sized import TEMPLATE, size_of
+from planner.errors import Unsupported
+from planner.scenario.default import Default, Defaults
+
+SIZE = "model size"
+TEXT_PART = "model part"
+"""What the default is called that a model which also sees is planned for as a language model."""
+
+
+def reads_text(model: Model) -> Model:
+    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
+    if model.tower is not None and model.like is not None:
+        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
+    return model
+
+
+def generates(model: Model, what: str) -> Model:
+    """Return a model that generates text. Raises Unsupported for an encoder, whatever is asked of it."""
+    if model.encodes:
+        raise Unsupported(f"{model.name} is an encoder, which reads and generates nothing: {what}")
+    return model
+
+
+def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
+    """Return what the user should know of models that also see, of which the text part is costed."""
+    return tuple(f"text alone is planned for: {default.why}" if default.name.endswith(TEXT_PART) else default.why
+                 for default in defaults if default.name.endswith((TEXT_PART, SIZE)))
+
+
+def text_part(models: Sequence[Model]) -> Defaults:
+    """Return what to say of models that also see: the text part alone is costed; and of those that are a size alone."""
+    return [*(Default(name=TEXT_PART, value="text", why=f"the vision tower of {model.name} is not modeled")
+              for model in models if model.tower is not None),
+            *(Default(name=SIZE, value=f"{model.layers} layers of {model.hidden:,}",
+                      why=f"{model.name} names a size and no model: taken as a dense decoder in the proportions of "
+                          f"{TEMPLATE}, {model.layers} layers of {model.hidden:,}")
+              for model in models if size_of(model.name) is not None)]

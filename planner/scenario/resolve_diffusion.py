@@ -1,0 +1,39 @@
+"""The open ends of a question of a diffusion model, filled in from its entry of the catalog."""
+
+from __future__ import annotations
+
+from planner.catalog.load import Catalog
+from planner.scenario.default import Default, Defaults
+from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining, Resolution
+from planner.scenario.pool import named, pool, text
+from planner.yaml_io import Document
+
+
+def resolve_diffusion(scenario: DiffusionScenario, catalog: Catalog, document: Document
+                      ) -> tuple[DiffusionScenario, Defaults]:
+    """Return `scenario` with the catalog's names and no open ends, and the defaults that closed them.
+
+    Raises InputError.
+    """
+    work, defaults = resolved_diffusion(scenario.workload, catalog, document)
+    if work.total_steps is None:
+        raise document.error(("workload",), "how long? give steps, or samples and epochs; planner estimate needs none")
+    supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
+    return scenario.model_copy(update={"workload": work, **supply}), defaults
+
+
+def resolved_diffusion(work: DiffusionTraining, catalog: Catalog, document: Document
+                       ) -> tuple[DiffusionTraining, Defaults]:
+    """Return a workload with the catalog's name and what its model was made for, and what decided it."""
+    with named(document, "workload", "model"):
+        model = catalog.diffusion(work.model)
+    if model.media == "image" and (work.frames or 1) > 1:
+        raise document.error(("workload", "frames"), f"{model.name} makes images, which have one frame")
+    usual_of_model: dict[str, object] = {
+        "resolution": work.resolution or Resolution(model.resolution), "frames": work.frames or model.frames}
+    shown = {**{name: getattr(work, name) for name in ("method", "quantization", "optimizer", "latents", "batch")},
+             **usual_of_model}
+    defaults = [Default(name=name, value=str(value) if name == "resolution" else text(value),
+                        why="what the model was made for" if name in usual_of_model else "the default")
+                for name, value in shown.items() if name not in work.model_fields_set]
+    return work.model_copy(update={"model": model.name, **usual_of_model}), defaults

@@ -1,0 +1,1 @@
+"""The browser: the page and the JSON API, on this machine."""

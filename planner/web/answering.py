@@ -1,0 +1,194 @@
+"""Questions answered in a process of their own: what --json of the command prints, and the same as a part of a page."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from planner.answer.comparison import Comparison
+from planner.answer.explanation import Explanation
+from planner.answer.schema import Plan, to_json
+from planner.api import functions
+from planner.ask.account import Interrupted
+from planner.catalog.importers.hf import import_config
+from planner.catalog.load import Catalog
+from planner.errors import (
+    EXIT_BUG,
+    EXIT_INFEASIBLE,
+    EXIT_INPUT,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_STOPPED,
+    InputError,
+    PlannerError,
+    UnknownName,
+)
+from planner.process.news import report_on
+from planner.render.sentence import largest_sentence
+from planner.scenario.flags import FLAGS, NAMES
+from planner.text_io import write_folder, write_text
+from planner.web.limits import MOST_MEMORY
+from planner.web.question import CONFIG, OPTIONS, SCENARIO, TEXT, Question
+from planner.web.shown import shown, shown_estimate
+from planner.yaml_io import dump
+
+EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED, "infeasible": EXIT_INFEASIBLE}
+CONFIG_FILE = "config.json"
+"""What a model's config is called in messages."""
+Folders = tuple[Path, ...]
+_FIELDS = {*NAMES, SCENARIO, TEXT, CONFIG, *(name for names in OPTIONS.values() for name in names)}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why there is no answer: the message of the command line, and where in the question its cause stands."""
+
+    message: str
+    exit_code: int = EXIT_INPUT
+    field: str | None = None
+    key: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {"error": {"message": self.message, "field": self.field, "key": self.key, "file": self.file,
+                          "line": self.line, "exit_code": self.exit_code}}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer: its JSON, to the byte what --json prints, and the exit code that goes with it."""
+
+    text: str
+    exit_code: int
+    page: str = ""
+    """The same as a part of a page; of an estimate only where a page asks."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the search was let come to its end."""
+        return self.exit_code != EXIT_INTERRUPTED
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An answer as a file to download."""
+
+    name: str
+    kind: str
+    """Its media type."""
+    content: bytes
+
+
+def prepare(folders: Folders, behind: int) -> str:
+    """Make this process ready for questions, and give way to others by `behind`; return the catalog's digest."""
+    os.nice(behind)
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(most, MOST_MEMORY)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+    return open_catalog(folders).digest
+
+
+@cache
+def open_catalog(folders: Folders) -> Catalog:
+    """Return the catalog of this process."""
+    return Catalog(folders)
+
+
+@lru_cache(maxsize=8)
+def with_config(folders: Folders, text: str) -> tuple[Catalog, str]:
+    """Return the catalog with the model of a config.json on top, and its name there. Raises InputError.
+
+    What `planner catalog import hf` writes is read once, as of a folder of --catalogs, and then removed.
+    """
+    with TemporaryDirectory(prefix="planner-") as temporary:
+        config, folder = Path(temporary) / CONFIG_FILE, Path(temporary) / "catalog"
+        write_text(config, text)
+        try:
+            model = import_config(config, datetime.now(tz=UTC).date().isoformat())
+        except InputError as error:
+            raise InputError(error.problem, file=CONFIG_FILE, line=error.line, key=CONFIG) from None
+        name = model.name if model.name != Path(temporary).name else "pasted"
+        write_folder(folder / "models", {f"{name}.yaml": dump(model.model_copy(update={"name": name}).model_dump(
+            mode="json", exclude_defaults=True))})
+        catalog = Catalog((*folders, folder))
+        assert catalog.digest
+        return catalog, catalog.model(name).name
+
+
+def answer(question: Question, folders: Folders) -> Answered | Refusal:
+    """Return the answer to a question, or why there is none; what else is raised is a bug."""
+    report_on()
+    try:
+        if question.config is None:
+            return _answered(question, open_catalog(folders))
+        catalog, model = with_config(folders, question.config)
+        return _answered(replace(question, values={**question.values, "model": model}), catalog)
+    except PlannerError as error:
+        return refusal(error, question)
+    except MemoryError:
+        return Refusal(f"the search needs more than {MOST_MEMORY >> 30} GiB, the limit of this server: ask for less, "
+                       "or use the command line", EXIT_STOPPED)
+    except KeyboardInterrupt:
+        return Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+
+
+def _answered(question: Question, catalog: Catalog) -> Answered:
+    if question.verb == "estimate":
+        asking = functions.estimate_asked(question.reference, catalogs=catalog, **question.values)
+        estimated = asking.answer()
+        page = shown_estimate(question, asking, estimated) if question.paged else ""
+        return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
+    made, code = _searched(question, catalog)
+    return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
+
+
+def largest(question: Question, folders: Folders) -> Answered | Refusal:
+    """Return the longest sequence that fits, of a training job that does not, as a line of a page."""
+    try:
+        catalog, values = open_catalog(folders), question.values
+        if question.config is not None:
+            catalog, model = with_config(folders, question.config)
+            values = {**values, "model": model}
+        asking = functions.estimate_asked(question.reference, catalogs=catalog, **values)
+        line = largest_sentence("sequence", asking.largest("sequence"))
+    except PlannerError as error:
+        return refusal(error, question)
+    return Answered("", EXIT_OK, line)
+
+
+def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Comparison | Explanation, int]:
+    """Return an answer, and the exit code of the command."""
+    try:
+        made = getattr(functions, question.verb)(question.reference, catalogs=catalog, **question.values)
+    except Interrupted as stopped:
+        return stopped.plan, EXIT_INTERRUPTED
+    assert isinstance(made, Plan | Comparison | Explanation)
+    if isinstance(made, Plan) and made.objective.is_load and made.objective.by_replay and made.objective.by_replay.met:
+        return made, EXIT_OK
+    statuses = {row.status for row in made.rows} if isinstance(made, Comparison) else {made.status}
+    return made, next((EXIT_CODES[status] for status in ("undecided", "feasible", "optimal") if status in statuses),
+                      EXIT_INFEASIBLE)
+
+
+def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
+    """Return an error with the field of the question that caused it: by its key, its name in front, or its value."""
+    key, said = getattr(error, "key", None), str(error).partition(":")[0].strip()
+    name = error.name if isinstance(error, UnknownName) else None
+    fields: list[str] = [field for field, value in (question.values if question else {}).items() if value == name]
+    fields += [field for field in (said, key or "") if field in _FIELDS]
+    fields += [field for field, path in FLAGS.items() if key is not None and f"{key}.".startswith(f"{path}.")]
+    return Refusal(str(error), error.exit_code, next(iter(fields), None), key, getattr(error, "file", None),
+                   getattr(error, "line", None))
+
+
+def bug(error: BaseException) -> Refusal:
+    """Return what to say of an error that nobody foresaw."""
+    return Refusal(f"this is a bug in planner: {type(error).__name__}: {error}", EXIT_BUG)

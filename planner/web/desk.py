@@ -1,0 +1,68 @@
+"""The desk of the server: takes questions, gives each a job, and keeps what was answered."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import partial
+from pathlib import Path
+
+from planner.web.answering import Answered, Folders, answer, open_catalog
+from planner.web.kept import Kept
+from planner.web.limits import BEHIND, ESTIMATORS, MOST_PLANS, MOST_REMEMBERED
+from planner.web.pool import Ended, Job, Pool
+from planner.web.question import Question
+
+
+class Desk:
+    """What answers: processes for estimates, others for searches, and the answers that there are."""
+
+    def __init__(self, folders: Folders, keep: Path) -> None:
+        """Start the processes. folders: the user's catalogs; keep: where finished answers are kept."""
+        self.folders, self.kept = folders, Kept(keep)
+        self.digest = open_catalog(folders).digest
+        self.jobs: OrderedDict[str, Job] = OrderedDict()
+        self.asked: dict[str, Job] = {}
+        """Searches that run or wait, by key: who asks the same waits for the same."""
+        self.searches = Pool(MOST_PLANS, BEHIND, folders, self._ended)
+        self.estimates = Pool(ESTIMATORS, 0, folders, self._ended)
+
+    def ask(self, question: Question) -> Job:
+        """Return the job of a question: a new one, one that runs, or one that is done. Raises Full."""
+        key = question.key(self.digest)
+        known = self.asked.get(key)
+        if known is not None and known.told_to_end is None:
+            return known
+        job = Job(partial(answer, question, self.folders), key)
+        found = self.kept.get(key)
+        if found is not None:
+            job.result.set_result(found)
+        elif question.verb == "estimate":
+            self.estimates.add(job)
+        else:
+            self.searches.add(job)
+            self.asked[key] = job
+        self.jobs[job.id] = job
+        while len(self.jobs) > MOST_REMEMBERED and next(iter(self.jobs.values())).result.done():
+            self.jobs.popitem(last=False)
+        return job
+
+    def make(self, job: Job) -> Job:
+        """Put a job in line for which no answer is kept: a file made of an answer. Raises Full."""
+        self.estimates.add(job)
+        return job
+
+    def place(self, job: Job) -> int | None:
+        """Return how many wait before a job; none where it does not wait."""
+        return self.searches.place(job)
+
+    def close(self) -> None:
+        """End all processes; what has been answered is kept."""
+        for pool in (self.searches, self.estimates):
+            pool.close()
+
+    def _ended(self, job: Job, ended: Ended) -> None:
+        """Keep an answer, before anybody hears of it."""
+        if isinstance(ended, Answered) and ended.is_final:
+            self.kept.put(job.key, ended, on_disk=job.key in self.asked)
+        if self.asked.get(job.key) is job:
+            del self.asked[job.key]

@@ -1,0 +1,59 @@
+"""Answers as files to download: a table as CSV, the report, what starts the plan."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+import zipfile
+from pathlib import Path
+
+from planner.answer.comparison import Comparison
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.errors import InputError, PlannerError
+from planner.render.report.page import report
+from planner.web.answering import File, Folders, Refusal, open_catalog, refusal
+
+KINDS = ("csv", "html", "zip")
+"""What a plan is made into beside JSON and YAML; a comparison into CSV alone."""
+
+
+def as_file(verb: str, text: str, kind: str, folders: Folders) -> File | Refusal:
+    """Return the JSON of an answer as another kind of file, or why that cannot be."""
+    try:
+        if verb == "compare" and kind == "csv":
+            return File("comparison.csv", "text/csv", _csv(Comparison.model_validate_json(text)))
+        if verb != "plan" or kind not in KINDS:
+            raise InputError(f"{kind}: an answer of {verb} is not written as such a file")
+        plan, catalog = Plan.model_validate_json(text), open_catalog(folders)
+        if kind == "csv":
+            return File("plan.csv", "text/csv", _csv(plan))
+        if kind == "html":
+            return File("plan.html", "text/html; charset=utf-8", report(plan, catalog).encode())
+        return File("launch.zip", "application/zip", _launch(plan, catalog))
+    except PlannerError as error:
+        return refusal(error)
+
+
+def _csv(answer: Plan | Comparison) -> bytes:
+    rows = answer.records()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)))
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _launch(plan: Plan, catalog: Catalog) -> bytes:
+    """Return the files that start a plan, packed. Raises InputError where its stack cannot express it."""
+    from planner.launch.folder import write_all
+
+    packed = io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder) / "launch"
+        write_all(plan, catalog, written)
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(path for path in written.rglob("*") if path.is_file()):
+                archive.write(file, file.relative_to(folder))
+    return packed.getvalue()

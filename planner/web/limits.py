@@ -1,0 +1,24 @@
+"""How much one server does at once, and for how long; docs/web.md says the same."""
+
+from __future__ import annotations
+
+MOST_BODY = 1 << 20
+"""Bytes of a request."""
+MOST_PLANS = 4
+"""Searches at once; others wait in line."""
+ESTIMATORS = 2
+"""Processes that answer estimates; as many as a small machine has cores."""
+MOST_WAITING = 100
+"""Questions in line; one more is refused."""
+MOST_SECONDS = 900.0
+"""Of one search: then it ends with the best that it has."""
+LEAVE_SECONDS = 15.0
+"""After a search was told to end; then its process is ended."""
+MOST_MEMORY = 8 << 30
+"""Bytes of data of one process that answers."""
+BEHIND = 19
+"""By how much searches yield to estimates, as `nice` counts."""
+MOST_KEPT = 1000
+"""Finished answers kept on disk; the oldest go first."""
+MOST_REMEMBERED = 500
+"""Answers held in memory."""

@@ -1,0 +1,180 @@
+"""The pages: a question as a form, a file and an address, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from planner.errors import InputError, PlannerError
+from planner.process.version import __version__
+from planner.web.answering import Answered, largest, open_catalog
+from planner.web.files import as_file
+from planner.web.forms import KINDS, asked_kind, inputs, names
+from planner.web.interface import body_of, desk_of, ended, response
+from planner.web.pool import Job
+from planner.web.question import SCENARIO, TEXT, Question, question_of, shipped_names, typed
+from planner.web.shown import templates
+from planner.web.wording import address, as_command, as_fields, as_python, as_yaml
+
+PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
+         "/explain": ("Explain", "explain"), "/portfolio": ("Portfolio", "plan")}
+"""Address -> its title, and the verb that it asks."""
+START = {"training": {"model": "llama-3.1-70b", "method": "lora", "node": "dgx-h100"},
+         "serving": {"model": "llama-3.1-70b", "node": "dgx-h100", "input": "1000", "output": "300",
+                     "concurrency": "32"}}
+"""What the first page shows where nothing is asked."""
+LAID = {"kind": "kind", "left": "left", "right": "right"}
+"""Fields of an address that are of the page, not of the question."""
+
+
+def routes() -> list[Route | Mount]:
+    """Return the routes of the pages."""
+    return [*(Route(path, page) for path in PAGES), Route("/two", two), Route("/api", api),
+            Route("/part/estimate", part), Route("/part/longest", longest), Route("/words/{verb}", words),
+            Route("/fields", fields, methods=["POST"]),
+            Route("/download/{verb}.{kind}", download), Route("/static/page.css", style),
+            Mount("/static", StaticFiles(packages=[("planner.web", "static")]))]
+
+
+def asked(request: Request, verb: str) -> Question:
+    """Return the question of an address. Raises InputError."""
+    fields = {name: value for name, value in request.query_params.items() if name not in LAID}
+    return question_of(verb, typed(fields), paged=True)
+
+
+async def page(request: Request) -> Response:
+    """Show a question, and its answer where that is quick or there already."""
+    path = request.url.path
+    title, verb = PAGES[path]
+    query = dict(request.query_params)
+    kind = query.pop("kind", None) or asked_kind(query)
+    if not query and verb == "estimate":
+        query = START.get(kind, START[KINDS[0]])
+    try:
+        question = question_of(verb, typed(query), paged=True)
+    except PlannerError as error:
+        return await _page(request, title, verb, kind, query, problem=str(error))
+    answer, problem = "", ""
+    if verb == "estimate":
+        made = await ended(desk_of(request).ask(question), request)
+        answer, problem = (made.page, "") if isinstance(made, Answered) else ("", getattr(made, "message", ""))
+    elif query and (found := desk_of(request).kept.get(question.key(desk_of(request).digest))):
+        answer = found.page
+    return await _page(request, title, verb, kind, query, question, answer, problem)
+
+
+async def _page(request: Request, title: str, verb: str, kind: str, query: Mapping[str, str],
+                question: Question | None = None, answer: str = "", problem: str = "") -> Response:
+    portfolio = title == "Portfolio"
+    said = _said(question) if question else dict.fromkeys(("yaml", "command", "python"), "")
+    return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
+                 fields=[] if portfolio else inputs(verb, query), values=query, answer=Markup(answer),
+                 problem=problem, said=said,
+                 begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
+                 scenarios=[name for name in shipped_names() if not portfolio or name in _portfolios()],
+                 names=names(open_catalog(desk_of(request).folders)), query=address(question) if question else "")
+
+
+def _portfolios() -> tuple[str, ...]:
+    from planner.scenario.load import shipped
+
+    return tuple(shipped("portfolio"))
+
+
+def _html(name: str, request: Request, **shown: Any) -> HTMLResponse:  # noqa: ANN401 - what a template shows
+    return HTMLResponse(templates().get_template(name).render(
+        pages={path: title for path, (title, _) in PAGES.items()}, here=request.url.path, version=__version__, **shown))
+
+
+async def part(request: Request) -> Response:
+    """Return the answer to an estimate as a part of a page."""
+    made = await ended(desk_of(request).ask(asked(request, "estimate")), request)
+    return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
+
+
+async def longest(request: Request) -> Response:
+    """Return the longest sequence that fits, for an estimate that does not."""
+    desk = desk_of(request)
+    job = desk.make(Job(partial(largest, asked(request, "estimate"), desk.folders), ""))
+    made = await ended(job, request)
+    return PlainTextResponse(made.page) if isinstance(made, Answered) else response(made)
+
+
+def _said(question: Question) -> dict[str, str]:
+    try:
+        text = question.text if question.text and not question.values else as_yaml(question)
+    except PlannerError:
+        text = question.text or ""
+    return {"yaml": text, "command": as_command(question), "python": as_python(question)}
+
+
+async def words(request: Request) -> Response:
+    """Return a question as a file, a command and Python."""
+    return JSONResponse(_said(asked(request, request.path_params["verb"])))
+
+
+async def fields(request: Request) -> Response:
+    """Return a file as the fields of a form: `{"yaml": ".."}`."""
+    body = await body_of(request)
+    text = body.get(TEXT) if isinstance(body, dict) else None
+    if not isinstance(text, str):
+        raise InputError("expected the text of a scenario file", key=TEXT)
+    return JSONResponse(as_fields(text))
+
+
+async def download(request: Request) -> Response:
+    """Return a question or its answer as a file."""
+    verb, kind = request.path_params["verb"], request.path_params["kind"]
+    question = asked(request, verb)
+    if kind == "yaml":
+        return _attached("question.yaml", "application/yaml", as_yaml(question))
+    desk = desk_of(request)
+    made = await ended(desk.ask(question), request)
+    if not isinstance(made, Answered):
+        return response(made)
+    if kind == "json":
+        return _attached(f"{verb}.json", "application/json", made.text)
+    job = desk.make(Job(partial(as_file, verb, made.text, kind, desk.folders), ""))
+    return response(await ended(job, request))
+
+
+def _attached(name: str, kind: str, text: str) -> Response:
+    return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+
+async def two(request: Request) -> Response:
+    """Show two plans side by side, with what is asked differently."""
+    asks = []
+    for side in ("left", "right"):
+        inner = Request({"type": "http", "query_string": request.query_params.get(side, "").encode("latin-1"),
+                         "headers": [], "method": "GET", "path": "/plan"})
+        asks.append(asked(inner, "plan"))
+    named = sorted({name for question in asks for name in (*question.values, SCENARIO, TEXT)})
+
+    def value(question: Question, name: str) -> str:
+        return str({**question.values, SCENARIO: question.scenario or "", TEXT: question.text or ""}.get(name, ""))
+
+    differ = [(name, *(value(question, name) for question in asks)) for name in named
+              if len({value(question, name) for question in asks}) > 1]
+    return _html("two.html.j2", request, title="Two plans", differ=differ, queries=[address(one) for one in asks])
+
+
+async def api(request: Request) -> Response:
+    """Describe the JSON API."""
+    from planner.web.openapi import document
+
+    return _html("api.html.j2", request, title="JSON API", document=document())
+
+
+async def style(request: Request) -> Response:
+    """Return the style of the report, which pages have too."""
+    from importlib.resources import files
+
+    return Response((files("planner.render.report") / "page.css").read_text("utf-8"), media_type="text/css")

@@ -1,0 +1,155 @@
+"""Processes that answer questions: a thread for each, a line for what waits, and how far each search is."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from secrets import token_urlsafe
+from threading import Condition, Thread
+from typing import Any, Literal
+
+from planner.errors import EXIT_INTERRUPTED, EXIT_STOPPED, PlannerError
+from planner.process.workers import LostWorker, Workers
+from planner.solver.progress import SoFar
+from planner.web.answering import Answered, File, Folders, Refusal, bug, prepare
+from planner.web.limits import LEAVE_SECONDS, MOST_MEMORY, MOST_SECONDS, MOST_WAITING
+
+State = Literal["waiting", "running", "done", "failed", "canceled"]
+Ended = Answered | Refusal | File
+HEARTBEAT = 0.1
+"""Seconds between looks at whether a search is to end."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A question that waits, is answered, or was: what a process is to call for it, and what tells it from others."""
+
+    call: Callable[[], Ended]
+    key: str
+    id: str = field(default_factory=lambda: token_urlsafe(12))
+    began: float | None = None
+    so_far: SoFar | None = None
+    told_to_end: float | None = None
+    result: Future[Ended] = field(default_factory=Future)
+
+    @property
+    def state(self) -> State:
+        """How it stands."""
+        if not self.result.done():
+            return "waiting" if self.began is None else "running"
+        ended = self.result.result()
+        if not isinstance(ended, Refusal):
+            return "done"
+        return "canceled" if ended.exit_code == EXIT_INTERRUPTED else "failed"
+
+    def cancel(self) -> None:
+        """End the search with the best that it has; what still waits is not begun."""
+        if self.told_to_end is None:
+            self.told_to_end = time.monotonic()
+
+
+class Full(PlannerError):
+    """Too many questions wait."""
+
+
+class Pool:
+    """So many processes that answer, and the questions in line for them."""
+
+    def __init__(self, count: int, behind: int, folders: Folders, ended: Callable[[Job, Ended], None]) -> None:
+        """Start the threads; `behind` is how much the processes yield to others. ended: is told of each answer."""
+        self.folders, self.behind, self.ended = folders, behind, ended
+        self.waiting: deque[Job] = deque()
+        self.changed = Condition()
+        self.closing = False
+        self.threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def add(self, job: Job) -> None:
+        """Put a question in line. Raises Full."""
+        with self.changed:
+            if len(self.waiting) >= MOST_WAITING:
+                raise Full(f"{MOST_WAITING} questions wait already: ask again in a minute")
+            self.waiting.append(job)
+            self.changed.notify()
+
+    def place(self, job: Job) -> int | None:
+        """Return how many are before a question in line; none where it does not wait."""
+        with self.changed:
+            return self.waiting.index(job) if job in self.waiting else None
+
+    def close(self) -> None:
+        """Begin nothing more, end what runs with what it has, and wait for that."""
+        with self.changed:
+            self.closing = True
+            waiting, self.waiting = [*self.waiting], deque()
+            self.changed.notify_all()
+        for job in waiting:
+            job.result.set_result(Refusal("the server was stopped before the search began", EXIT_INTERRUPTED))
+        for thread in self.threads:
+            thread.join(LEAVE_SECONDS + 5)
+
+    def _next(self) -> Job | None:
+        with self.changed:
+            while not (self.waiting or self.closing):
+                self.changed.wait()
+            return None if self.closing else self.waiting.popleft()
+
+    def _serve(self) -> None:
+        """Answer questions one by one: the life of a thread."""
+        running: dict[str, Job] = {}
+        with Workers[str](1, heard=partial(_hear, running), most_losses=1) as workers:
+            while (job := self._next()) is not None:
+                if job.told_to_end is not None:
+                    self._end(job, Refusal("canceled before it began", EXIT_INTERRUPTED))
+                    continue
+                if not workers.idle:  # the first, or the one before is gone
+                    workers.add("", partial(prepare, self.folders, self.behind))
+                    list(workers.answers())
+                running[job.id] = job
+                job.began = time.monotonic()
+                ended = self._answer(job, workers)
+                del running[job.id]
+                self._end(job, ended)
+
+    def _answer(self, job: Job, workers: Workers[str]) -> Ended:
+        workers.add(job.id, job.call)
+        stopped = None
+        while True:
+            for found in workers.answers(HEARTBEAT):
+                return _result(found.value, found.error)
+            now = time.monotonic()
+            if self.closing or now - (job.began or now) > MOST_SECONDS:
+                job.cancel()
+            if job.told_to_end is not None and stopped is None:
+                stopped = now
+                workers.stop()
+            if stopped is not None and now - stopped > LEAVE_SECONDS:
+                workers.end()
+                return Refusal("the search did not end when it was told to, and was ended without an answer",
+                               EXIT_INTERRUPTED)
+
+    def _end(self, job: Job, ended: Ended) -> None:
+        self.ended(job, ended)
+        job.result.set_result(ended)
+
+
+def _hear(running: dict[str, Job], key: str, news: Any) -> None:  # noqa: ANN401 - what a call tells
+    if key in running and isinstance(news, SoFar):
+        running[key].so_far = news
+
+
+def _result(value: object, error: BaseException | None) -> Ended:
+    if isinstance(error, LostWorker):
+        return Refusal(f"the process of this search was lost, perhaps for memory (limit {MOST_MEMORY >> 30} GiB): ask "
+                       "for less, or use the command line", EXIT_STOPPED)
+    if isinstance(error, KeyboardInterrupt):
+        return Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+    if error is not None:
+        return bug(error)
+    assert isinstance(value, Ended)
+    return value

@@ -1,0 +1,128 @@
+"""What a request asks: a verb and its values, checked for what a stranger may ask before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from planner.catalog.load import data_root
+from planner.errors import InputError, UnknownName
+from planner.scenario.flags import NAMES, TABLE
+from planner.scenario.load import shipped
+from planner.yaml_io import Document, parse, read
+
+FILE = "question.yaml"
+"""What a file's text is called in messages."""
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "plan": ("prefer", "pareto", "time_limit"), "estimate": ("node", "nodes", "layout"), "compare": ("time_limit",),
+    "explain": ("why_not", "time_limit")}
+"""Verb -> what it is told beside the question."""
+SCENARIO, TEXT, CONFIG = "scenario", "yaml", "config"
+"""The name of a shipped scenario or what a file holds; the text of a file; the text of a model's config.json."""
+_FILES = {key for name, flag in TABLE.items() if flag.metavar == "FILE" or name == "tokenizer"
+          for key in (name, flag.path.rpartition(".")[2])}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A verb with its values by name, as in Python; the scenario is a shipped name, a mapping, or a file's text."""
+
+    verb: str
+    values: Mapping[str, Any]
+    scenario: str | Mapping[str, Any] | None = None
+    text: str | None = None
+    config: str | None = None
+    """Of Hugging Face, of a model that no catalog has."""
+    paged: bool = False
+    """Whether a page shows the answer."""
+
+    def key(self, digest: str) -> str:
+        """Return what tells the question from all others, on the catalog of a digest."""
+        said = [self.verb, self.values, self.scenario, self.text, self.config, self.paged, digest]
+        return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+
+    @property
+    def reference(self) -> Mapping[str, Any] | Document | None:
+        """The scenario as `load_question` takes it. Raises InputError for text that is no YAML, or names files."""
+        if isinstance(self.scenario, str):  # whatever file of that name there is here
+            return read(data_root("scenarios") / f"{self.scenario.lower()}.yaml")
+        if self.text is None:
+            return self.scenario
+        document = parse(self.text, FILE)
+        _refuse_files(document.data)
+        return document
+
+
+def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
+    """Return what the JSON of a request asks; paged: a page shows the answer. Raises InputError, UnknownName."""
+    if verb not in OPTIONS:
+        raise UnknownName("verb", verb, OPTIONS)
+    if not isinstance(body, dict):
+        raise InputError("expected a JSON object with the values of the question, such as "
+                         '{"model": "llama-3.1-70b", "tokens": "1 T"}')
+    values = {name: value for name, value in body.items() if name not in (SCENARIO, TEXT, CONFIG) and value is not None}
+    for name in values:
+        if name not in NAMES and name not in OPTIONS[verb]:
+            raise UnknownName(f"value of {verb}", name, (*NAMES, *OPTIONS[verb], SCENARIO, TEXT, CONFIG))
+    scenario, (text, config) = body.get(SCENARIO), (_text(body, name) for name in (TEXT, CONFIG))
+    for one, other, given in ((SCENARIO, TEXT, scenario is not None and text), ("model", CONFIG, "model" in values and
+                                                                                 config)):
+        if given:
+            raise InputError(f"{one} and {other} are both given: one of them asks", key=other)
+    if isinstance(scenario, str):
+        if scenario.lower() not in shipped_names():
+            raise UnknownName(f"{SCENARIO} (the name of a shipped one, or a mapping as a file holds)", scenario,
+                              shipped_names())
+    elif scenario is not None and not isinstance(scenario, dict):
+        raise InputError(f"{SCENARIO}: expected the name of a shipped one, or a mapping as a file holds", key=SCENARIO)
+    _refuse_files({**values, SCENARIO: scenario})
+    return Question(verb, values, scenario, text, config, paged)
+
+
+def _text(body: Mapping[str, object], name: str) -> str | None:
+    """Return a value of a request that is the text of a file. Raises InputError."""
+    text = body.get(name)
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"{name}: expected the text of a file", key=name)
+    return text
+
+
+def typed(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of an address or a form as the values of a question; what is empty is not said."""
+    said = {name: text if name == TEXT else text.strip() for name, text in fields.items()}
+    return {name: _typed(name, text) for name, text in said.items() if text}
+
+
+def _typed(name: str, text: str) -> Any:  # noqa: ANN401 - as Python would give it
+    if name in TABLE and TABLE[name].switch:
+        return {"true": True, "on": True, "1": True, "yes": True, "false": None}.get(text.lower(), text)
+    return int(text) if name == "nodes" and text.isascii() and text.isdigit() else text
+
+
+@cache
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the shipped scenarios."""
+    return tuple(shipped())
+
+
+def _refuse_files(data: object) -> None:
+    """Refuse what would make the server open a file of its machine."""
+    for key, value in _inside(data):
+        if key in _FILES and value is not None:
+            raise InputError(f"{key}: names a file, and the page opens none: use the command line for it", key=key)
+
+
+def _inside(data: object) -> Iterator[tuple[str, object]]:
+    """Yield every key at any depth with its value."""
+    rest = [data]
+    while rest:
+        block = rest.pop()
+        if isinstance(block, Mapping):
+            yield from ((str(key), value) for key, value in block.items())
+            rest += block.values()
+        elif isinstance(block, list):
+            rest += block

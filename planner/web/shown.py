@@ -1,0 +1,100 @@
+"""Answers as parts of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from io import StringIO
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from rich.console import Console
+
+from planner.answer.assignment import Alternative
+from planner.answer.comparison import Comparison
+from planner.answer.explanation import Explanation
+from planner.answer.schema import Plan
+from planner.ask.estimate import HEARD, Estimating
+from planner.ask.fastest import Estimated
+from planner.catalog.load import Catalog
+from planner.render.explanation import render_explanation
+from planner.render.facts import facts, latencies, time_parts
+from planner.render.figures import percent
+from planner.render.report.page import memory_shares, report
+from planner.render.sentence import estimate_sentence, levers_sentence
+from planner.render.serving import capacity_sentence
+from planner.render.tables import MOST_LEVERS
+from planner.scenario.flags import NAMES
+from planner.units import GIB, show_seconds
+from planner.web.question import Question
+from planner.web.wording import address
+
+WIDTH = 100
+"""Columns of what is shown as on a terminal."""
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates of the pages."""
+    return Environment(loader=PackageLoader("planner.web", "templates"), autoescape=True, undefined=StrictUndefined,
+                       trim_blocks=True, lstrip_blocks=True)
+
+
+def shown(made: Plan | Comparison | Explanation, question: Question, catalog: Catalog) -> str:
+    """Return an answer as a part of a page."""
+    if isinstance(made, Plan):
+        return report(made, catalog, part=True, link=lambda other: _opened(other, question))
+    if isinstance(made, Comparison):
+        return templates().get_template("comparison.html.j2").render(
+            rows=made.rows, headline=made.headline(),
+            links=[_planned(question, row.node, row.offer if row.kind == "rent" else None) for row in made.rows])
+    text = StringIO()
+    render_explanation(made, Console(file=text, width=WIDTH, highlight=False, color_system=None))
+    return templates().get_template("explanation.html.j2").render(text=text.getvalue().strip("\n"))
+
+
+def shown_estimate(question: Question, asking: Estimating, estimated: Estimated) -> str:
+    """Return an estimate as a part of a page, with what single changes would save."""
+    a = estimated.assignment
+    if a.serving:
+        sentence, levers = capacity_sentence(a, asking.rate, offline=asking.is_offline), []
+    else:
+        sentence, levers = estimate_sentence(a, asking.scenario.confidence), asking.levers(a)
+    groups: dict[str, list[Any]] = {}
+    for fact in facts(a, asking.scenario.confidence):
+        groups.setdefault(fact.group, []).append(fact)
+    return templates().get_template("estimate.html.j2").render(
+        a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
+        notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
+        groups=groups, levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
+        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
+        longest=f"/part/longest?{address(question)}")
+
+
+def _opened(other: Alternative, question: Question) -> str | None:
+    """Return where more of an alternative is told: of a training job its layout, of a service the plan on its nodes."""
+    if other.job is not None:
+        return None
+    if other.serving is not None:
+        return _planned(question, other.node, None)
+    layout = other.layout
+    axes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep,
+            "mbs": layout.micro_batch, "zero": layout.zero}
+    text = ",".join(f"{axis}={value}" for axis, value in axes.items())
+    heard = {name: value for name, value in question.values.items() if NAMES.get(name, "").startswith(HEARD)}
+    return _asked(question, "/", {**heard, **({"precision": layout.precision} if "precision" in heard else {}),
+                                  "node": other.node, "gpus": other.gpus, "layout": text, "stack": other.stack},
+                  own=False)
+
+
+def _planned(question: Question, node: str, offer: str | None) -> str:
+    """Return where the plan on one node type, of an offer's provider, is asked for."""
+    return _asked(question, "/plan", {"on": node, **({"provider": offer.split()[0]} if offer else {})})
+
+
+def _asked(question: Question, page: str, more: Mapping[str, object], *, own: bool = True) -> str:
+    """Return the address of a page that asks the question with some values changed."""
+    names = {path: name for name, path in reversed(NAMES.items())}
+    values = {names[NAMES[name]]: value for name, value in question.values.items() if name in NAMES and own}
+    return f"{page}?{address(replace(question, values=values | dict(more)))}"

@@ -1,0 +1,99 @@
+"""One question in every form: as an address, as a file, as a command, as Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from planner.scenario.flags import FLAGS, NAMES, TABLE
+from planner.scenario.load import merge
+from planner.scenario.pool import ANY
+from planner.scenario.resolve import NO_FILE
+from planner.web.question import CONFIG, FILE, SCENARIO, TEXT, Question
+from planner.yaml_io import Document, dump, parse
+
+
+def address(question: Question) -> str:
+    """Return the question as the query of an address."""
+    said: dict[str, Any] = {SCENARIO: question.scenario} if isinstance(question.scenario, str) else {}
+    said |= {name: text for name, text in ((TEXT, question.text), (CONFIG, question.config)) if text}
+    values = {name: value for name, value in question.values.items() if name != "model" or not question.config}
+    return urlencode(said | {name: _text(value) for name, value in values.items()})
+
+
+def as_yaml(question: Question) -> str:
+    """Return the question as a scenario file, as far as a file can ask it. Raises InputError."""
+    reference = question.reference
+    stated = reference if isinstance(reference, Document) else NO_FILE
+    overrides = {NAMES[name]: value for name, value in question.values.items() if name in NAMES}
+    if not overrides and stated is NO_FILE:
+        return ""
+    merged = merge(stated, overrides, {}).data if overrides else stated.data
+    if stated is NO_FILE and "hardware.candidates" not in overrides:
+        merged.pop("hardware", None)
+    return dump(merged)
+
+
+def as_fields(text: str) -> dict[str, str]:
+    """Return a scenario file as the fields of a form; what no field has stays in `yaml`. Raises InputError."""
+    data = parse(text, FILE).data
+    if not isinstance(data, dict) or "jobs" in data or "workloads" in data:
+        return {TEXT: text}
+    fields = {}
+    for name, path in FLAGS.items():
+        *blocks, key = path.split(".")
+        block: Any = data
+        for part in blocks:
+            block = block.get(part) if isinstance(block, dict) else None
+        if isinstance(block, dict) and key in block and _is_plain(block[key]) and not (
+                TABLE[name].switch and block[key] is not True):
+            fields[name] = _text(block.pop(key))
+    rest = _left(data)
+    work = rest.get("workload")
+    if isinstance(work, dict) and work.keys() <= {"kind"}:
+        del rest["workload"]  # the fields say it
+    if fields.get("on") == ANY:
+        del fields["on"]
+    return fields | ({TEXT: dump(rest)} if rest else {})
+
+
+def as_command(question: Question) -> str:
+    """Return the question as a command line; a pasted config is imported first, from a file."""
+    before = "planner catalog import hf config.json -o imported\n" if question.config else ""
+    words = ["planner", question.verb, *(["--catalogs", "imported"] if question.config else [])]
+    if isinstance(question.scenario, str):
+        words.append(question.scenario)
+    if question.text:
+        words.append(FILE)
+    for name, value in question.values.items():
+        option = "--" + name.replace("_", "-")
+        for each in value if isinstance(value, list) and name == "why_not" else [value]:
+            words += [option] if each is True else [option, _text(each)]
+    return before + shlex.join(words)
+
+
+def as_python(question: Question) -> str:
+    """Return the question as a call."""
+    given = [repr(question.scenario)] if isinstance(question.scenario, str) else [repr(FILE)] if question.text else []
+    given += ["catalogs='imported'"] if question.config else []
+    given += [f"{name}={value!r}" for name, value in question.values.items()]
+    return f"import planner\n\nanswer = planner.{question.verb}({', '.join(given)})\nprint(answer)"
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, str | int | float) for item in value))
+
+
+def _left(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is not empty of a mapping, at any depth."""
+    made = {key: _left(value) if isinstance(value, dict) else value for key, value in data.items()}
+    return {key: value for key, value in made.items() if value not in ({}, None)}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else ""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,38 @@
+"""Published runs of diffusion models: what is read of them, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import planner
+
+COLUMNS = ("id,source,as_of,kind,stack,model,component,params_b,gpu,gpus,method,resolution,frames,batch,steps,"
+           "precision,quantization,optimizer,offload,checkpointing,lora_rank,compile,parallel,latency_s,step_time_s,throughput,"
+           "throughput_unit,tflops_per_gpu,peak_mem_gib,weights_mem_gb,fits,notes,gpu_printed,printed_unit")
+
+
+def row(name: str, **cells: str) -> str:
+    usual = {"id": name, "kind": "training", "stack": "SimpleTuner", "model": "Z-Image Turbo", "gpu": "l40s",
+             "gpus": "1", "method": "lora", "resolution": "1024x1024", "batch": "1", "precision": "bf16",
+             "optimizer": "optimi-lion",
+             "checkpointing": "layer", "lora_rank": "64", "step_time_s": "0.49", "peak_mem_gib": "12.84", "fits": "yes",
+             "notes": "example z-image-turbo.peft-lora; printed 0.49 / 12.84"} | cells
+    return ",".join(usual.get(column, "") for column in COLUMNS.split(","))
+
+
+def test_rows_are_held_against_predictions_or_refused(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("\n".join([
+        COLUMNS, row("z"), row("out", gpu="rtx-4060", precision="bf16", checkpointing="none", fits="no", step_time_s="",
+                               peak_mem_gib=""),
+        row("kind", kind="inference"), row("model", model="Unheard Of"), row("adapter", method="x.lycoris-lokr"),
+        row("modes", checkpointing="activation-offload"), row("other", stack="kohya")]))
+    validation = planner.validate(file)
+    held = {(entry.id, entry.quantity): entry for entry in validation.rows}
+    assert held["z", "peak_mem_gib"].error == pytest.approx(0, abs=0.08)
+    # the data of the example decides, not the resolution that is printed
+    assert "resolution=512x512" in held["z", "peak_mem_gib"].assumed
+    assert (held["z", "fits"].predicted, held["out", "fits"].predicted) == ("fits", "does not fit")
+    assert {skipped.id for skipped in validation.skipped} == {"kind", "model", "adapter", "modes", "other"}

@@ -1,0 +1,99 @@
+"""Shapes of denoisers against the published classes, and memory and time of a step against published runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.catalog.diffusion import Diffusion
+from planner.catalog.load import Catalog
+from planner.physics.diffusion.shape import forward_flops, parameters, sample_of
+from planner.physics.diffusion.step import Split, Tuning, allocated, memory, step_seconds, trained
+
+CATALOG = Catalog()
+LAW = CATALOG.diffusion_law
+# TFLOP of a forward pass that torch's FlopCounterMode counts of the class of diffusers 0.42.1 on the meta device
+COUNTED = {
+    "sdxl": ((512, 512), 1, 1.534, 0.055),
+    "sd-1.5": ((512, 512), 1, 0.677, 0.126),
+    "sd3-medium": ((512, 512), 1, 1.598, 0.205),
+    "sd3.5-large": ((512, 512), 1, 6.347, 0.513),
+    "flux.1-dev": ((512, 512), 1, 19.850, 1.652),
+    "qwen-image": ((512, 512), 1, 17.415, 1.208),
+    "z-image": ((512, 512), 1, 13.050, 0.644),
+    "auraflow": ((512, 512), 1, 10.510, 0.734),
+    "chroma": ((512, 512), 1, 20.035, 1.652),
+    "pixart-sigma": ((512, 512), 1, 1.114, 0.175),
+    "sana-1.6b": ((512, 512), 1, 0.823, 0.014),
+    "flux.2-klein-9b": ((512, 512), 1, 21.495, 1.237),
+    "wan2.1-14b": ((512, 512), 17, 124.609, 23.622),
+    "hunyuan-video": ((512, 512), 17, 73.191, 21.310),
+    "ltx-video-0.9.5": ((512, 512), 49, 5.958, 0.789),
+    "cogvideox-5b": ((720, 480), 49, 169.119, 163.079),
+    "kandinsky5-t2v-lite": ((512, 512), 17, 14.884, 6.315),
+}
+
+
+@pytest.mark.parametrize("model", CATALOG.all("diffusion", Diffusion), ids=lambda model: model.name)
+def test_blocks_are_nearly_all_of_the_published_parameters(model: Diffusion) -> None:
+    assert 0.93 < parameters(model) / model.denoiser.parameters < 1.01
+
+
+@pytest.mark.parametrize(("name", "size", "frames", "products", "attention"),
+                         [(name, *counted) for name, counted in COUNTED.items()])
+def test_a_forward_pass_has_the_flops_of_the_published_class(name: str, size: tuple[int, int], frames: int,
+                                                             products: float, attention: float) -> None:
+    model = CATALOG.diffusion(name)
+    mine = forward_flops(model, sample_of(model, size, frames))
+    assert mine[0] / 1e12 == pytest.approx(products, rel=0.03)
+    assert mine[1] / 1e12 == pytest.approx(attention, rel=0.03, abs=1e-3)
+
+
+def lora(name: str, size: tuple[int, int], rank: int, optimizer: str, base: str = "bf16") -> Tuning:
+    model = CATALOG.diffusion(name)
+    return Tuning(model, sample_of(model, size, 1), rank, base, optimizer)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "rank", "optimizer", "base", "recomputed", "gib"), [
+    # SimpleTuner's examples at 512 x 512, peak of allocated memory on L40S
+    ("auraflow", 8, "lion", "bf16", 0, 19.1), ("auraflow", 8, "lion", "bf16", 1, 13.3),
+    ("z-image", 64, "lion", "bf16", 0, 21.2), ("z-image", 64, "lion", "bf16", 1, 12.8),
+    ("z-image", 64, "lion", "int8", 1, 7.2), ("longcat-image", 16, "adamw", "bf16", 0, 16.4),
+    ("chroma", 16, "adamw", "bf16", 1, 17.6)])
+def test_memory_is_that_of_published_runs(name: str, rank: int, optimizer: str, base: str, recomputed: int,
+                                          gib: float) -> None:
+    peak = allocated(lora(name, (512, 512), rank, optimizer, base), Split(recomputed=recomputed), LAW)
+    assert peak / 2**30 == pytest.approx(gib, rel=0.08)
+
+
+def test_states_of_all_weights_are_those_of_the_recipe() -> None:
+    tuning = lora("sdxl", (1024, 1024), 0, "adamw")
+    parts = memory(tuning, Split(recomputed=1.0), LAW)
+    count = 2_567_463_684
+    assert trained(tuning) == count
+    assert (parts["weights"], parts["gradients"], parts["optimizer"]) == (2 * count, 2 * count, 6 * count)
+
+
+@pytest.mark.parametrize(("change", "grows"), [
+    ({"micro_batch": 2}, True), ({"recomputed": 0.5}, False), ({"recomputed": 1.0}, False), ({"swapped": 1.0}, False)])
+def test_memory_moves_with_the_split(change: dict[str, float], grows: bool) -> None:
+    tuning, split = lora("flux.1-dev", (1024, 1024), 16, "adamw"), Split()
+    now, then = (sum(memory(tuning, each, LAW).values()) for each in (split, replace(split, **change)))  # type: ignore[arg-type]
+    assert (then > now) == grows
+
+
+def test_shards_share_weights_and_states() -> None:
+    tuning = lora("flux.1-dev", (1024, 1024), 0, "adamw")
+    one, four = (memory(tuning, Split(count, count, recomputed=1.0), LAW) for count in (1, 4))
+    assert all(four[part] == one[part] / 4 for part in ("weights", "gradients", "optimizer"))
+
+
+def test_recompute_costs_a_forward_pass() -> None:
+    gpu = CATALOG.gpu("rtx-4090")
+    tuning, rates = lora("flux.1-dev", (1024, 1024), 16, "adamw"), CATALOG.rates(gpu.architecture)
+    none, half, full = (step_seconds(tuning, Split(recomputed=share), LAW, gpu, rates, 2.5)
+                        for share in (0.0, 0.5, 1.0))
+    assert none["recompute"] == 0
+    assert half["recompute"] * 2 == full["recompute"] < none["compute"]
+    assert sum(none.values()) < sum(half.values()) < sum(full.values())

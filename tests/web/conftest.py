@@ -1,0 +1,35 @@
+"""One server for all tests of a process: starting its processes takes longer than most answers."""
+
+import socket
+from collections.abc import Iterator
+from threading import Thread
+
+import httpx
+import pytest
+import uvicorn
+
+from planner.web.server import application
+
+
+@pytest.fixture(scope="session")
+def monkeypatch_of_all() -> Iterator[pytest.MonkeyPatch]:
+    """Yield what changes the planner for all tests here."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory, monkeypatch_of_all: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+    """Yield a client of a server for this machine alone."""
+    for name in ("MOST_PLANS", "ESTIMATORS"):  # a process more takes as long to start as most tests
+        monkeypatch_of_all.setattr(f"planner.web.desk.{name}", 1)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        app = application((), tmp_path_factory.mktemp("answers"))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        at = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with httpx.Client(base_url=at, timeout=120, trust_env=False) as client:
+            yield client
+        server.should_exit = True
+        thread.join()

@@ -1,0 +1,145 @@
+"""The pages in a real browser: both themes, two widths, the keyboard alone, and nothing from another host."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from planner.cli.main import main
+from tests.web.test_interface import FLAGS
+from tests.web.test_pages import ASKED
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+AXE = Path(os.environ.get("PLANNER_AXE", "/nowhere"))
+"""axe.min.js of the npm package axe-core, which checks accessibility; .ci/run gets it where it can."""
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install the system's package chromium")
+FIT = "/?model=llama-3.1-8b&node=dgx-h100&layout=tp%3D8"
+expect.set_options(timeout=60_000)
+SCREENS = {"fit": (FIT, "#answer .bars"), "service": ("/?kind=serving", "#answer .bars"),
+           "plan": (f"/plan?{ASKED}", "#plan"), "compare": (f"/compare?{ASKED}", ".sortable"),
+           "explain": (f"/explain?{ASKED}", ".terminal"), "portfolio": ("/portfolio", "#f-yaml"), "api": ("/api", "h2")}
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, web):
+    """Yield a page; what its console says, and who else it asks, fails the test."""
+    context = chromium.new_context(base_url=str(web.base_url), viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(60_000)
+    page, wrong = context.new_page(), []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith((str(web.base_url), "data:")) else
+            wrong.append(request.url))
+    yield page
+    context.close()
+    assert [text for text in wrong if "status of 400" not in text] == []
+
+
+@pytest.mark.parametrize(("path", "there"), SCREENS.values(), ids=SCREENS)
+def test_a_screen_fits_its_width_in_both_themes(page, path, there):
+    page.goto(path)
+    page.wait_for_selector(there)
+    colors = set()
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        colors.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert len(colors) == 2
+    unnamed = page.evaluate("""[...document.querySelectorAll("input:not([type=hidden]), select, textarea, button")]
+        .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim()).map(one => one.outerHTML)""")
+    assert unnamed == []
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="PLANNER_AXE names no axe.min.js: npm pack axe-core has it")
+@pytest.mark.parametrize(("path", "there"), SCREENS.values(), ids=SCREENS)
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_axe_finds_nothing_serious(chromium, web, path, there, theme, width):
+    context = chromium.new_context(base_url=str(web.base_url), viewport={"width": width, "height": 900},
+                                   color_scheme=theme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(path)
+    page.wait_for_selector(there, timeout=60_000)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+    context.close()
+
+
+def test_an_estimate_follows_the_keyboard_and_says_what_is_wrong_at_its_field(page):
+    page.goto(FIT)
+    before = page.inner_text("#answer .answer")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the question"
+    while page.evaluate("document.activeElement.id") != "f-seq_len":
+        page.keyboard.press("Tab")
+    page.keyboard.type("1024")
+    expect(page.locator("#answer .answer")).not_to_have_text(before)
+    expect(page).to_have_url(re.compile("seq_len=1024"))
+    page.keyboard.type("x")
+    page.wait_for_selector("#f-seq_len[aria-invalid]")
+    assert page.inner_text("#e-seq_len").startswith("seq_len: ")
+    page.keyboard.press("Backspace")
+    page.wait_for_selector("#f-seq_len:not([aria-invalid])")
+
+
+def test_a_plan_is_asked_by_the_form_answered_as_on_the_command_line_and_its_address_is_the_question(page, capsys):
+    page.goto("/plan")
+    for name, value in (("model", "gpt2"), ("tokens", "1 G"), ("on", "h100-sxm-1x")):
+        page.fill(f"#f-{name}", value)
+    page.click("text=Everything else")
+    page.fill("#f-max_gpus", "1")
+    page.fill("#f-stack", "fsdp2")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#plan")
+    said = page.inner_text("#answer .answer")
+    assert main(["plan", *FLAGS, "-q"]) == 0
+    assert said == capsys.readouterr().out.strip()
+    page.goto(page.url)
+    assert page.inner_text("#answer .answer") == said
+    page.click("#alternatives a")
+    page.wait_for_selector("#answer .bars")
+
+
+def test_the_file_and_the_fields_edit_each_other(page):
+    page.goto("/plan")
+    page.click("text=The question as a file")
+    page.fill("#f-yaml", "workload: {kind: serving, model: gpt2, rate: 5, input: 100, output: 10}\nname: mine\n")
+    expect(page.locator("#f-rate")).to_have_value("5")
+    assert page.is_checked("[name=kind][value=serving]")
+    assert page.input_value("[name=yaml]") == "name: mine\n"
+    page.fill("#f-rate", "7")
+    expect(page.locator("#f-yaml")).to_have_value(re.compile("rate: '7'"))
+    page.fill("#f-yaml", "workload: {model: [")
+    page.wait_for_selector("#f-yaml[aria-invalid]")
+    assert "question.yaml:1" in page.inner_text("#e-yaml")
+
+
+def test_a_table_sorts_and_filters(page):
+    page.goto("/compare?model=gpt2&tokens=1+G&on=h100-sxm-1x,l4-1x&max_gpus=1&stack=fsdp2")
+    page.wait_for_selector(".sortable button")
+    page.click("th button:has-text('cost')")
+
+    def costs():
+        return [float(cell.replace(",", "")) for cell in page.locator(
+            ".sortable tbody tr:visible td:nth-child(6)").all_inner_texts() if cell]
+
+    assert len(costs()) > 2
+    assert costs() == sorted(costs())
+    page.click("th button:has-text('cost')")
+    assert costs() == sorted(costs(), reverse=True)
+    page.fill("label:has-text('Only rows with') input", "l4-1x")
+    assert set(page.locator(".sortable tbody tr:visible td:nth-child(1)").all_inner_texts()) == {"l4-1x"}

@@ -1,0 +1,130 @@
+"""The pages without a browser: the question in the address, in the form, in a file, in words; downloads."""
+
+import csv
+import io
+import json
+import shlex
+import zipfile
+
+import pytest
+
+from planner.cli.main import main
+from planner.scenario.flags import TABLE
+from planner.web.forms import inputs
+from planner.web.question import question_of
+from planner.web.wording import address, as_command, as_fields, as_yaml
+from tests.web.test_interface import SMALL, same_time
+
+ASKED = "model=gpt2&tokens=1+G&on=h100-sxm-1x&max_gpus=1&stack=fsdp2"
+SERVED = {"model": "llama-3.1-8b", "rate": "5", "input": "1000", "output": "200", "ttft": "1 s", "on": "l4,l40s"}
+
+
+def test_an_estimate_is_in_the_page_of_its_address(web):
+    page = web.get("/?model=llama-3.1-8b&node=dgx-h100&layout=tp%3D8")
+    assert page.status_code == 200
+    assert "Largest lever" in page.text
+    assert 'value="llama-3.1-8b"' in page.text
+    assert "of 79.2 GiB at 95% confidence" in page.text
+    assert "<script>" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/plan", "/compare", "/explain", "/portfolio", "/api", "/?kind=serving"])
+def test_every_page_is_there_before_anything_is_asked(web, path):
+    page = web.get(path)
+    assert page.status_code == 200
+    assert "on this machine: nothing is sent anywhere else" in page.text
+    assert 'aria-current="page"' in page.text
+
+
+def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
+    page = web.get("/part/estimate?model=llama-3.1-70b&node=dgx-h100&seq_len=much")
+    error = page.json()["error"]
+    assert (page.status_code, error["field"]) == (400, "seq_len")
+    assert main(["estimate", "--model", "llama-3.1-70b", "--node", "dgx-h100", "--seq-len", "much"]) == 2
+    assert capsys.readouterr().err == f"Error: --seq-len{error['message'].removeprefix('seq_len')}\n"
+    assert "unknown value of estimate" in web.get("/?mdel=gpt2").text
+    assert "<b>" not in web.get("/?model=<b>x&node=dgx-h100").text
+
+
+def test_every_flag_that_names_no_file_is_a_field_with_its_help():
+    fields = {field.name: field for field in inputs("plan", {"ttft": "2 s"})}
+    files = {name for name, flag in TABLE.items() if flag.metavar == "FILE"} | {"tokenizer"}
+    assert TABLE.keys() - files <= fields.keys()
+    assert all(fields[name].help == flag.help for name, flag in TABLE.items() if name in fields)
+    assert (fields["ttft"].kind, fields["tokens"].kind, fields["model"].kind) == ("serving", "training", "")
+    assert fields["ttft"].value == "2 s"
+
+
+@pytest.mark.parametrize("values", [SMALL, SERVED, SMALL | {"homogeneous": None, "robust": True},
+                                    {"model": "gpt2", "method": "qlora", "own": "4x4090"}])
+def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, tmp_path, monkeypatch, capsys):
+    asked = question_of("plan", {name: value for name, value in values.items() if value is not None})
+    text = as_yaml(asked)
+    (tmp_path / "question.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "question.yaml", "--show-scenario"]) == 0
+    by_file = capsys.readouterr().out
+    assert main([*shlex.split(as_command(asked))[1:], "--show-scenario"]) == 0
+    assert capsys.readouterr().out == by_file
+    fields = as_fields(text)
+    assert "yaml" not in fields
+    assert fields.keys() - {"on"} == asked.values.keys() - {"on"}
+    assert web.post("/fields", json={"yaml": text}).json() == fields
+    assert web.get(f"/words/plan?{address(asked)}").json()["command"] == as_command(asked)
+
+
+def test_what_no_field_has_stays_in_the_file():
+    fields = as_fields("name: mine\nworkload: {model: gpt2, tokens: 1 G}\nsourcing: {rent: {terms: [spot]}, site: x}\n")
+    assert fields == {"model": "gpt2", "tokens": "1 G", "terms": "spot", "yaml": "name: mine\nsourcing:\n  site: x\n"}
+    many = "jobs:\n- {name: a, workload: {model: gpt2}}\n"
+    assert as_fields(many) == {"yaml": many}
+
+
+def test_an_answer_is_downloaded_as_what_people_use(web):
+    files = {kind: web.get(f"/download/plan.{kind}?{ASKED}") for kind in ("yaml", "json", "csv", "html")}
+    assert {kind: file.status_code for kind, file in files.items()} == dict.fromkeys(files, 200)
+    assert all("attachment" in file.headers["content-disposition"] for file in files.values())
+    assert same_time(files["json"].text) == same_time(web.post("/api/plan", json=SMALL | {"max_gpus": "1"}).text)
+    plan = json.loads(files["json"].text)
+    rows = list(csv.DictReader(io.StringIO(files["csv"].text)))
+    assert len(rows) == 1 + len(plan["alternatives"])
+    assert float(rows[0]["cost_usd"]) == plan["assignments"][0]["cost_usd"]
+    assert "<script" not in files["html"].text
+    assert "tokens: 1 G" in files["yaml"].text
+    table = web.get(f"/download/compare.csv?{ASKED}")
+    assert table.text.startswith("node,gpu,offer,kind,status,gpus")
+    assert web.get(f"/download/estimate.zip?{ASKED}").status_code == 400
+
+
+def test_launch_files_are_downloaded_packed_or_refused_by_name(web):
+    found = web.get("/download/plan.zip?model=gpt2&tokens=1+G&on=h100-sxm-1x&max_gpus=1&stack=megatron-core")
+    assert found.status_code == 200
+    names = zipfile.ZipFile(io.BytesIO(found.content)).namelist()
+    assert {"launch/plan.json", "launch/README.md"} <= set(names)
+
+
+def test_a_pasted_config_is_a_model_as_when_it_is_imported(web, tmp_path, monkeypatch, capsys):
+    config = {"model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+              "num_attention_heads": 8, "vocab_size": 32000, "_name_or_path": "me/my-llama"}
+    text = json.dumps(config)
+    (tmp_path / "config.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["catalog", "import", "hf", "config.json", "-o", "imported", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["estimate", "--catalogs", "imported", "--model", "my-llama", "--node", "l4-1x", "--json"]) == 0
+    answer = web.post("/api/estimate", json={"config": text, "node": "l4-1x"})
+    assert answer.text == capsys.readouterr().out
+    page = web.get("/part/estimate", params={"config": text, "node": "l4-1x"}).text
+    assert "/plan?config=" in page
+    assert "model=" not in page
+    for wrong in ("{", "{}", json.dumps(config | {"model_type": "nothing-known"})):
+        error = web.post("/api/estimate", json={"config": wrong, "node": "l4-1x"}).json()["error"]
+        assert (error["field"], error["file"]) == ("config", "config.json")
+    assert web.post("/api/estimate", json={"config": text, "model": "gpt2", "node": "l4-1x"}).status_code == 400
+
+
+def test_two_plans_stand_side_by_side_with_what_differs(web):
+    page = web.get("/two", params={"left": ASKED, "right": ASKED.replace("1+G", "2+G")})
+    assert page.status_code == 200
+    assert "<td>tokens</td><td>1 G</td><td>2 G</td>" in page.text
+    assert "<td>model</td>" not in page.text
