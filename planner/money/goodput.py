@@ -50,14 +50,15 @@ def paying(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Ite
     From the first spare on that adds more node-hours than it saves so does every further one: the time that a run does
     not wait is concave in its spares.
     """
-    rows, least = np.arange(len(nodes)), np.full(len(nodes), np.inf)
-    load, lost, spares = _under_repair(facts, gpus, nodes, reclaims), np.ones(len(nodes)), 0
+    rows: Ints = np.arange(len(nodes))
+    load: Floats = _under_repair(facts, gpus, nodes, reclaims)
+    least, lost, spares = np.full_like(load, np.inf), np.ones_like(load), 0
     while len(rows):
         share, lost = _erlang(load, lost, spares + 1)
-        hours = (nodes[rows] + spares) / share
+        hours: Floats = (nodes[rows] + spares) / share
         pays = hours < least
         if not pays.all():
-            rows, load, lost, share, hours = (of[pays] for of in (rows, load, lost, share, hours))
+            rows, load, lost, share, hours = rows[pays], load[pays], lost[pays], share[pays], hours[pays]
         yield rows, share
         least, spares = hours, spares + 1
 

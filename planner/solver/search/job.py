@@ -226,8 +226,8 @@ class Pricing:
         drawn = ((nodes + sized.spares) * loads)[place]
         energy = np.minimum(np.floor(drawn * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         objective = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
-        waits = np.flatnonzero((cents == billed) & (billed > 0)) if self.job.timed and not self.trades else []
-        if len(waits):
+        waits = np.flatnonzero((cents == billed) & (billed > 0))
+        if self.job.timed and not self.trades and len(waits):
             micros = micros.copy()
             micros[waits] = duration_floor(useful[waits] / sized.patient[place[waits]])
         return Keys(objective, cents, micros, uppers, watts, surplus, rows.gpus, energy)
