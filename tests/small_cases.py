@@ -182,15 +182,15 @@ def _job(rng: random.Random, question: Question, rows: Layouts) -> Job:
     node, nodes = question.candidates[at].node, math.ceil(rows.gpus[0] / question.candidates[at].node.gpus)
     prices = tuple(rng.randint(10**6, 10**8) for _ in question.candidates)
     seconds, dollars = (steps * step * 10 ** rng.uniform(0, 0.9) for _ in range(2))
-    interruption = catalog().reliability.gpu_hours_per_interruption * rng.choice((1, 1, 1e-2, 1e-3))
+    facts, sooner = catalog().reliability, rng.choice((1, 1, 1e-2, 1e-3))
     # now and then nodes are away for long, so that spares pay, at least where many nodes do
     away = random.Random(prices[-1])
-    repair = catalog().reliability.repair * away.choice((1, 1, 1, 10, 30, 300))
-    hurried = repair > catalog().reliability.repair and away.random() < 0.6
+    longer = away.choice((1, 1, 1, 10, 30, 300))
+    hurried = longer > 1 and away.random() < 0.6
     return Job(tokens=steps * question.global_batch * question.sequence_length + rng.randint(0, 10**4),
                sequence_length=question.sequence_length, checkpoint_bytes=question.shape.total * 14.0,
-               reliability=catalog().reliability.model_copy(update={
-                   "gpu_hours_per_interruption": interruption, "repair": repair}),
+               reliability=facts.model_copy(update={"repair": facts.repair * longer, "gpu_hours_per_interruption":
+                                                    facts.gpu_hours_per_interruption * sooner}),
                objective=(rng.choice(OBJECTIVES), "time")[hurried], offers=_offers(rng, prices, seconds),
                upper=tuple(rng.choice((1.0, 1.0, 0.9, 1.1, 1.3)) for _ in prices),
                **errors(prices[0], len(prices), len(question.precisions)),
@@ -361,13 +361,10 @@ class _Prices:
         return np.array([self.job.reclaims[one] for one in self.rows.candidate.tolist()])
 
     def rank(self, row: int, problem: StagingProblem, found: Staged) -> tuple[int, int, int, int, int] | None:
-        """Return the objective, cents, us, GPUs and nodes of a staged point with its best number of spares; none where
-        every number breaks a limit.
-        """
+        """Return objective, cents, us, GPUs and nodes of a staged point with its best spares; none where none may be."""
         useful = self._seconds(row, problem, found)
-        ranks = (self._rank(row, spares, useful / float(self.shares[spares][row]))
-                 for spares in range(self.most[row] + 1))
-        return min(filter(None, ranks), default=None)
+        every = range(self.most[row] + 1)
+        return min(filter(None, (self._rank(row, n, useful / float(self.shares[n][row])) for n in every)), default=None)
 
     def _rank(self, row: int, spares: int, seconds: float) -> tuple[int, int, int, int, int] | None:
         """Return the same with so many spares."""
