@@ -15,7 +15,7 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import ServingFigures
-from planner.answer.portfolio import Segment
+from planner.answer.portfolio import Segment, Why
 from planner.answer.show_as import ShowAs
 from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
@@ -136,6 +136,8 @@ class Placement(Shown, Frozen):
     """In a portfolio: days between its deadline and its end, zero where it is in time."""
     status: Literal["planned", "rejected"] | None = Field(default=None, exclude_if=absent)
     """In a portfolio; what is rejected is shown on what it would cost least on."""
+    reasons: Why | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: why so, and not otherwise."""
 
     def headline(self) -> str:
         """Return whether it fits, the GPUs, how the work is split, how fast it is, and what it costs."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.answer.schema import Infeasible, Relaxation
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import Infeasible
 from planner.ask.explain.relaxing import MEASURES, possible, relaxed
 from planner.ask.explain.wording import asked_limit
 from planner.jobs.job import ENDLESS, Change
