@@ -361,7 +361,7 @@ class _Prices:
         return np.array([self.job.reclaims[one] for one in self.rows.candidate.tolist()])
 
     def rank(self, row: int, problem: StagingProblem, found: Staged) -> tuple[int, int, int, int, int] | None:
-        """Return objective, cents, us, GPUs and nodes of a staged point with its best spares; none where none may be."""
+        """Return objective, cents, us, GPUs and nodes of a staged point with its best spares; none if none may be."""
         useful = self._seconds(row, problem, found)
         every = range(self.most[row] + 1)
         return min(filter(None, (self._rank(row, n, useful / float(self.shares[n][row])) for n in every)), default=None)
