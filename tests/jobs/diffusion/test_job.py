@@ -13,7 +13,7 @@ from planner.answer.assignment import DiffusionAssignment
 from planner.answer.schema import to_json
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.errors import InputError
+from planner.errors import InputError, PlannerError
 from planner.jobs.diffusion.assignment import verdict
 from planner.jobs.diffusion.options import option, tunings
 from planner.money.rent import usual_candidate
@@ -96,6 +96,18 @@ def test_shipped_scenarios_are_proven(name: str) -> None:
     plan = planner.plan(name)
     assert (plan.status, plan.objective.gap) == ("optimal", 0)
     assert all(made.memory.fits == "fits" for made in plan.assignments)
+
+
+def test_a_gpu_without_fp8_has_no_base_that_is_multiplied_in_it() -> None:
+    with pytest.raises(PlannerError, match="fp8"):
+        planner.estimate("flux.1-dev", "rtx-3090", quantization="fp8")
+    assert planner.estimate("flux.1-dev", "rtx-3090", quantization="fp8-weights").memory.fits == "fits"
+    best = planner.plan(model="flux.1-dev", steps=10, own="1xrtx-3090-1x", quantization="fp8,int8").assignments[0]
+    assert isinstance(best, DiffusionAssignment)
+    assert best.base == "int8"
+    none = planner.plan(model="flux.1-dev", steps=10, own="1xrtx-3090-1x", quantization="fp8")
+    assert none.infeasible is not None
+    assert "multiplies in fp8" in none.infeasible.because[0]
 
 
 def test_a_plan_is_read_back_for_its_page(tmp_path: Path) -> None:
