@@ -88,7 +88,10 @@ def _trained(folder: Path, **more: str) -> str:
     state = next(folder.rglob("trainer_state.json"))
     with state.open() as file:
         losses = [entry["loss"] for entry in json.load(file)["log_history"] if "loss" in entry]
-    rows = validate_file(state, Catalog(), {}).rows
+    log = folder / "train.log"
+    with log.open("w") as file:
+        file.write(ran.stdout + ran.stderr)
+    rows = validate_file(log, Catalog(), {}).rows
     return f"{len(losses)} steps, loss {losses[0]:.3f} to {losses[-1]:.3f}; {len(rows)} rows come back"
 
 
