@@ -4,7 +4,7 @@
 
 builds the environment (about 3.3 GB, two minutes) where it is missing, writes the files of every plan that a target of
 training can be told, has its parser read them all, compares what it made of them with the plan, breaks one key and sees
-that it is refused, and writes the table of docs/launch.md.
+that it is refused, and writes the rows of docs/launch.md.
 """
 
 from __future__ import annotations
@@ -107,22 +107,26 @@ def _broken(target: str, folder: Path) -> Path:
     return copy
 
 
-def table(rows: list[dict[str, object]]) -> str:
-    """Return the section of the page."""
-    lines = [HEAD, "", f"Written by `python -m benchmarks.launch` on {date.today().isoformat()}: plans of a matrix "
-             "that varies every axis (dense and mixture, from scratch and tuned); accepted by the parser; resolved to "
-             "every axis of the plan that the parser knows; whether a key with a slip is refused; axes of which the "
-             "target refuses some value.", "",
-             "| target | parser | plans | accepted | resolved equal | slip refused | cannot "
-             "be told |", "|---|---|---|---|---|---|---|"]
-    for row in rows:
-        told = ("not tried", "not tried", "not tried") if row["missing"] else (
-            row["accepted"], row["equal"], "yes" if row["slip"] else "no")
-        refused = row["refused"]
-        assert isinstance(refused, list)
-        lines.append(f"| `{row['target']}` | {row['package']} {row['release']} | {row['plans']} | "
-                     f"{' | '.join(map(str, told))} | {', '.join(refused)} |")
-    return "\n".join(lines) + "\n"
+def row_of(row: dict[str, object]) -> str:
+    """Return the line of the page for a target."""
+    told = ("not tried", "not tried", "not tried") if row["missing"] else (
+        row["accepted"], row["equal"], "yes" if row["slip"] else "no")
+    refused = row["refused"]
+    assert isinstance(refused, list)
+    return (f"| `{row['target']}` | {row['package']} {row['release']} | {date.today().isoformat()} | {row['plans']} | "
+            f"{' | '.join(map(str, told))} | {', '.join(refused)} |")
+
+
+def section(old: str, rows: list[dict[str, object]]) -> str:
+    """Return the section of the page: the rows of what was tried, and those that it has of other targets."""
+    lines = {line.split("`")[1]: line for line in old.splitlines() if line.startswith("| `")}
+    lines |= {str(row["target"]): row_of(row) for row in rows}
+    return "\n".join([
+        HEAD, "", "Written by `python -m benchmarks.launch`: plans that vary every axis (dense and mixture, "
+        "from scratch and tuned); accepted by the parser; resolved to every axis of the plan that the parser knows; "
+        "whether a key with a slip is refused; axes of which the target refuses some value.", "",
+        "| target | parser | tried | plans | accepted | resolved equal | slip refused | cannot be told |",
+        "|---|---|---|---|---|---|---|---|", *(lines[name] for name in sorted(lines))]) + "\n"
 
 
 def main() -> None:
@@ -134,11 +138,9 @@ def main() -> None:
         row = tried(target, python, catalog)
         rows.append(row)
         print(json.dumps(row), flush=True)
-    if not names:
-        page = PAGE.read_text()
-        before, _, after = page.partition(HEAD)
-        rest = after.partition("\n## ")
-        PAGE.write_text(before.rstrip() + "\n\n" + table(rows) + ("\n## " + rest[2] if rest[1] else ""))
+    before, _, after = PAGE.read_text().partition(HEAD)
+    old, more, rest = after.partition("\n## ")
+    PAGE.write_text(before.rstrip() + "\n\n" + section(old, rows) + (more + rest))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import RELATIVE, Memory, Time
 from planner.answer.layout import Layout
 from planner.answer.level import ServingFigures
-from planner.answer.portfolio import Segment
+from planner.answer.portfolio import Segment, Why
 from planner.answer.show_as import ShowAs
 from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
@@ -45,9 +45,9 @@ class Failures(Frozen):
     restart_seconds: float = Field(ge=0)
     """Time from an interruption until the run continues."""
     missing_spares: int = Field(default=0, ge=0, exclude_if=lambda value: value == 0)
-    """Spare nodes that would keep it going through repairs, and for which nodes or power leave no room."""
+    """Spare nodes more with which it would take the fewest node-hours: no room is left for them, or they cost more."""
     repair_share: float = Field(default=0.0, ge=0, lt=1, exclude_if=lambda value: value == 0)
-    """Share of time that it waits for repairs, for lack of these; in the goodput."""
+    """Share of time that it waits for nodes under repair, with the spares that it has; in the goodput."""
 
 
 class Commitment(Frozen):
@@ -136,6 +136,8 @@ class Placement(Shown, Frozen):
     """In a portfolio: days between its deadline and its end, zero where it is in time."""
     status: Literal["planned", "rejected"] | None = Field(default=None, exclude_if=absent)
     """In a portfolio; what is rejected is shown on what it would cost least on."""
+    reasons: Why | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: why so, and not otherwise."""
 
     def headline(self) -> str:
         """Return whether it fits, the GPUs, how the work is split, how fast it is, and what it costs."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from planner.answer.relaxation import Relaxation
 from planner.yaml_io import Frozen, absent
 
 
@@ -91,3 +92,31 @@ class Added(Frozen):
     """How much more all jobs cost with it; none where one of the two questions has no plan."""
     moved: tuple[Moved, ...] = ()
     """Other jobs that then run elsewhere or at another time: as few as could be found at the same cost."""
+
+
+class OtherWay(Frozen):
+    """What else a job could do, with all other jobs where they are: the best of its kind."""
+
+    pool: str
+    """Where the nodes would come from."""
+    nodes: int | None = Field(default=None, gt=0)
+    """How many; none where no layout is to be had there."""
+    start: str | None = None
+    """When it would start, UTC."""
+    end: str | None = None
+    """When it would end, UTC."""
+    usd: float | None = None
+    """How much more all jobs would then cost; none where it cannot be done."""
+    because: str
+    """What speaks against it."""
+
+
+class Why(Frozen):
+    """Why a job is where and when it is, with all other jobs where they are."""
+
+    start: str
+    """Why it starts no earlier, why it pauses, or why it is rejected."""
+    others: tuple[OtherWay, ...] = ()
+    """Fewer nodes, more nodes, and every other pool."""
+    admits: tuple[Relaxation, ...] = ()
+    """Of a job that is rejected or late: single changes that would have it done, or done in time."""

@@ -11,6 +11,7 @@ from planner.answer.assignment import Alternative, Assignment
 from planner.answer.doubt import Doubt
 from planner.answer.first_edition import upgraded
 from planner.answer.portfolio import Added, Cash, Period, Supply
+from planner.answer.relaxation import Relaxation
 from planner.answer.shown import Shown, Table, flat
 from planner.scenario.default import Default
 from planner.text_io import json_text
@@ -92,19 +93,6 @@ class Search(Frozen):
     def _most_first(cls, removed: dict[str, int]) -> dict[str, int]:
         """Put the names in an order that does not depend on what was searched first, or by how many processes."""
         return dict(sorted(removed.items(), key=lambda item: (-item[1], item[0])))
-
-
-class Relaxation(Frozen):
-    """A change of a single limit that makes a plan possible."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    limit: str
-    """Its name."""
-    from_: str = Field(alias="from")
-    """The limit as asked, with its unit."""
-    to: str
-    """The limit that would do, with its unit."""
 
 
 class Infeasible(Frozen):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
-from planner.answer.schema import ByReplay, Infeasible, Plan, Relaxation
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import ByReplay, Infeasible, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.doubt import doubt_of

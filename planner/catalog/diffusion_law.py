@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Held, Passes, Share
 from planner.catalog.sourced import Sourced
 from planner.units import Bytes, Seconds
@@ -28,6 +29,8 @@ class StoredBase(Frozen):
     """Bytes that a block keeps over those in 16 bits."""
     launch: Seconds = 0.0
     """Seconds of the host for a block forward and backward, over those in 16 bits."""
+    needs: Precision | None = None
+    """Format of products that a GPU must have for it."""
 
 
 class Residue(Frozen):

@@ -17,7 +17,7 @@ from planner.scenario.portfolio import AnyQuestion
 @asking
 @click.option("--why-not", multiple=True, metavar="CHOICE", help="A choice that the plan does not make: tp=4,pp=2 or "
               "gpu=a100, or a name alone, such as a100 or deepspeed; for a service also quantization=fp8; "
-              "for a portfolio JOB=HARDWARE or JOB=rent; repeatable.")
+              "for a portfolio JOB, JOB=HARDWARE or JOB=rent; repeatable.")
 @common
 def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | None, workers: int,
             as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:

@@ -22,10 +22,10 @@ MAX_BYTES = 64 * 2**20
 
 def read_placed(path: Path) -> Plan | Assignment:
     """Return the plan of a file, or the assignment that `planner estimate --json` printed. Raises InputError."""
-    from planner.answer.assignment import ServingAssignment, TrainingAssignment
+    from planner.answer.assignment import DiffusionAssignment, ServingAssignment, TrainingAssignment
 
     text = read_text(path, MAX_BYTES)
-    for kind in (TrainingAssignment, ServingAssignment):
+    for kind in (TrainingAssignment, ServingAssignment, DiffusionAssignment):
         with suppress(ValidationError):
             return kind.model_validate_json(text)
     return _plan(text, path)
@@ -74,7 +74,7 @@ def _of_its_scenario(plan: Plan, path: Path) -> None:
 
 
 def _kinds(question: AnyQuestion) -> dict[str, str]:
-    """Return the kind of every workload by its name; of one training job by none, as plans call it by its model."""
+    """Return the kind of every workload by its name; of one job that ends by none, as plans call it by its model."""
     from planner.scenario.portfolio import Portfolio
     from planner.scenario.scenario import ServingScenario
 
@@ -82,4 +82,4 @@ def _kinds(question: AnyQuestion) -> dict[str, str]:
         return {job.name: job.workload.kind for job in question.jobs}
     if isinstance(question, ServingScenario):
         return {service.label: "serving" for service in question.services}
-    return {"": "training"}
+    return {"": question.workload.kind}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.evidence.served_plan import as_one_replica
 
 Cells = dict[str, str]
 OPERATIONS = {"all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter",
@@ -30,13 +31,13 @@ def output_rows(text: str, path: Path, stated: Mapping[str, str]) -> tuple[str, 
     """
     start = text.lstrip()[:1]
     if start in ("{", "["):
-        rows = list(_load_tests(text, path))
+        rows = [as_one_replica(row, path) for row in _load_tests(text, path)]
         if not rows:
             raise InputError("no load test in it: expected the JSON of GuideLLM, vllm bench serve or bench_serving",
                              file=str(path))
-        if missing := [name for name in ("gpu", "gpus") if name not in stated]:
-            raise InputError(f"a load test does not say {' or '.join(missing)}: add --run gpu=h100-sxm,gpus=1,tp=1",
-                             file=str(path))
+        if missing := [name for name in ("gpu", "gpus") if name not in {**rows[0], **stated}]:
+            raise InputError(f"a load test does not say {' or '.join(missing)}: add --run gpu=h100-sxm,gpus=1,tp=1, or "
+                             "put the plan.json of planner launch beside it", file=str(path))
         return "serve_throughput", [_whole(row, number, path, stated) for number, row in enumerate(rows, 1)]
     if any(line.lstrip().startswith("#") and "algbw" in line and HEADER in line for line in text.splitlines()):
         rows = list(_tables(text, path, stated))

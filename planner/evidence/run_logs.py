@@ -1,8 +1,9 @@
 """Logs of training runs as rows of evidence, with the plan that started them beside the log.
 
-Megatron-LM, torchtitan and DeepSpeed print a line a step; Hugging Face's Trainer writes `trainer_state.json`. None says
-what ran, which `plan.json` in the same folder does. Formats: megatron/training/training.py (training_log), torchtitan
-components/metrics.py, deepspeed/utils/timer.py (ThroughputTimer), transformers TrainerState.
+Megatron-LM, torchtitan and DeepSpeed print a line a step, Hugging Face's Trainer a summary, which may stand in its
+`trainer_state.json` too. None says what ran, which `plan.json` in the same folder does. Formats:
+megatron/training/training.py (training_log), torchtitan components/metrics.py, deepspeed/utils/timer.py
+(ThroughputTimer), transformers TrainerState.
 """
 
 from __future__ import annotations
@@ -137,7 +138,11 @@ def _deepspeed(text: str) -> Iterator[Mapping[str, float]]:
 
 
 def _trainer(text: str) -> Iterator[Mapping[str, float]]:
-    """Yield the summary of a Trainer's run, `train_steps_per_second`, which ends its `log_history`."""
+    """Yield the summary of a Trainer's run, `train_steps_per_second`: printed last, and ends `log_history`."""
+    for line in text.splitlines():
+        said = line.partition("'train_steps_per_second':")[2].split(",")[0]
+        if (speed := _figure(said.replace("'", " ").replace("}", " "))) is not None and speed > 0:
+            yield {"step_time_s": 1 / speed}
     if text.lstrip()[:1] != "{":
         return
     try:

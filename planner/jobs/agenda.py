@@ -63,6 +63,7 @@ class Agenda:
     problem: Problem
     items: tuple[JobTask, ...]
     services: tuple[Standing, ...]
+    offering: Offering
     left_out: int = 0
     """Columns that were not offered."""
     empty: tuple[int, ...] = ()
@@ -129,7 +130,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
-                  tuple(standing), left_out, tuple(empty), tuple(ceilings))
+                  tuple(standing), offering, left_out, tuple(empty), tuple(ceilings))
 
 
 def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Service]) -> Supplier:

@@ -31,16 +31,15 @@ class Offering:
 
     def options(self, columns: Columns) -> list[tuple[Option, Column]]:
         """Return every run on every pool that has as many nodes, none as good as another in all that counts."""
-        options = []
-        for column in columns.runs:
-            for at, supplier in enumerate(self.suppliers):
-                if supplier.offer.candidate != column.candidate:
-                    continue
-                most = supplier.most
-                if most is None or column.rented_nodes <= most:
-                    options.append((self._option(at, supplier, column), column))
+        options = self.every(columns)
         return [pair for number, pair in enumerate(options) if not any(
             self._stands_for(other[0], pair[0], first=at < number) for at, other in enumerate(options) if at != number)]
+
+    def every(self, columns: Columns) -> list[tuple[Option, Column]]:
+        """Return every run on every pool that has as many nodes."""
+        return [(self._option(at, supplier, column), column) for column in columns.runs
+                for at, supplier in enumerate(self.suppliers) if supplier.offer.candidate == column.candidate
+                and (supplier.most is None or column.rented_nodes <= supplier.most)]
 
     def _option(self, at: int, supplier: Supplier, column: Column) -> Option:
         each, nodes = supplier.pool.micro_usd_per_node_hour, column.rented_nodes
@@ -79,10 +78,16 @@ class Offering:
 
         Raises Unsupported for a service without replicas that answer whole requests.
         """
-        whole = [column for demand, column in columns.replicas if demand == 0 and column.role == "whole"]
-        if columns.replicas and not whole:
+        blocks = self.every_block(columns)
+        if columns.replicas and not any(demand == 0 and column.role == "whole" for demand, column in columns.replicas):
             raise Unsupported(f"prefill and decode on separate replicas in a portfolio ({asked.name}): leave "
                               "disaggregated out")
+        return [entry for number, entry in enumerate(blocks) if not any(
+            self._cheaper(other[0], entry[0], first=at < number) for at, other in enumerate(blocks) if at != number)]
+
+    def every_block(self, columns: Columns) -> list[tuple[Block, ReplicaColumn, int]]:
+        """Return the best block of each number of nodes on every pool, none weaker by the node than a smaller one."""
+        whole = [column for demand, column in columns.replicas if demand == 0 and column.role == "whole"]
         blocks: list[tuple[Block, ReplicaColumn, int]] = []
         for at, supplier in enumerate(self.suppliers):
             best: dict[int, tuple[Block, ReplicaColumn, int]] = {}
@@ -96,8 +101,7 @@ class Offering:
             blocks += [entry for nodes, entry in sorted(best.items()) if not any(
                 fewer < nodes and other[0].micro_rate * nodes >= entry[0].micro_rate * fewer
                 for fewer, other in best.items())]
-        return [entry for number, entry in enumerate(blocks) if not any(
-            self._cheaper(other[0], entry[0], first=at < number) for at, other in enumerate(blocks) if at != number)]
+        return blocks
 
     def _cheaper(self, other: Block, new: Block, *, first: bool) -> bool:
         """Say whether a block can always stand for another."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.answer.assignment import Assignment, ServingAssignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.schema import Plan, to_json
 from planner.errors import InputError
 from planner.scenario.load import as_question
@@ -75,7 +75,8 @@ def _scenario(plan: Plan) -> AnyScenario | None:
 
 
 def _as_assignment(found: Assignment) -> Assignment:
-    kind = ServingAssignment if found.kind == "serving" else TrainingAssignment
+    kinds: dict[str, type[Assignment]] = {"serving": ServingAssignment, "diffusion": DiffusionAssignment}
+    kind = kinds.get(found.kind, TrainingAssignment)
     return kind(**{name: getattr(found, name) for name in kind.model_fields})
 
 

@@ -112,6 +112,8 @@ class Job:
     start: str
     variables: tuple[Variable, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    log: str = "train.log"
+    """Where what a training job prints comes to lie, as a word of a shell."""
 
 
 def variables_file(variables: Sequence[Variable]) -> str:

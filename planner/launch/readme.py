@@ -10,6 +10,7 @@ from planner.catalog.releases import Target
 from planner.launch.given import Given
 from planner.launch.program import INSTALL, VARIABLES, Job, Program
 from planner.launch.replicas import nodes_of
+from planner.launch.title import title
 from planner.render.layout_text import axes
 from planner.units import plural, show_bytes, show_seconds
 
@@ -17,14 +18,14 @@ from planner.units import plural, show_bytes, show_seconds
 def readme(given: Given, program: Program, job: Job, release: Target, scheduler: str, catalog: Catalog) -> str:
     """Return the page as Markdown."""
     placed = given.placed
-    lines = [f"# {placed.workload}: {program.target} on {plural(nodes_of(program), 'node')} of "
+    lines = [f"# {title(placed)}: {program.target} on {plural(nodes_of(program), 'node')} of "
              f"{', '.join(dict.fromkeys(one.node for one in given.every))}", "",
              f"Written by `planner launch` for {release.package} {release.release} (as of {release.as_of}), to be "
              f"started by {scheduler}. `planner launch --check .` has the stack's own parser read the files again.", "",
              *(f"Layout: {axes(one)}." for one in given.every), "", *_install(release, program), *_variables(job),
              "## Start", "", "```bash", job.start, "```", "",
              "## Expect", "", *(f"- {line}" for one in given.every for line in _expected(one, program, catalog)), "",
-             *_back(placed, program)]
+             *_back(program, job)]
     notes = [*program.notes, *job.notes]
     return "\n".join([*lines, "## Notes", "", *(f"- {note}" for note in notes)] if notes else lines).rstrip() + "\n"
 
@@ -71,9 +72,9 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
                f"{program.target}")
 
 
-def _back(placed: Assignment, program: Program) -> list[str]:
-    log = program.feedback or ("bench.json" if program.serves else "train.log")
-    test = ["bash bench.sh"] if program.serves and program.feedback else []
+def _back(program: Program, job: Job) -> list[str]:
+    log = program.feedback if program.serves and program.feedback else "bench.json" if program.serves else job.log
+    test = ["bash bench.sh  # or, from elsewhere: bash bench.sh HOST"] if program.serves and program.feedback else []
     return ["## And back", "", "Predicted against measured, from the log of a run beside this folder's plan.json; with "
             "several runs, constants fitted to your cluster:", "", "```bash", *test, f"planner validate {log}",
             f"planner calibrate {log} -o my-cluster", "```", ""]

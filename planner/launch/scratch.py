@@ -12,13 +12,13 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoTokenizer, HfArg
 
 
 class MadeUp(torch.utils.data.Dataset):
-    """Random tokens, as many as any run asks for."""
+    """Random tokens; a longer run has them again."""
 
     def __init__(self, vocabulary, length):
         self.vocabulary, self.length = vocabulary, length
 
     def __len__(self):
-        return 2**31
+        return 2**20  # whose order is drawn as a whole
 
     def __getitem__(self, place):
         random = torch.Generator().manual_seed(place)

@@ -32,6 +32,8 @@ class Head:
     label: str
     figure: bool = False
     style: str = ""
+    whole: bool = False
+    """Never wrapped, as a bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Page:
         table = Table(box=box.SIMPLE, show_edge=False, leading=gap)
         for column in columns:
             table.add_column(self.text(column.label), justify="right" if column.figure else "left",
-                             no_wrap=column.figure, overflow="fold", style=column.style)
+                             no_wrap=column.figure or column.whole, overflow="fold", style=column.style)
         for index, row in enumerate(rows):
             table.add_row(*(self.text(cell) for cell in row), end_section=index == len(rows) - totals - 1)
         self.console.print(Padding(table, (0, 0, 0, 1), expand=False))

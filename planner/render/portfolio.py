@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from planner.answer.assignment import Assignment
-from planner.answer.portfolio import Added
+from planner.answer.portfolio import Added, OtherWay, Why
 from planner.answer.schema import Plan
 from planner.render.figures import percent
 from planner.render.page import Head, Page
@@ -38,16 +38,17 @@ def portfolio_sentence(plan: Plan) -> str:
     return f"{'Cheapest' if plan.status == 'optimal' else 'Best found'}: {body} ({proof})"
 
 
-def show_portfolio(page: Page, plan: Plan) -> None:
-    """Print the timeline, the jobs, the supply, the months and the proof."""
+def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
+    """Print the timeline, the jobs, the supply, the months and the proof; in full with the reasons of every job."""
     start, end = span(plan)
     page.heading(f"Timeline, {start:%Y-%m-%d} to {end:%Y-%m-%d}")
-    page.table((Head("pool and jobs"), Head("use")), list(_timeline(page, plan, start, end)))
+    page.table((Head("pool and jobs"), Head("use", whole=True)), list(_timeline(page, plan, start, end)))
     if plan.added is not None:
         _show_added(page, plan.added)
     page.heading("Jobs")
     page.table((Head("job"), Head("on"), Head("start", True), Head("end", True), Head("takes", True)),
                [job_row(a) for a in plan.assignments])
+    _show_why(page, plan, full=full)
     page.heading("Supply")
     page.table((Head("pool"), Head("nodes", True), Head("from", True), Head("until", True),
                 Head("USD", True)),
@@ -67,6 +68,27 @@ def show_portfolio(page: Page, plan: Plan) -> None:
                 ("columns", f"{plan.search.staged:,} layouts staged exactly; {left:,} columns were left out, evenly "
                  "between those that were offered"),
                 ("search time", show_seconds(plan.search.wall_seconds))])
+
+
+def _show_why(page: Page, plan: Plan, *, full: bool) -> None:
+    """Print what would admit jobs that are rejected or late; in full why every job is as it is."""
+    alike: dict[tuple[str, Why], list[str]] = {}
+    for a in plan.assignments:
+        if a.reasons is not None and (full or a.status == "rejected" or a.late_days):
+            names = alike.setdefault((a.job or "", a.reasons), [])
+            names += [a.workload] if a.workload not in names else []
+    if alike:
+        page.heading("Why so, with all other jobs where they are" if full else "Why rejected or late")
+    for (_, why), names in alike.items():
+        page.paragraph(f"{names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}: {why.start}.")
+        page.facts([("enough", f"{change.limit} {change.to} instead of {change.from_}") for change in why.admits])
+        if full:
+            page.facts([(f"{way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}", _against(way))
+                        for way in why.others])
+
+
+def _against(way: OtherWay) -> str:
+    return f"from {way.start[:10]}: {way.because}" if way.start else way.because
 
 
 def _show_added(page: Page, added: Added) -> None:

@@ -67,14 +67,25 @@ def _cheaper(plan: Plan) -> str:
 
 
 def no_deadline_sentence(plan: Plan) -> str | None:
-    """Return a reminder where no deadline was given and the plan runs for over a year; else nothing."""
-    limits = plan.provenance.scenario.get("limits")
-    if isinstance(limits, dict) and limits.get("deadline") is not None:
+    """Return a reminder where no deadline was given, and the plan runs for over a year or leaves GPUs at hand idle."""
+    asked = plan.provenance.scenario
+    limits, objective = asked.get("limits"), asked.get("objective")
+    limits = limits if isinstance(limits, dict) else {}
+    if limits.get("deadline") is not None or objective == "time":
         return None
     longest = max((a.duration_days or 0.0 for a in plan.assignments), default=0.0)
-    if longest <= YEAR_DAYS:
+    if longest > YEAR_DAYS:
+        return f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years; --deadline 60d asks for faster"
+    if len(plan.assignments) != 1 or plan.assignments[0].serving or limits.get("gpus") or limits.get("budget"):
         return None
-    return f"No deadline given: this takes {longest / YEAR_DAYS:,.1f} years; --deadline 60d asks for faster"
+    used, sourcing = plan.assignments[0], asked.get("sourcing")
+    own = sourcing.get("own") if isinstance(sourcing, dict) else None
+    owned = (own or {}).get(used.node, 0) * (used.gpus // max(1, used.nodes)) if isinstance(own, dict) else 0
+    most = min(filter(None, (owned, limits.get("max_gpus"))), default=0)
+    if used.gpus < most and objective in ("cost", "energy"):
+        return (f"No deadline given: the {objective} is least on {used.gpus:,} of the {most:,} GPUs; --objective time "
+                "asks for the fastest")
+    return None
 
 
 def close_call_sentence(plan: Plan, *, settled: bool) -> str | None:

@@ -56,7 +56,7 @@ def render_plan(plan: Plan, console: Console, *, full: bool = False) -> None:
     page = Page(console)
     if is_portfolio(plan) and plan.assignments:
         page.paragraph(portfolio_sentence(plan), "bold")
-        show_portfolio(page, plan)
+        show_portfolio(page, plan, full=full)
         _show_end(page, plan, full=full)
         return
     if asks_what_holds(plan) and plan.assignments:

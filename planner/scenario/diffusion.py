@@ -80,9 +80,9 @@ class DiffusionTraining(Frozen):
     batch: int = Field(default=1, ge=1, le=10**6)
     """Images or clips of a step, on all GPUs together."""
     steps: int | None = Field(default=None, ge=1, le=10**9)
-    """Steps of the whole job, instead of samples."""
+    """Steps of the whole job, however many samples there are; none means passes over the samples."""
     samples: Count | None = None
-    """Images or clips to train on, instead of steps."""
+    """Images or clips to train on."""
     epochs: Passes | None = None
     """Passes over the samples; none means one."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
@@ -98,8 +98,8 @@ class DiffusionTraining(Frozen):
 
     @model_validator(mode="after")
     def _one_amount(self) -> DiffusionTraining:
-        if self.steps is not None and self.samples is not None:
-            raise ValueError("steps and samples are given: a job has one of them")
+        if self.steps is not None and self.epochs is not None:
+            raise ValueError("steps and epochs are given: a job has one of them")
         if self.epochs is not None and self.samples is None:
             raise ValueError("epochs applies to samples, and none are given")
         if self.method == "full" and set(self.quantization) != {"bf16"}:
@@ -112,7 +112,7 @@ class DiffusionTraining(Frozen):
     @property
     def total_steps(self) -> int | None:
         """Steps of the whole job; none where no amount of work is given."""
-        if self.samples is not None:
+        if self.steps is None and self.samples is not None:
             return max(1, math.ceil(self.samples * (self.epochs or 1) / self.batch))
         return self.steps
 

@@ -76,7 +76,7 @@ TABLE: dict[str, Flag] = {
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
           frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
-          steps=Flag("", "Of a diffusion model: steps to train for, instead of samples.", "N"),
+          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
@@ -142,7 +142,8 @@ _ALSO = {
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
     "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
-    "precision": "dtype", "objective": "minimize optimize goal", "provider": "cloud providers vendor",
+    "precision": "dtype", "objective": "minimize optimize goal",
+    "samples": "images clips num-samples", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",

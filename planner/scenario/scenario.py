@@ -14,11 +14,14 @@ from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
 
+UNNAMED = "unnamed"
+"""Name of a question that was given none."""
+
 
 class Scenario(Frozen):
     """The question: workload, candidate hardware, its sourcing, limits, objective."""
 
-    name: str = "unnamed"
+    name: str = UNNAMED
     """A name for the question."""
     workload: Training
     """What is trained."""
@@ -39,7 +42,7 @@ class Scenario(Frozen):
 class ServingScenario(Frozen):
     """The same question for one service (`workload`), or for several that share a pool (`workloads`)."""
 
-    name: str = "unnamed"
+    name: str = UNNAMED
     """A name for the question."""
     workload: Serving | None = None
     """One service."""

@@ -9,6 +9,7 @@ from io import StringIO
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from rich.console import Console
 
 from planner.answer.assignment import Alternative
@@ -21,6 +22,7 @@ from planner.catalog.load import Catalog
 from planner.render.explanation import render_explanation
 from planner.render.facts import facts, latencies, time_parts
 from planner.render.figures import percent
+from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
 from planner.render.sentence import estimate_sentence, levers_sentence
 from planner.render.serving import capacity_sentence
@@ -47,7 +49,7 @@ def shown(made: Plan | Comparison | Explanation, question: Question, catalog: Ca
         return report(made, catalog, part=True, link=lambda other: _opened(other, question))
     if isinstance(made, Comparison):
         return templates().get_template("comparison.html.j2").render(
-            rows=made.rows, headline=made.headline(),
+            rows=made.rows, headline=made.headline(), drawn=Markup(rows_by_days_and_cost(made.rows) or ""),
             links=[_planned(question, row.node, row.offer if row.kind == "rent" else None) for row in made.rows])
     text = StringIO()
     render_explanation(made, Console(file=text, width=WIDTH, highlight=False, color_system=None))

@@ -8,7 +8,8 @@ from planner.answer.assignment import Assignment, ServingAssignment, TrainingAlt
 from planner.answer.breakdown import Memory, Time, TimeComponents
 from planner.answer.layout import Layout, Offload, RecomputeLayers, Stage
 from planner.answer.level import Percentiles, ServingFigures
-from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Relaxation, Search
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import Infeasible, Objective, Plan, Provenance, Search
 from planner.scenario.default import Default
 
 GIB = 2**30

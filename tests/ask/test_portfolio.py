@@ -55,11 +55,11 @@ def recheck(plan: Plan) -> dict:
         assert all(done[other] <= moment(a["start"]) for other in job["after"])
         done[a["job"]] = max(done.get(a["job"], datetime.min), moment(a["end"]))
         if a["sourcing"] == "rent":
-            # the price list of these nodes bills an hour at least
             nodes = a["nodes"] + a["spare_nodes"]
-            paid = max(a["cost_usd"], nodes * a["usd_per_node_hour"])
             assert any((s["start"], s["end"], s["nodes"]) == (a["start"], a["end"], nodes)
-                       and s["usd"] == pytest.approx(paid, abs=0.005) for s in data["supply"])
+                       and s["usd"] == pytest.approx(a["cost_usd"], abs=1e-6) for s in data["supply"])
+            # the price list of these nodes bills an hour at least
+            assert a["cost_usd"] >= nodes * 24 * min(a["duration_days"], 1 / 24) * a["usd_per_node_hour"] - 0.005
     for row in data["periods"]:
         assert row["serving"] + row["training"] <= row["available"]
         offers = {s["offer"] for s in data["supply"] if s["pool"] == row["pool"]}

@@ -87,7 +87,7 @@ def test_why_not_is_the_same_question_with_one_job_held_to_a_pool():
     first = cost({**two, "jobs": two["jobs"][:1]})
     assert held.value == pytest.approx(alone + first, abs=1e-6)
     assert held.excess == pytest.approx(held.value / cost(two) - 1)
-    for wrong in ("a", "nobody=rent", "a=h9000"):
+    for wrong in ("nobody", "nobody=rent", "a=", "a=h9000"):
         with pytest.raises(InputError):
             python.explain(ASKED, why_not=wrong)
 

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from planner.answer.schema import to_json
 from tests.cli.conftest import planner  # noqa: F401 - a fixture
+from tests.launch.services import serving
 from tests.launch.works import given
 
 
@@ -34,8 +36,15 @@ def trainer(step, tokens, held, sequences):
         {"loss": 2.0, "step": 1}, {"train_runtime": 20 * step, "train_steps_per_second": 1 / step, "step": 20}]})
 
 
-LOGS = {"train.log": megatron, "titan.log": torchtitan, "ds.log": deepspeed, "trainer_state.json": trainer}
-STACKS = {"train.log": "megatron-core", "titan.log": "fsdp2", "ds.log": "deepspeed", "trainer_state.json": "deepspeed"}
+def trainer_printed(step, tokens, held, sequences):
+    return ("{'loss': 2.0, 'epoch': 0.1}\n{'train_runtime': 1.0, 'train_steps_per_second': "
+            f"'{1 / step:.6g}', 'epoch': 1.0}}\n")
+
+
+LOGS = {"printed.log": trainer_printed, "train.log": megatron, "titan.log": torchtitan, "ds.log": deepspeed,
+        "trainer_state.json": trainer}
+STACKS = {"printed.log": "deepspeed", "train.log": "megatron-core", "titan.log": "fsdp2", "ds.log": "deepspeed",
+          "trainer_state.json": "deepspeed"}
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -51,7 +60,7 @@ def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
     rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
     assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-3)
     assert rows["step_time_s"]["predicted"] == pytest.approx(placed.time.step_seconds, rel=0.02), "the plan's own"
-    if name != "trainer_state.json":
+    if name not in ("trainer_state.json", "printed.log"):
         assert rows["peak_mem_gib"]["measured"] == pytest.approx(40, rel=1e-3)
 
 
@@ -60,3 +69,20 @@ def test_a_log_without_its_plan_is_refused(planner, tmp_path):  # noqa: F811
     ran = planner("validate", tmp_path / "train.log")
     assert ran.code == 2
     assert "plan.json" in ran.err
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_a_load_test_is_held_against_its_plan(planner, tmp_path, replicas):  # noqa: F811
+    placed = serving("tp=2", gpus=str(2 * replicas), input="1000", output="200")
+    (tmp_path / "plan.json").write_text(to_json(placed))
+    (tmp_path / "launch.json").write_text('{"release": "0.33.0"}')
+    (tmp_path / "bench.json").write_text(json.dumps({
+        "backend": "vllm", "model_id": "/models/mine", "completed": 100, "total_input_tokens": 100_000,
+        "total_output_tokens": 20_000, "mean_ttft_ms": 50.0, "mean_tpot_ms": 9.0, "max_concurrency": 16 * replicas,
+        "request_rate": "inf", "output_throughput": 1600.0 * replicas}))
+    ran = planner("validate", tmp_path / "bench.json", "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["output_tok_s_per_gpu"]["measured"] == pytest.approx(800)
+    assert rows["output_tok_s_per_gpu"]["assumed"] == ["kv_precision=bf16"]
+    assert {"ttft_ms", "tpot_ms"} < set(rows)

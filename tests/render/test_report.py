@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from planner.answer.comparison import Row
 from planner.answer.schema import Plan, to_json
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.cli.main import main
-from planner.render.report.charts import ticks
+from planner.render.report.charts import rows_by_days_and_cost, ticks
 from planner.render.report.page import report
 from planner.render.tables import render_answer_line
 from planner.scenario.load import load_scenario
@@ -35,6 +36,20 @@ def plan(**changes: str) -> Plan:
              "limits.deadline": "300 d", "sourcing.buy.utilization": "0.8", "sourcing.rent.providers": "nebius"}
     scenario, defaults = load_scenario(None, asked | {k.replace("__", "."): v for k, v in changes.items()}, Catalog())
     return make_plan(scenario, Catalog(), defaults=defaults)
+
+
+def test_a_comparison_is_drawn_with_a_line_along_what_nothing_beats_in_both():
+    rows = [Row(node=f"n{at}", gpu="<g>", kind="rent", status="optimal", gpus=8, duration_days=days, cost_usd=usd)
+            for at, (days, usd) in enumerate([(4, 100.0), (1, 400.0), (2, 200.0), (2, 300.0), (3, 250.0)])]
+    drawn = rows_by_days_and_cost(rows)
+    assert drawn is not None
+    assert "<g>" not in drawn
+    assert drawn.count('<circle') == 5
+    assert drawn.count('fill="var(--b)"><title>') == 3
+    (line,) = re.findall(r'<polyline points="([^"]*)"', drawn)
+    assert len(line.split()) == 5, "three corners, and two steps between them"
+    same = [row.model_copy(update={"duration_days": 30.0}) for row in rows]
+    assert rows_by_days_and_cost(same) is None
 
 
 class Reader(HTMLParser):

@@ -185,6 +185,20 @@ def test_a_plan_of_years_without_a_deadline_is_pointed_out() -> None:
     assert "No deadline" not in printed(lambda c: render_plan(plan, c))
 
 
+@pytest.mark.parametrize(("scenario", "said"), [
+    ({"limits": {"max_gpus": 1024}}, "8 of the 1,024 GPUs"),
+    ({"limits": {}, "sourcing": {"own": {"n": 4}}}, "8 of the 32"),
+    ({"limits": {"max_gpus": 8}}, None), ({"limits": {"max_gpus": 1024, "budget": 9.0}}, None),
+    ({"limits": {"max_gpus": 1024, "deadline": "9 d"}}, None)])
+def test_gpus_left_idle_without_a_deadline_are_pointed_out(scenario: dict[str, object], said: str | None) -> None:
+    plan = example_plan()
+    used = plan.assignments[0].model_copy(update={"node": "n", "nodes": 1, "gpus": 8, "duration_days": 9.0})
+    asked = plan.provenance.model_copy(update={"scenario": {"objective": "cost", **scenario}})
+    shown = printed(lambda c: render_plan(plan.model_copy(update={"assignments": (used,), "provenance": asked}), c))
+    assert ("No deadline given" in shown) is (said is not None)
+    assert said is None or f"the cost is least on {said}" in shown
+
+
 def test_equal_values_of_an_axis_are_listed_once() -> None:
     assert values(["dgx-h100", "dgx-h100 (single nodes)", "dgx-h100 (single nodes)"]) == (
         "dgx-h100, dgx-h100 (single nodes) (x2)")

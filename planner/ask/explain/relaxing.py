@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 
-from planner.answer.schema import Relaxation
+from planner.answer.relaxation import Relaxation
 from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
 from planner.jobs.job import Change, Short
 from planner.jobs.solved import Solved, solve

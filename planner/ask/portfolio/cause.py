@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from planner.answer.schema import Infeasible, Relaxation
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import Infeasible
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO, Columns
 from planner.scenario.moment import written
@@ -16,7 +17,7 @@ from planner.solver.fleet.schedule import DAY_SECONDS, Problem, Schedule, Task
 from planner.solver.minimal import minimal
 from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.settings import Effort
-from planner.units import DAY, show_within
+from planner.units import DAY, plural, show_within
 
 STEEP = 10**9
 """Cents for a day after a deadline, where the least lateness is looked for."""
@@ -104,9 +105,21 @@ def _because(agenda: Agenda, effort: Effort, who: str) -> Infeasible:
     reasons = minimal(names, possible)
     if not reasons:
         return Infeasible(because=(f"{who} is more work than the nodes there may be can do within the horizon",))
-    shown = " and ".join(f"{name} {asked_limit(agenda, name)}" for name in reasons)
-    return Infeasible(because=(f"no schedule of {who} keeps {shown}",),
-                      relaxations=tuple(_relaxed(agenda, reasons, effort)))
+    relaxations = tuple(_relaxed(agenda, reasons, effort))
+    said, lifted = [f"no schedule of {who} keeps {_shown(agenda, reasons)}"], set(reasons)
+    # where no single change is enough, what else is in the way
+    while not relaxations and not possible(rest := [name for name in names if name not in lifted]):
+        more = minimal(rest, possible)
+        said.append(f"without that, none keeps {_shown(agenda, more)}" if more else
+                    "without that, it is more work than the nodes there may be can do within the horizon")
+        if not more:
+            break
+        lifted |= set(more)
+    return Infeasible(because=tuple(said), relaxations=relaxations)
+
+
+def _shown(agenda: Agenda, names: Sequence[str]) -> str:
+    return " and ".join(f"{name} {asked_limit(agenda, name)}" for name in names)
 
 
 def _limits(agenda: Agenda) -> Iterator[str]:
@@ -130,7 +143,7 @@ def asked_limit(agenda: Agenda, name: str) -> str:
         asked = next(job for job in agenda.portfolio.jobs if f"{job.name}.deadline" == name)
         return "" if asked.deadline is None else written(asked.deadline)
     if name.startswith("quota."):
-        return f"{rent.quota[name.removeprefix('quota.')]} nodes" if rent else ""
+        return plural(rent.quota[name.removeprefix("quota.")], "node") if rent else ""
     return str(limits.model_dump(mode="json")[name])
 
 
@@ -164,7 +177,7 @@ def taken_of(agenda: Agenda, name: str, schedule: Schedule) -> str:
         return _dollars(max(spent_within(agenda.problem, schedule, purse) for purse in agenda.problem.purses))
     ceiling = agenda.problem.ceilings[agenda.ceilings.index(name)]
     most = max(total_of(agenda.problem, schedule, ceiling))
-    return f"{most:,} W" if name == "max_power" else f"{most:,} nodes" if name.startswith("quota.") else f"{most:,}"
+    return f"{most:,} W" if name == "max_power" else plural(most, "node") if name.startswith("quota.") else f"{most:,}"
 
 
 def _dollars(micro_usd: Fraction | int) -> str:

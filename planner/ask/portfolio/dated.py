@@ -31,7 +31,9 @@ def assignments_of(agenda: Agenda, schedule: Schedule) -> tuple[Assignment, ...]
 def full(agenda: Agenda, job: int, supplier: Supplier, pick: Picked) -> Assignment:
     """Return what was picked for a job as its kind shows it, and check it. Raises RuntimeError for a defect."""
     mine, columns = agenda.jobs[job], agenda.columns[job]
-    mine = mine.under(replace(mine.terms, market=agenda.market.only(replace(supplier.offer, commitment=0.0))))
+    # the term of a reservation is paid for as supply; the least that a rental is paid for, by the job
+    offer = replace(supplier.offer, commitment=0.0) if supplier.pool.lots else supplier.offer
+    mine = mine.under(replace(mine.terms, market=agenda.market.only(offer)))
     if wrong := mine.faults(columns, [pick]):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     return mine.assignments(columns, [pick])[0]

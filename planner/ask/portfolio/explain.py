@@ -33,6 +33,8 @@ WATTS = 1000.0
 WAYS = ("own", "buy", "reserve", "rent", "spot")
 IN_TIME, PLANNED = "in time", "planned"
 """Choices of a job that is late or rejected."""
+ELSEWHERE = "other nodes"
+"""Choice of a job that is on all there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def explain_portfolio(portfolio: Portfolio, catalog: Catalog, choices: Sequence[
     """Return what limits are worth, or what becomes of `choices` (`base=dgx-h200`, `tune=rent`). Raises InputError."""
     known = Known()
     agenda, schedule = answered(portfolio, catalog, effort, known)
-    asked = [_parts(agenda, text) for text in choices]
+    asked = [pair for text in choices for pair in _parts(agenda, schedule, text)]
     if schedule.value is None:
         return Explanation(status=schedule.status, notes=agenda.market.notes, objective=objective_of(agenda, schedule),
                            infeasible=no_plan(agenda, effort) if schedule.status == "infeasible" else None)
@@ -128,15 +130,25 @@ def _sourced(asked: Portfolio, name: str, value: object) -> Portfolio:
     return asked.model_copy(update={"sourcing": asked.sourcing.model_copy(update={name: value})})
 
 
-def _parts(agenda: Agenda, text: str) -> tuple[str, str]:
-    """Return the job and what it is asked to be on. Raises InputError."""
+def _parts(agenda: Agenda, schedule: Schedule, text: str) -> list[tuple[str, str]]:
+    """Return the job and what it is asked to be on: of a job alone all that it is not on. Raises InputError."""
     job, given, what = (part.strip() for part in text.partition("="))
-    if not given or not what:
-        raise InputError(f"--why-not {text!r}: of many jobs write JOB=HARDWARE or JOB=SOURCE, such as "
+    if given and not what:
+        raise InputError(f"--why-not {text!r}: of many jobs write JOB, JOB=HARDWARE or JOB=SOURCE, such as "
                          f"{agenda.portfolio.jobs[0].name}=rent")
     if job not in (names := [other.name for other in agenda.portfolio.jobs]):
         raise UnknownName("job in --why-not", job, names)
-    return job, what
+    if given:
+        return [(job, what)]
+    number = names.index(job)
+    pools = {task.options[placed.option].pool for task, item, placed in zip(
+        agenda.problem.tasks, agenda.items, schedule.tasks, strict=False) if item.job == number and placed is not None}
+    pools |= {service.blocks[at].pool for standing, service, counts in zip(
+        agenda.services, agenda.problem.services, schedule.services, strict=False) if standing.job == number
+        for load in counts for row in load for at, count in enumerate(row) if count}
+    on = {name for pool in pools for name in (agenda.suppliers[pool].how, agenda.suppliers[pool].node)}
+    return [(job, what) for what in dict.fromkeys(name for supplier in agenda.suppliers for name in (
+        supplier.how, supplier.node)) if what not in on] or [(job, ELSEWHERE)]
 
 
 def _meant(agenda: Agenda, what: str, catalog: Catalog) -> list[Supplier]:
@@ -157,11 +169,11 @@ def _meant(agenda: Agenda, what: str, catalog: Catalog) -> list[Supplier]:
 def _why_not(agenda: Agenda, schedule: Schedule, job: str, what: str, catalog: Catalog, effort: Effort) -> WhyNot:
     """Return what it costs to have a job on other pools, or to have it at all, or in time."""
     number = next(at for at, other_job in enumerate(agenda.portfolio.jobs) if other_job.name == job)
-    changed = _held(agenda, number, what, catalog)
+    changed = None if what == ELSEWHERE else _held(agenda, number, what, catalog)
     asked = {job: what}
     if changed is None:
         return WhyNot(asked=asked, verdict="not offered",
-                      because=f"{what} is not among the pools of the question, or has no layout for {job}")
+                      because=f"{what}: not among the pools of the question, or without a layout for {job}")
     other = solved(changed, effort)
     if other.value is None:
         if other.status != "infeasible":

@@ -12,6 +12,7 @@ from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, objective_of, periods_of, supply_of
+from planner.ask.portfolio.why import explained
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
 from planner.jobs.columns import Columns, joined
@@ -48,7 +49,7 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                *(one for job, columns in zip(agenda.jobs, agenda.columns, strict=True)
                  for one in job.decided(columns) if one.name != "max_gpus")]
     plan = Plan(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
-                assignments=assignments_of(agenda, found) if planned else (),
+                assignments=explained(agenda, found, assignments_of(agenda, found)) if planned else (),
                 supply=supply_of(agenda, found) if planned else (),
                 periods=periods_of(agenda, found) if planned else (),
                 added=None if earlier is None else added_to(*earlier, agenda, found),

@@ -112,7 +112,7 @@ class DiffusionJob:
                 try:
                     yield option(self.catalog, candidates, at, tuning, split)
                 except MissingFact:
-                    return
+                    break
 
     def _lacking(self, way: Option) -> float:
         candidate = self.terms.market.candidates[way.candidate]
@@ -182,9 +182,11 @@ class DiffusionJob:
         return None
 
     def broken(self, columns: Columns, effort: Effort) -> list[str]:
-        """Return that no number of GPUs divides the batch, where none does."""
-        if any(self._sizes(at) for at in self.terms.market.at_hand):
+        """Return that no number of GPUs divides the batch, or no GPU has the format of the base, where that is so."""
+        if columns.account.legal:
             return []
+        if any(self._sizes(at) for at in self.terms.market.at_hand):
+            return [f"no candidate multiplies in {', '.join(self.asked.quantization)}"]
         return [f"a batch of {self.asked.batch} is divided by no number of GPUs that is admitted"]
 
     def short(self, columns: Columns) -> Short:

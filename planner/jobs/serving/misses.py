@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from planner.answer.schema import Infeasible, Relaxation
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import Infeasible
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns
 from planner.jobs.job import Change

@@ -102,7 +102,7 @@ def emit(work: Work) -> Program:
     head = f"Accelerate {work.release.release}"
     texts = {name: as_text(name, head, data) for name, data in files.items()}
     return Program(target=work.target, variables=hf.variables(work, {"DATA": "mock"} if scratch else None),
-                   parts=(Part("train", "train.sh", nodes, work.gpus_per_node),), feedback="trainer_state.json",
+                   parts=(Part("train", "train.sh", nodes, work.gpus_per_node),), feedback="train.log",
                    files={**texts, **hf.trainer_files(work),
                           "train.sh": script(f"{head}: runs on every node", {}, body)})
 

@@ -80,7 +80,7 @@ def emit(work: Work) -> Program:
     head = f"axolotl {work.release.release}"
     body = [*filled(FILE, values, {DATA: "DATA"}),
             "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' -m axolotl.cli.train "$config"']
-    return Program(target=work.target, variables=variables, feedback="trainer_state.json",
+    return Program(target=work.target, variables=variables, feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={FILE: as_text(FILE, head, data), "train.sh": script(f"{head}: runs on every node",
                                                                              {"AXOLOTL_DO_NOT_TRACK": "1"}, body)})

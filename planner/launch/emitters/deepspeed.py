@@ -90,7 +90,7 @@ def emit(work: Work) -> Program:
     own = hf.variables(work, {"DATA": "mock"} if scratch else None)
     texts = {name: as_text(name, f"DeepSpeed {work.release.release}, by Hugging Face's Trainer", data)
              for name, data in files.items()}
-    return Program(target=work.target, variables=own, feedback="trainer_state.json",
+    return Program(target=work.target, variables=own, feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={**texts, **hf.trainer_files(work),
                           "train.sh": script(head, {}, body)},

@@ -45,7 +45,7 @@ def emit(work: Work) -> Program:
     body = [*filled(FILE, values), "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
             '  "$(python -c "import llamafactory; print(llamafactory.__path__[0])")/launcher.py" "$config"']
     variables = hf.variables(work, {"DATA": DATA})
-    return Program(target=work.target, variables=variables, feedback="trainer_state.json",
+    return Program(target=work.target, variables=variables, feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={**{name: as_text(name, head, data) for name, data in files.items()},
                           "train.sh": script(f"{head}: runs on every node", {}, body)},

@@ -50,7 +50,7 @@ def emit(work: Work) -> Program:
     meet = {"NPROC_PER_NODE": str(work.gpus_per_node), "NNODES": str(nodes)} if work.placed.gpus > 1 else {}
     needs = [': "${NODE_RANK:?}" "${MASTER_ADDR:?}"'] if nodes > 1 else []
     body = [*needs, *filled(FILE, values), 'exec swift sft "$config"']
-    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="trainer_state.json",
+    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="train.log",
                    parts=(Part("train", "train.sh", nodes, work.gpus_per_node),),
                    files={**{name: as_text(name, head, data) for name, data in files.items()},
                           "train.sh": script(f"{head}: runs on every node", meet, body)})

@@ -83,7 +83,7 @@ def emit(work: Work) -> Program:
     body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
             f'  "$here/{TUNE}" --config "$here/{FILE}" --model_name_or_path "$MODEL" --dataset_name "$DATA" \\',
             '  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS"']
-    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="trainer_state.json",
+    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={FILE: as_text(FILE, head, data), TUNE: SCRIPT,
                           "train.sh": script(f"{head}: runs on every node", {}, body)})

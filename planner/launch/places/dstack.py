@@ -8,6 +8,7 @@ from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES, label
 from planner.launch.program import PORT, Job, Program
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 TASK = ".dstack.yml"
@@ -30,7 +31,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     if program.prepare:
         run.insert(0, f"bash {program.prepare}")
     offer = program.offer
-    task: dict[str, object] = {"type": "task", "name": label(assignment.workload), "nodes": nodes,
+    task: dict[str, object] = {"type": "task", "name": label(title(assignment)), "nodes": nodes,
                                **({"image": program.image} if program.image else {}), "env": ["HF_TOKEN="],
                                "repos": ["."], "commands": run,
                                **({"ports": [SERVES]} if program.serves else {}), "resources": {"gpu": gpus}}

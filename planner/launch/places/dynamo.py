@@ -9,6 +9,7 @@ from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import label
 from planner.launch.program import Job, Part, Program
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 GRAPH, RELEASE = "dynamo.yaml", "1.6.1"
@@ -22,7 +23,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     """Return the graph. Raises Unsupported for engines whose options are other ones there."""
     if program.target not in _ENGINES:
         raise Unsupported(f"{program.target} in a Dynamo graph (it has {', '.join(_ENGINES)})")
-    name, names = label(assignment.workload), {one.name: one.default for one in program.variables}
+    name, names = label(title(assignment)), {one.name: one.default for one in program.variables}
     image = f"nvcr.io/nvidia/ai-dynamo/{program.target}-runtime:{RELEASE}"
     frontend = _component("frontend", "frontend", 1, {
         "name": "main", "image": image, "command": ["python3", "-m", "dynamo.frontend"],

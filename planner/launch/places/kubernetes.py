@@ -10,6 +10,7 @@ from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.program import PORT, VARIABLES, Job, Part, Program
 from planner.launch.routers import ROUTER
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 MANIFEST = "kubernetes.yaml"
@@ -23,7 +24,7 @@ Object = dict[str, object]
 
 def job(program: Program, assignment: Assignment) -> Job:
     """Return the manifests, and the line that applies them with the files as a ConfigMap."""
-    name = label(assignment.workload)
+    name = label(title(assignment))
     objects = _service(program, name) if program.serves else [_job_set(program, name)]
     return Job({MANIFEST: "---\n".join(dump(one) for one in objects)}, applied(program, name),
                notes=tuple(_notes(program, name)))

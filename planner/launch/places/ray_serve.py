@@ -9,6 +9,7 @@ from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import label
 from planner.launch.program import Job, Part, Program
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 CONFIG = "ray-serve.yaml"
@@ -27,7 +28,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     models = [_model(part, names, f"{names['NAME']}-{part.name}" if len(served) > 1 else names["NAME"], program)
               for part in served]
     made = {"http_options": {"host": "0.0.0.0", "port": int(names["PORT"])}, "applications": [
-        {"name": label(assignment.workload), "route_prefix": "/", "import_path": "ray.serve.llm:build_openai_app",
+        {"name": label(title(assignment)), "route_prefix": "/", "import_path": "ray.serve.llm:build_openai_app",
          "args": {"llm_configs": models}}]}
     return Job({CONFIG: dump(made)}, f"serve run {CONFIG}", notes=(
         "Ray Serve: what variables.sh names stands in its YAML, which does not read it; every node has "

@@ -10,6 +10,7 @@ from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES, label
 from planner.launch.program import INSTALL, PORT, Job, Program
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 TASK = "sky.yaml"
@@ -69,7 +70,7 @@ def task(program: Program, assignment: Assignment, nodes: int, port: int, run: S
         resources["image_id"] = f"docker:{program.image}"
     if port:
         resources["ports"] = [port]
-    made: dict[str, object] = {"name": label(assignment.workload), "num_nodes": nodes, "resources": resources,
+    made: dict[str, object] = {"name": label(title(assignment)), "num_nodes": nodes, "resources": resources,
                                "workdir": ".", "secrets": {"HF_TOKEN": None}}
     if program.prepare or not program.image:
         made["setup"] = f"bash {INSTALL}\n"

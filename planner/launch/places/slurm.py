@@ -6,6 +6,7 @@ from planner.answer.assignment import Assignment
 from planner.launch.place import Place
 from planner.launch.program import PORT, VARIABLES, Job, Program
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
+from planner.launch.title import title
 
 JOB = "job.sbatch"
 
@@ -24,7 +25,8 @@ def job(program: Program, assignment: Assignment) -> Job:
              f"  bash -c '$PREPARE && NODE_RANK=\"$SLURM_NODEID\" exec bash \"$0/{part.script}\"' \"$here\""]
     return Job({JOB: "\n".join(lines) + "\n"}, f"sbatch {JOB}", notes=(
         "Slurm: sbatch is run in this folder, on storage that all nodes see. Where a limit is shorter than the run, "
-        f"`sbatch --time=1-00:00:00 {JOB}` several times: each goes on from the last checkpoint. Images need pyxis.",))
+        f"`sbatch --time=1-00:00:00 {JOB}` several times: each goes on from the last checkpoint. Images need pyxis.",),
+        log=f'"$(ls -t {_name(assignment)}-*.log | head -n 1)"')
 
 
 def _service(program: Program, assignment: Assignment) -> Job:
@@ -50,8 +52,7 @@ def _service(program: Program, assignment: Assignment) -> Job:
 
 def _options(assignment: Assignment, nodes: int, gpus: int, *, several: bool = False) -> list[str]:
     """Return the options of a job, or of a further component of one."""
-    name = "".join(c if c.isalnum() or c in "-._" else "-" for c in assignment.workload.lower())[:64]
-    own: dict[str, object] = {"job-name": name, "time": _limit(assignment), "output": "%x-%j.log"}
+    own: dict[str, object] = {"job-name": _name(assignment), "time": _limit(assignment), "output": "%x-%j.log"}
     each: dict[str, object] = {"nodes": nodes, "ntasks-per-node": 1, "gpus-per-node": gpus, "exclusive": None, "mem": 0}
     options = each if several else own | each
     return [f"#SBATCH --{key}" + ("" if value is None else f"={value}") for key, value in options.items()
@@ -60,6 +61,10 @@ def _options(assignment: Assignment, nodes: int, gpus: int, *, several: bool = F
 
 _HEAD = ("# SBATCH_ACCOUNT and SBATCH_PARTITION in the environment of sbatch say whose time it is, and where.",
          "set -euo pipefail", 'here="${SLURM_SUBMIT_DIR:-$PWD}"', f'source "$here/{VARIABLES}"')
+
+
+def _name(assignment: Assignment) -> str:
+    return "".join(c if c.isalnum() or c in "-._" else "-" for c in title(assignment).lower())[:64]
 
 
 def _container(program: Program) -> list[str]:

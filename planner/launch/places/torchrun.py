@@ -23,7 +23,8 @@ def job(program: Program, assignment: Assignment) -> Job:
     return _over_ssh(f"{part.script} on every node", part.nodes, [
         f"for rank in $(seq 0 {part.nodes - 1}); do",
         f'  ssh "${{hosts[rank]}}" "cd \'$here\' && NNODES={part.nodes} NODE_RANK=$rank'
-        f' MASTER_ADDR=${{hosts[0]}} MASTER_PORT={PORT} bash {part.script}" > "{part.name}-$rank.log" 2>&1 &'])
+        f' MASTER_ADDR=${{hosts[0]}} MASTER_PORT={PORT} bash {part.script}" > "{part.name}-$rank.log" 2>&1 &'],
+        log=f"{part.name}-0.log")
 
 
 def _service(program: Program) -> Job:
@@ -43,14 +44,14 @@ def _service(program: Program) -> Job:
     return replace(made, files={**files, **made.files}, notes=(*made.notes, f"$HOSTS names, in this order: {order}."))
 
 
-def _over_ssh(what: str, nodes: int, loop: list[str]) -> Job:
+def _over_ssh(what: str, nodes: int, loop: list[str], log: str = "") -> Job:
     lines = ["#!/usr/bin/env bash", f"# Starts {what} of $HOSTS over ssh.", "set -euo pipefail",
              'here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"', f'source "$here/{VARIABLES}"',
              'mapfile -t hosts < "$HOSTS"', f"if (( ${{#hosts[@]}} < {nodes} )); then",
              f'  echo "$HOSTS names ${{#hosts[@]}} nodes; the plan has {nodes}" >&2', "  exit 1", "fi",
              *loop, "done", "wait"]
     return Job({START: "\n".join(lines) + "\n"}, f"bash {START}", (HOSTS,), (
-        "ssh: this folder is at the same path on every node.",))
+        "ssh: this folder is at the same path on every node.",), log=log)
 
 
 PLACE = Place("torchrun", job)

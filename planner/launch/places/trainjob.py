@@ -7,6 +7,7 @@ from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label, prepared
 from planner.launch.program import PORT, Job, Program
+from planner.launch.title import title
 from planner.yaml_io import dump
 
 RUNTIME = "torch-distributed"
@@ -16,7 +17,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     """Return the TrainJob. Raises Unsupported for a service, which is no job."""
     if program.serves:
         raise Unsupported(f"{program.target} under Kubeflow Trainer, which trains")
-    part, name = program.parts[0], label(assignment.workload)
+    part, name = program.parts[0], label(title(assignment))
     words = (f'NNODES="$PET_NNODES" NODE_RANK="$PET_NODE_RANK" '
              f'MASTER_ADDR="$PET_MASTER_ADDR" MASTER_PORT="${{PET_MASTER_PORT:-{PORT}}}" '
              f"exec bash {FILES}/{part.script}")

@@ -136,8 +136,9 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     """
     peak = gpu.peak.get("bf16") or gpu.peak.get("fp16")
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
-    if peak is None or share is None:
-        raise MissingFact(gpu.name, "a rate of products in 16 bits")
+    needs = law.bases[tuning.base].needs
+    if peak is None or share is None or (needs is not None and needs not in gpu.peak):
+        raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
     blocks, samples = tuning.model.denoiser.blocks, split.micro_batch * split.micro_batches
     products = samples * sum(block.count * matrix_flops(block, tuning.sample) for block in blocks)
     scores = samples * sum(block.count * attention_flops(block, tuning.sample) for block in blocks)

@@ -13,6 +13,7 @@ from math import floor, log10
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.bought import Bought
+from planner.answer.comparison import Row
 from planner.answer.schema import Plan
 from planner.render.pareto import trades
 from planner.units import round_up, show_usd
@@ -74,9 +75,28 @@ def by_days_and_cost(plan: Plan) -> str | None:
     lines = []
     if trades(plan):
         corners = sorted((days, cost) for days, cost, _ in priced)
-        steps = [point for (a, b), (c, _) in pairwise(corners) for point in ((a, b), (c, b))]
-        lines = [Line("", "--b", (*steps, corners[-1]))]
+        lines = [Line("", "--b", _stairs(corners))]
     return chart("Plans by days and cost", "days", "USD", lines, marks, short_usd)
+
+
+def rows_by_days_and_cost(rows: Sequence[Row]) -> str | None:
+    """Return the chart of a comparison, with a line along the rows that none is both faster and cheaper than; none
+    where time tells no rows apart, as of services.
+    """
+    priced = sorted((row.duration_days, row.cost_usd, f"{row.gpus or 0:,} x {row.gpu}, {row.offer or row.kind}")
+                    for row in rows if row.duration_days is not None and row.cost_usd is not None)
+    if len({days for days, _, _ in priced}) < 2:
+        return None
+    corners = [(days, cost) for at, (days, cost, _) in enumerate(priced)
+               if all(cost < before for _, before, _ in priced[:at])]
+    marks = [Mark((days, cost), "", "--b" if (days, cost) in corners else "--a",
+                  f"{named}: {round_up(days, 1):,} d, {show_usd(cost)}") for days, cost, named in priced]
+    return chart("Rows by days and cost", "days", "USD", [Line("", "--b", _stairs(corners))], marks, short_usd)
+
+
+def _stairs(corners: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the line along points of which each is later and cheaper than the one before."""
+    return (*(point for (a, b), (c, _) in pairwise(corners) for point in ((a, b), (c, b))), corners[-1])
 
 
 @dataclass(frozen=True, slots=True)

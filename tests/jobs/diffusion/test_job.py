@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import planner
 from planner.answer.assignment import DiffusionAssignment
+from planner.answer.schema import to_json
 from planner.catalog.load import Catalog
-from planner.errors import InputError
+from planner.cli.main import main
+from planner.errors import InputError, PlannerError
 from planner.jobs.diffusion.assignment import verdict
 from planner.jobs.diffusion.options import option, tunings
 from planner.money.rent import usual_candidate
@@ -67,7 +70,7 @@ def test_a_no_says_what_would_do_and_it_does() -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ({"samples": None}, "steps, or samples and epochs"), ({"steps": 3}, "steps and samples"),
+    ({"samples": None}, "steps, or samples and epochs"), ({"steps": 3}, "steps and epochs"),
     ({"resolution": "wide"}, "1024x1024"), ({"frames": 9}, "one frame"),
     ({"method": "full", "quantization": "nf4"}, "trains all weights"), ({"rate": 2}, "applies to a service"),
     ({"tokens": "1G"}, "applies to training"), ({"optimizer": "muon"}, "adamw")])
@@ -93,3 +96,23 @@ def test_shipped_scenarios_are_proven(name: str) -> None:
     plan = planner.plan(name)
     assert (plan.status, plan.objective.gap) == ("optimal", 0)
     assert all(made.memory.fits == "fits" for made in plan.assignments)
+
+
+def test_a_gpu_without_fp8_has_no_base_that_is_multiplied_in_it() -> None:
+    with pytest.raises(PlannerError, match="fp8"):
+        planner.estimate("flux.1-dev", "rtx-3090", quantization="fp8")
+    assert planner.estimate("flux.1-dev", "rtx-3090", quantization="fp8-weights").memory.fits == "fits"
+    best = planner.plan(model="flux.1-dev", steps=10, own="1xrtx-3090-1x", quantization="fp8,int8").assignments[0]
+    assert isinstance(best, DiffusionAssignment)
+    assert best.base == "int8"
+    none = planner.plan(model="flux.1-dev", steps=10, own="1xrtx-3090-1x", quantization="fp8")
+    assert none.infeasible is not None
+    assert "multiplies in fp8" in none.infeasible.because[0]
+
+
+def test_a_plan_is_read_back_for_its_page(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(to_json(planner.plan(**SDXL, on="rtx-4090")))
+    assert main(["report", str(file), "-o", str(tmp_path / "plan.html")]) == 0
+    assert "1024x1024" in (tmp_path / "plan.html").read_text()
+    assert main(["launch", str(file), "-o", str(tmp_path / "out")]) == 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner import plan
-from planner.answer.schema import Plan, Relaxation
+from planner.answer.relaxation import Relaxation
+from planner.answer.schema import Plan
 from planner.ask.explain.relaxing import by_change
 
 DEADLINE, GPUS, BUDGET = (Relaxation(limit=name, from_="a", to="b") for name in ("deadline", "max_gpus", "budget"))
