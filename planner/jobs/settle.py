@@ -168,7 +168,10 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
     if best.solution.value is not None and any(demand.changing for demand in solved.fleet.demands.values()):
         # what hours hold by themselves is soon found, and is so where their changes cost too
         search.changing = False
-        _settled(search, search.solve())
+        apart = _settled(search, search.solve())
+        if apart.met:
+            search.rates |= {search.key(_owner(pick), pick.column): pick.column.rate
+                             for pick in apart.solved.picks if isinstance(pick, Pick)}
         search.changing = True
         best = search.solve()
         if best.solution.value is None:
