@@ -69,6 +69,8 @@ WON: Mapping[str, Callable[[Truth], bool]] = {
     "every best plan has a schedule other than 1F1B": lambda t: all(p.point["schedule"] for p in t.best),
     "every best plan runs DualPipe": lambda t: all(SCHEDULES[int(p.point["schedule"])] == "dualpipe" for p in t.best),
     "every best plan shards states": lambda t: all(p.point["zero"] for p in t.best),
+    "every best plan has spare nodes": lambda t: all(p.spares for p in t.best),
+    "every best plan has fewer than take the fewest node-hours": lambda t: all(p.spares < p.most for p in t.best),
 }
 ASKED: Mapping[str, Callable[[Small], object]] = {
     **{f"objective: {goal}": lambda c, goal=goal: c.job.objective == goal for goal in OBJECTIVES},
@@ -168,11 +170,11 @@ def _method() -> Iterator[str]:
         f"point of the grid (at most {POINTS:,}, every level of offload among them).",
         "The brute force multiplies out all axes, applies each rule to every point, stages what is legal by plain",
         "enumeration of layers and recompute modes, and computes durations, costs, energy and limits from their",
-        "definitions. It shares with the search the physics of a layout, goodput and spare nodes, the predicates of",
-        "the rules and the integers of the staging problem, and nothing else. The rule `sp_wins`, which removes",
-        "what cannot win rather than what cannot run, it does not apply. The scenarios are those of",
-        "`tests/small_cases.py`: toy models of 2 to 8 layers on one to three node types, with memory, prices and",
-        "limits drawn so that they often decide.")
+        "definitions, with every number of spare nodes. It shares with the search the physics of a layout, goodput,",
+        "waits for repairs, the most spare nodes, the predicates of the rules and the integers of the staging problem,",
+        "and nothing else. The rule `sp_wins`, which removes what cannot win rather than what cannot run, it does not",
+        "apply. The scenarios are those of `tests/small_cases.py`: toy models of 2 to 8 layers on one to three node",
+        "types, with memory, prices and limits drawn so that they often decide.")
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -182,11 +182,16 @@ def _job(rng: random.Random, question: Question, rows: Layouts) -> Job:
     node, nodes = question.candidates[at].node, math.ceil(rows.gpus[0] / question.candidates[at].node.gpus)
     prices = tuple(rng.randint(10**6, 10**8) for _ in question.candidates)
     seconds, dollars = (steps * step * 10 ** rng.uniform(0, 0.9) for _ in range(2))
-    interruption = catalog().reliability.gpu_hours_per_interruption * rng.choice((1, 1, 1e-2, 1e-3))
+    facts, sooner = catalog().reliability, rng.choice((1, 1, 1e-2, 1e-3))
+    # now and then nodes are away for long, so that spares pay, at least where many nodes do
+    away = random.Random(prices[-1])
+    longer = away.choice((1, 1, 1, 10, 30, 300))
+    hurried = longer > 1 and away.random() < 0.6
     return Job(tokens=steps * question.global_batch * question.sequence_length + rng.randint(0, 10**4),
                sequence_length=question.sequence_length, checkpoint_bytes=question.shape.total * 14.0,
-               reliability=catalog().reliability.model_copy(update={"gpu_hours_per_interruption": interruption}),
-               objective=rng.choice(OBJECTIVES), offers=_offers(rng, prices, seconds),
+               reliability=facts.model_copy(update={"repair": facts.repair * longer, "gpu_hours_per_interruption":
+                                                    facts.gpu_hours_per_interruption * sooner}),
+               objective=(rng.choice(OBJECTIVES), "time")[hurried], offers=_offers(rng, prices, seconds),
                upper=tuple(rng.choice((1.0, 1.0, 0.9, 1.1, 1.3)) for _ in prices),
                **errors(prices[0], len(prices), len(question.precisions)),
                reclaims=tuple((math.inf, math.inf, math.inf, 10.0, 1000.0)[price % 5] for price in prices),
@@ -254,6 +259,9 @@ class Plan:
     rank: tuple[int, int, int, int, int]
     point: dict[str, float]
     staged: Staged
+    spares: int
+    most: int
+    """Spares with which it takes the fewest node-hours."""
 
     @property
     def offloads(self) -> bool:
@@ -291,7 +299,7 @@ def truth(case: Small) -> Truth:
             found = now and _staged(now)
             rank = found and prices.rank(row, problem, found)
             if found and rank and now is problem:
-                plans.append(Plan(rank, point, found))
+                plans.append(Plan(rank, point, found, rank[4] - prices.nodes[row], prices.most[row]))
             elif rank:
                 endless.append(rank[0])
     best = min((plan.rank for plan in plans), default=None)
@@ -342,29 +350,26 @@ class _Prices:
         self.gpus = [math.prod(degrees) for degrees in zip(*(
             getattr(rows, name).tolist() for name in ("tp", "cp", "dp", "pp")), strict=True)]
         self.nodes = [math.ceil(Fraction(gpus, each)) for gpus, each in zip(self.gpus, node_gpus, strict=True)]
-        self.share = goodput(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self.job.checkpoint_bytes,
-                             self._reclaims())
-        usual = spare_nodes(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self._reclaims()).tolist()
-        self.spares = [self._room(row, most) for row, most in enumerate(usual)]
-        held = running(self.job.reliability, np.array(self.gpus), np.array(self.nodes), self._reclaims(),
-                       np.array(self.spares))
-        self.share = np.where(np.array(self.spares) < np.array(usual), self.share * held, self.share)
-
-    def _room(self, row: int, usual: int) -> int:
-        """Return the most spares, of those that are usual, that owned nodes and power leave room for."""
-        at, nodes = int(self.rows.candidate[row]), self.nodes[row]
-        owned, watts = self.job.offers[at].max_nodes, Fraction(self.candidates[at].node.power.load)
-        return max((spares for spares in range(usual + 1) if (owned is None or nodes + spares <= owned) and (
-            self.job.max_power_w is None or (nodes + spares) * watts <= self.job.max_power_w)), default=0)
+        named = np.array(self.gpus), np.array(self.nodes)
+        full = goodput(self.job.reliability, *named, self.job.checkpoint_bytes, self._reclaims())
+        usual = spare_nodes(self.job.reliability, *named, self._reclaims())
+        self.most = usual.tolist()
+        self.shares = list(islice((full * up for up in running(self.job.reliability, *named, self._reclaims())),
+                                  int(usual.max(initial=0)) + 1))
 
     def _reclaims(self) -> Floats:
         return np.array([self.job.reclaims[one] for one in self.rows.candidate.tolist()])
 
     def rank(self, row: int, problem: StagingProblem, found: Staged) -> tuple[int, int, int, int, int] | None:
-        """Return the objective, cents, us, GPUs and nodes of a staged point; none where it breaks a limit."""
+        """Return objective, cents, us, GPUs and nodes of a staged point with its best spares; none if none may be."""
+        useful = self._seconds(row, problem, found)
+        every = range(self.most[row] + 1)
+        return min(filter(None, (self._rank(row, n, useful / float(self.shares[n][row])) for n in every)), default=None)
+
+    def _rank(self, row: int, spares: int, seconds: float) -> tuple[int, int, int, int, int] | None:
+        """Return the same with so many spares."""
         job, at = self.job, int(self.rows.candidate[row])
-        nodes = self.nodes[row] + self.spares[row]
-        seconds = self._seconds(row, problem, found)
+        nodes = self.nodes[row] + spares
         micros = math.ceil(seconds / 1e-6)
         # doublings begun past the largest run that errors are known by
         past = next(n for n in range(100) if self.gpus[row] <= job.known * 2**n)
@@ -383,7 +388,7 @@ class _Prices:
         return value, cents, micros, self.gpus[row], nodes
 
     def _seconds(self, row: int, problem: StagingProblem, found: Staged) -> float:
-        """Return the duration of the job: its steps, over the share of time that makes progress."""
+        """Return the seconds of the job's steps."""
         batch = int(self.rows.dp[row] * self.rows.micro_batch[row] * self.rows.micro_batches[row])
         steps = math.ceil(Fraction(self.job.tokens, batch * self.job.sequence_length))
         stages = [problem.extra_ns[stage] + sum((problem.layer_ns + ns) * count
@@ -392,4 +397,4 @@ class _Prices:
         parts = problem.bubble_parts
         pipeline = (problem.micro_batches * parts - 1) * max(stages) + sum(stages)
         step = (pipeline * (1e-9 * problem.unit_ns) / parts + float(self.time.step[row])) * float(self.time.jitter[row])
-        return steps * step / float(self.share[row])
+        return steps * step

@@ -45,9 +45,9 @@ class Failures(Frozen):
     restart_seconds: float = Field(ge=0)
     """Time from an interruption until the run continues."""
     missing_spares: int = Field(default=0, ge=0, exclude_if=lambda value: value == 0)
-    """Spare nodes that would keep it going through repairs, and for which nodes or power leave no room."""
+    """Spare nodes more with which it would take the fewest node-hours: no room is left for them, or they cost more."""
     repair_share: float = Field(default=0.0, ge=0, lt=1, exclude_if=lambda value: value == 0)
-    """Share of time that it waits for repairs, for lack of these; in the goodput."""
+    """Share of time that it waits for nodes under repair, with the spares that it has; in the goodput."""
 
 
 class Commitment(Frozen):

@@ -120,5 +120,3 @@ class Reliability(Sourced):
     """Of spot nodes whose offer does not say it: how long until the provider takes one back."""
     replace: Seconds
     """Until another spot node takes its place."""
-    spare_confidence: float = Field(ge=1e-4, lt=1)
-    """Probability that the spares on hand cover the nodes under repair."""

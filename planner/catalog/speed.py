@@ -53,6 +53,8 @@ class ServingLaw(Sourced):
     """Share of a step lost to uneven micro-batches for each doubling of the stages."""
     tuned: float = Field(ge=1e-4, le=1)
     """Time of a step over the usual one where kernels, settings and builds are chosen for one benchmark."""
+    startup: Seconds
+    """From renting a node to the first answer of a replica on it, where a service does not say."""
     adapted: Seconds
     """What both small products of a LoRA adapter take beside one of the model's, whatever their size."""
     elementwise: Passes

@@ -81,6 +81,8 @@ class Demand:
     """Whether it is of some of the classes only."""
     whole_nodes: bool = False
     """Whether the spares are nodes, with all replicas on them."""
+    changing: int = 0
+    """Seconds for which a node that an hour of the day adds is paid besides: to start, and to empty."""
     unit: str = "requests/s"
     """Of what is needed: users of a closed loop are counted."""
 

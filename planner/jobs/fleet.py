@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 
 from planner.answer.objective import amount
 from planner.jobs.columns import MICRO, Columns, Demand, Pick, ReplicaColumn, Run
+from planner.jobs.hours import HOURS, changing_hours, factors_of, periods_of
 from planner.jobs.job import Picked, Terms
 from planner.jobs.market import is_always
-from planner.jobs.quanta import prices, quanta, shared_out, used_by
+from planner.jobs.quanta import least, prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
@@ -25,7 +26,6 @@ from planner.units import DAY, MONTH_DAYS
 
 MOST_BOUGHT = 256
 """Nodes up to which prices that depend on the number are looked at."""
-HOURS = 24
 WATTS_PER_KILOWATT = 1000
 Owner: TypeAlias = tuple[int, int]
 """A demand: the number of its job, and its own within it."""
@@ -75,15 +75,18 @@ class Fleet:
     @property
     def factors(self) -> tuple[tuple[float, ...], ...]:
         """Factors of the rates in each hour, a row an hour; one row where every hour is alike."""
-        days = [demand.day for demand in self.demands.values()]
-        if not any(days):
-            return ((1.0,) * len(days),)
-        return tuple(tuple(day[hour] if day else 1.0 for day in days) for hour in range(HOURS))
+        return factors_of([demand.day for demand in self.demands.values()])
 
     def periods(self) -> tuple[list[tuple[float, ...]], list[int]]:
-        """Return the different hours, and which of them each hour of the day is."""
-        known = sorted(set(self.factors))
-        return known, [known.index(row) for row in self.factors]
+        """Return the different hours, and which of them each hour of the day is; where changes cost, in their order."""
+        return periods_of(self.factors, in_order=self._changing > 0)
+
+    @property
+    def _changing(self) -> int:
+        """Seconds for which a node that an hour adds is paid besides."""
+        if self.terms.objective != "cost" or len(self.factors) == 1:
+            return 0
+        return max((demand.changing for demand in self.demands.values()), default=0)
 
     def problem(self, admitted: Admitted = everything, limits: Limits | None = None) -> Cover:
         """Return the question of replicas over the columns admitted."""
@@ -101,11 +104,11 @@ class Fleet:
             needs=needs, spares=tuple(demand.spares for demand in demands), columns=tuple(made),
             supplies=tuple(self._supply(at) for at in sorted(used)),
             hours=tuple(hours.count(at) * (HOURS // len(hours)) for at in range(len(periods))),
-            whole_nodes=tuple(demand.whole_nodes for demand in demands),
+            changing=self._changing, whole_nodes=tuple(demand.whole_nodes for demand in demands),
             ranges=ranges if any(demand.is_part for demand in demands) else (),
             objective=self.terms.objective,  # type: ignore[arg-type]
             micro_budget=None if limits.budget is None else math.floor(limits.budget * MICRO),
-            max_gpus=_least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,
+            max_gpus=least(limits.gpus, limits.max_gpus), max_nodes=limits.max_nodes,
             max_watts=None if limits.max_power is None else int(limits.max_power),
             one_provider=self._alike(limits, "one_provider"), homogeneous=self._alike(limits, "homogeneous"))
 
@@ -178,7 +181,7 @@ class Fleet:
         _, hours = self.periods()
         offer, nodes = self.terms.market.offers[at], self._nodes_by_hour(covered)[at]
         size = self.terms.market.candidates[offer.candidate].node.gpus
-        mine_of = [self.pairs[key] for key in keys]
+        mine_of, besides = [self.pairs[key] for key in keys], self._changing_hours(covered, at)
         periods = [shared_out([pair.column.gpus * covered.replicas[key][period]
                                for key, pair in zip(keys, mine_of, strict=True)], size)
                    for period in range(len(covered.nodes[at]))]
@@ -193,15 +196,22 @@ class Fleet:
             idle = 0 if number else max(nodes) * size - sum(
                 self.pairs[other].column.gpus * covered.replicas[other][busiest] for other in keys)
             hourly = tuple(covered.replicas[key][period] for period in hours) if len(hours) > 1 else ()
-            yield Pick(*offered.owner, offered.column, offer, max(covered.replicas[key]), count,
-                       tuple(on for on, _ in mine),
-                       hourly, paid / count, sum(pays for _, pays in mine) / len(mine) / max(paid, 1e-9), max(nodes),
-                       buys, idle)
+            daily, pays = zip(*mine, strict=True)
+            hours_paid = sum(pays) * HOURS / len(mine) + besides.get(key, 0.0)
+            yield Pick(*offered.owner, offered.column, offer, max(covered.replicas[key]), count, daily, hourly,
+                       paid / count, hours_paid / HOURS / max(paid, 1e-9), max(nodes), buys, idle)
+
+    def _changing_hours(self, covered: Covered, at: int) -> dict[int, float]:
+        """Return node-hours a day that an offer is paid for besides, as its fleet changes, by column."""
+        if is_always(self.terms.market.offers[at]):
+            return {}
+        replicas = {key: (pair.column.gpus, covered.replicas[key]) for key, pair in enumerate(self.pairs)
+                    if pair.at == at and key in covered.replicas}
+        return changing_hours(self._supply(at), covered.nodes[at], replicas, self._changing)
 
     def _nodes_by_hour(self, covered: Covered) -> dict[int, tuple[int, ...]]:
         """Return the nodes of each offer in every hour; one figure where every hour is alike."""
-        _, hours = self.periods()
-        return {at: tuple(nodes[hour] for hour in hours) for at, nodes in covered.nodes.items()}
+        return {at: tuple(nodes[hour] for hour in self.periods()[1]) for at, nodes in covered.nodes.items()}
 
     def _usd_per_day(self, covered: Covered) -> float:
         """Return what the nodes of services cost on average in 24 hours; what is always paid for at its busiest."""
@@ -209,6 +219,7 @@ class Fleet:
         for at, nodes in self._nodes_by_hour(covered).items():
             paid = [max(nodes)] * len(nodes) if is_always(self.terms.market.offers[at]) else nodes
             usd += sum(self._supply(at).micro_usd(count) for count in paid if count) * HOURS / len(paid) / MICRO
+            usd += sum(self._changing_hours(covered, at).values()) * self._supply(at).micro_usd(1) / MICRO
         return usd
 
     def used(self, solution: FleetSolution) -> dict[str, float]:
@@ -287,8 +298,3 @@ def covered_by(problem: Cover, settings: Settings = LIMITED) -> Covered:
     from planner.solver.fleet.cover import cover
 
     return cover(problem, settings)
-
-
-def _least(*limits: int | None) -> int | None:
-    given = [limit for limit in limits if limit is not None]
-    return min(given) if given else None

@@ -189,6 +189,9 @@ class Replayable(Job, Protocol):
     def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
         """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
 
+    def tried_day(self, picks: Sequence[Pick]) -> Tried:
+        """Return what a replay of the whole day shows of its busiest hours, of the picks of one demand."""
+
     def at_load(self, load: float) -> Self:
         """Return the service at another rate, or with as many users, which changes no way to run a replica."""
 

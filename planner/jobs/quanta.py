@@ -50,3 +50,8 @@ def shared_out(gpus: Sequence[int], size: int) -> list[tuple[int, float]]:
     bins = -(-sum(left) // size)
     return [(count // size + bool(rest), count // size + (bins * rest / sum(left) if rest else 0.0))
             for count, rest in zip(gpus, left, strict=True)]
+
+
+def least(*limits: int | None) -> int | None:
+    """Return the tightest of some limits; none where none is given."""
+    return min((limit for limit in limits if limit is not None), default=None)

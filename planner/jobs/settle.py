@@ -19,6 +19,8 @@ MARGIN = 1.12
 """By how much what was not replayed may answer more than computed."""
 ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
+CHANGED = 4
+"""Searches for a cheaper day whose changes cost: each is one model of all hours."""
 REQUESTS = 200_000
 """Replayed after that in search of cheaper fleets."""
 LEAST_CUT = 0.995
@@ -58,6 +60,8 @@ class _Search:
     caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
     """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
     requests: int = 0
+    changing: bool = True
+    """Whether what a day's changes cost counts."""
 
     def job(self, owner: Owner) -> Replayable:
         """Return the service of a demand."""
@@ -90,7 +94,7 @@ class _Search:
         return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
 
     def _demand(self, job: int, at: int, mine: Columns) -> Demand:
-        demand = mine.demands[at]
+        demand = mine.demands[at] if self.changing else replace(mine.demands[at], changing=0)
         more = {hour: factor for (owner, hour), factor in self.needs.items() if owner == (job, at)}
         if demand.day is None:
             return replace(demand, needed=demand.needed * more.get(0, 1.0))
@@ -98,6 +102,7 @@ class _Search:
 
     def misses(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
         """Replay a fleet hour by hour, the busiest first; yield what misses a target."""
+        seen: set[object] = set()
         for owner, hours in self._hours().items():
             for hour in hours:
                 picks = [pick for pick in solved.fleet.picks_at(solved.solution, hour) if _owner(pick) == owner]
@@ -108,20 +113,29 @@ class _Search:
                 if key not in self.known:
                     self.known[key] = self.job(owner).tried(picks, factor, self.given)
                     self.requests += self.known[key].requests
-                if not self.known[key].meets:
+                if not self.known[key].meets and key not in seen:
+                    seen.add(key)
                     yield owner, hour, picks, self.known[key]
                     if hour == hours[0]:
                         # what it takes from the busiest hour changes the others
                         break
 
-    def _hours(self) -> dict[Owner, list[int]]:
-        """Return for each demand one of the hours of each rate, the busiest first."""
-        hours: dict[Owner, list[int]] = {}
+    def misses_of_day(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
+        """Replay whole days, which the plan shows; yield what misses a target in the busiest hours."""
         for owner, demand in self.start.fleet.demands.items():
-            day = demand.day or (1.0,)
-            last = {factor: hour for hour, factor in enumerate(day) if factor}
-            hours[owner] = [last[factor] for factor in sorted(last, reverse=True)]
-        return hours
+            picks = [pick for pick in solved.picks if isinstance(pick, Pick) and _owner(pick) == owner]
+            if demand.day is None or not picks:
+                continue
+            shown = self.job(owner).tried_day(picks)
+            self.requests += shown.requests
+            if not shown.meets:
+                yield owner, self._hours()[owner][0], picks, shown
+
+    def _hours(self) -> dict[Owner, list[int]]:
+        """Return the hours of each demand in which anybody asks, the busiest first."""
+        days = {owner: demand.day or (1.0,) for owner, demand in self.start.fleet.demands.items()}
+        return {owner: sorted((hour for hour, factor in enumerate(day) if factor), key=lambda hour: -day[hour])
+                for owner, day in days.items()}
 
     def _factor(self, owner: Owner, hour: int) -> float:
         day = self.start.fleet.demands[owner].day
@@ -151,20 +165,37 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
     if not any(columns.replicas for columns in solved.columns):
         return Settled(solved, met=True)
     search, best = _Search(solved, given, known={} if known is None else known), solved
+    if best.solution.value is not None and any(demand.changing for demand in solved.fleet.demands.values()):
+        # what hours hold by themselves is soon found, and is so where their changes cost too
+        search.changing = False
+        _settled(search, search.solve())
+        search.changing = True
+        best = search.solve()
+        if best.solution.value is None:
+            return Settled(solved, met=False)
     if best.solution.value is None:
         # limits that no computed rate keeps may be kept by one that a replay shows
         best = search.solve(MARGIN)
         if best.solution.value is None or next(search.misses(best), None) is not None:
             return Settled(solved, met=True)
         best = _held(search, best)
+    return _settled(search, best)
+
+
+def _settled(search: _Search, best: Solved) -> Settled:
+    """Return the best fleet that replays within every target from one on that may not."""
     for _ in range(ROUNDS):
-        missed = list(search.misses(best))
+        missed, whole = list(search.misses(best)), False
         if not missed:
-            return _cheaper(search, best)
-        if solved.effort.is_over:
+            settled = _cheaper(search, best)
+            best, missed = settled.solved, list(search.misses_of_day(settled.solved)) if search.changing else []
+            if not missed:
+                return settled
+            whole = True
+        if search.start.effort.is_over:
             break
         for owner, hour, picks, shown in missed:
-            search.cut(owner, hour, picks, shown, whole=search.job(owner).has_trace)
+            search.cut(owner, hour, picks, shown, whole=whole or search.job(owner).has_trace)
         again = search.solve()
         if again.solution.value is None:
             break
@@ -174,13 +205,14 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
 
 def _cheaper(search: _Search, best: Solved) -> Settled:
     """Return a fleet that meets the targets, or a cheaper one that does so too."""
-    margin, spent = MARGIN, search.requests
+    margin, spent, rounds = MARGIN, search.requests, 0
     while best.solution.value:
-        better = search.solve(margin)
-        bound = better.solution.value
-        if bound is None or _worth(better) >= _worth(best):
+        better, rounds = search.solve(margin), rounds + 1
+        bound = better.solution.bound
+        if bound is None or (bound >= best.solution.value and _worth(better) >= _worth(best)):
             break
-        if search.requests - spent > REQUESTS or search.start.effort.is_over:
+        over = search.changing and len(best.fleet.periods()[0]) > 1 and rounds > CHANGED
+        if over or search.requests - spent > REQUESTS or search.start.effort.is_over or _worth(better) >= _worth(best):
             return Settled(best, met=True, gap=max(0.0, 1 - bound / best.solution.value))
         missed = next(search.misses(better), None)
         if missed is None:

@@ -5,7 +5,8 @@ Checkpoint interval after Young 1974 and Daly 2006: sqrt(2 x write time x mean t
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
@@ -35,34 +36,50 @@ def goodput(facts: Reliability, gpus: Ints, nodes: Ints, checkpoint_bytes: float
 
 
 def spare_nodes(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Ints:
-    """Return how many spare nodes cover those under repair or taken back, with the stated confidence (Poisson)."""
-    under_repair = _under_repair(facts, gpus, nodes, reclaims)
-    # below the first term lies nothing that counts, and the term itself is no number too small to hold
-    spares: Ints = np.maximum(0, under_repair - 12 * np.sqrt(under_repair) - 20).astype(np.int64)
-    term = np.where(spares > 0, _poisson(under_repair, spares), np.exp(-under_repair))
-    covered = term.copy()
-    at = spares.copy()
-    # a sum that rounding keeps below a confidence near one ends with the terms
-    while (short := (covered < facts.spare_confidence) & (term > 0)).any():
-        at += 1
-        spares[short] += 1
-        term = term * under_repair / at
-        covered = covered + term
-    return spares
+    """Return with how many spare nodes a run takes the fewest node-hours, one value a row."""
+    found = np.zeros(len(nodes), np.int64)
+    for rows, _ in paying(facts, gpus, nodes, reclaims):
+        found[rows] += 1
+    return found - 1
 
 
-def running(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats, spares: Ints) -> Floats:
-    """Return the share of time in which no more nodes are under repair than there are spares, one value a row.
+def paying(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Iterator[tuple[Ints, Floats]]:
+    """Yield the rows that take fewer node-hours with no spare node (all), with one, and so on, than with one less, and
+    the share of time that these do not wait for repairs.
+
+    From the first spare on that adds more node-hours than it saves so does every further one: the time that a run does
+    not wait is concave in its spares.
+    """
+    rows: Ints = np.arange(len(nodes))
+    load: Floats = _under_repair(facts, gpus, nodes, reclaims)
+    least, lost, spares = np.full_like(load, np.inf), np.ones_like(load), 0
+    while len(rows):
+        share, lost = _erlang(load, lost, spares + 1)
+        hours: Floats = (nodes[rows] + spares) / share
+        pays = hours < least
+        if not pays.all():
+            rows, load, lost, share, hours = rows[pays], load[pays], lost[pays], share[pays], hours[pays]
+        yield rows, share
+        least, spares = hours, spares + 1
+
+
+def running(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Iterator[Floats]:
+    """Yield the share of time in which no more nodes are under repair than there are spares: for none, one, and so on.
 
     A run that waits fails no further, so that this is Erlang's loss system of spares + 1 servers: whatever the repair
-    times, the run waits for the share that is lost (Erlang B).
+    times, the run waits for the share that is lost (Erlang B). One value a row.
     """
     load = _under_repair(facts, gpus, nodes, reclaims)
     lost = np.ones(len(load))
-    for servers in range(1, int(spares.max(initial=0)) + 2):
-        lost = np.where(servers <= spares + 1, load * lost / (servers + load * lost), lost)
-    share: Floats = 1 - lost
-    return share
+    for servers in count(1):
+        share, lost = _erlang(load, lost, servers)
+        yield share
+
+
+def _erlang(load: Floats, lost: Floats, servers: int) -> tuple[Floats, Floats]:
+    """Return the shares of Erlang's system that find a server and that are lost, from those lost with one less."""
+    all_ = servers + load * lost
+    return servers / all_, load * lost / all_
 
 
 def _under_repair(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats) -> Floats:
@@ -70,11 +87,3 @@ def _under_repair(facts: Reliability, gpus: Ints, nodes: Ints, reclaims: Floats)
     mean: Floats = (gpus * facts.hardware_share * facts.repair / 3600 / facts.gpu_hours_per_interruption
                     + nodes / reclaims * facts.replace / 3600)
     return mean
-
-
-def _poisson(mean: Floats, count: Ints) -> Floats:
-    """Return the probability of each count."""
-    factorials = np.array([math.lgamma(number + 1) for number in count.tolist()])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        chance: Floats = np.exp(count * np.log(mean) - mean - factorials)
-    return chance

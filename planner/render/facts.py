@@ -185,9 +185,9 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
             f"one every {show_seconds(often.seconds_between)}; a {show_bytes(often.checkpoint_bytes)} checkpoint every "
             f"{show_seconds(often.checkpoint_interval_seconds)}, written in "
             f"{show_seconds(often.checkpoint_write_seconds)}; a restart takes {show_seconds(often.restart_seconds)}")
-        if often.missing_spares:
-            yield "repairs", (f"while it runs of {a.spare_nodes or 'none'}: it waits {percent(often.repair_share)} of "
-                              f"the time, which {plural(often.missing_spares, 'more spare')} would save")
+        if (waits := percent(often.repair_share)) != percent(0):
+            more = f"; fewest node-hours with {often.missing_spares:,} more" if often.missing_spares else ""
+            yield "repairs", f"{plural(a.spare_nodes, 'spare')}; waits for nodes under repair {waits} of the time{more}"
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
     if isinstance(a, TrainingAssignment) and (line := whole_run(a)):

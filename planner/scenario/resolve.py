@@ -22,6 +22,7 @@ from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import common, usual, usual_precision
 from planner.scenario.workload import AUTO, EVERY, Training
+from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
 
 _WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
@@ -255,6 +256,10 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     chosen |= {"percentile": None, **unsaid}
+    if service.day is not None and service.startup is None:
+        chosen["startup"] = catalog.serving_law.startup
+        defaults.append(Default(name="startup", value=show_seconds(catalog.serving_law.startup),
+                                why="a node that an hour adds is paid from then on; assumed, yours may be faster"))
     if service.trace is not None:
         chosen["trace"] = _found(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults

@@ -118,7 +118,8 @@ class Serving(Frozen):
     speculative: Speculative | None = None
     """None means no speculative decoding."""
     startup: Annotated[Seconds, Field(le=DAY)] | None = None
-    """From the start of a replica to its first answer: asks what an ideal autoscaler needs; of a trace or a day."""
+    """From the start of a replica to its first answer: paid for by each that an hour of a day adds; asks what an ideal
+    autoscaler needs of a trace or a day."""
     headroom: Share = Field(default=0.0, ge=0, le=1)
     """Extra rate that the replicas must sustain, as a share of the rate."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
@@ -251,7 +252,8 @@ class Serving(Frozen):
     def _keys_that_need_others(self) -> Serving:
         if self.startup is not None and self.trace is None and self.day is None:
             raise ValueError("startup applies to a load that changes: give a trace or a day")
-        if self.startup is not None and (self.disaggregated != "no" or self.length_classes > 1):
+        apart = self.disaggregated != "no" or self.length_classes > 1
+        if self.startup is not None and self.trace is not None and apart:
             raise ValueError("startup applies to replicas that answer all requests whole: leave disaggregated and "
                              "length_classes out")
         if self.spare_replicas and self.spare_nodes:

@@ -140,7 +140,20 @@ def check_cover(problem: Cover, covered: Covered) -> list[str]:
         values.append(used[problem.objective])
     value = max(values) if problem.objective == "gpus" else sum(
         hours * each for hours, each in zip(problem.hours, values, strict=True))
+    if problem.changing:
+        wrong += [f"supply {supply.key} has {supply.most} nodes, {both} are taken as period {p} begins"
+                  for p in periods for supply, both in zip(problem.supplies, _beside(problem, counts, p), strict=True)
+                  if both > supply.most]
+        if problem.objective == "cost":
+            value += sum(problem.change(supply) * (both - taken) for p in periods for supply, both, taken in zip(
+                problem.supplies, _beside(problem, counts, p), nodes[p], strict=True))
     return [*wrong, *claims(covered, problem.objective, value)]
+
+
+def _beside(problem: Cover, counts: list[dict[int, int]], period: int) -> tuple[int, ...]:
+    """Return the nodes of each supply for the replicas of a period and of the one before, whichever are more."""
+    before, now = counts[period - 1], counts[period]
+    return _on_supplies(problem, {key: max(before[key], count) for key, count in now.items()})
 
 
 def _answering(problem: Cover, counts: list[dict[int, int]]) -> list[int]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from planner.ask.estimate import HEARD
+from planner.catalog.architecture import Model
+from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
 from planner.scenario.flags import TABLE, Flag
 from planner.scenario.serving import Serving
@@ -94,8 +96,9 @@ def asked_kind(values: Iterable[str]) -> Kind:
 @cache
 def names(catalog: Catalog) -> dict[str, list[str]]:
     """Return the names of the catalog that fields are chosen from, by list."""
-    models = [catalog.model(name) for name in catalog.names("models")]
+    models: list[Model | Diffusion] = [catalog.model(name) for name in catalog.names("models")]
     nodes, gpus = catalog.names("nodes"), catalog.names("gpus")
+    models += [diffusion for name in catalog.names("diffusion") if (diffusion := catalog.known_diffusion(name))]
     return {"models": sorted({name for model in models for name in filter(None, (model.name, model.hf_id))}),
             "nodes": nodes, "hardware": sorted({*gpus, *nodes}), "stacks": catalog.names("stacks"),
             "engines": catalog.names("engines"), "providers": catalog.names("prices")}

@@ -73,7 +73,7 @@ async def page(request: Request) -> Response:
 async def _page(request: Request, title: str, verb: str, kind: str, query: Mapping[str, str],
                 question: Question | None = None, answer: str = "", problem: str = "") -> Response:
     portfolio = title == "Portfolio"
-    said = _said(question) if question else dict.fromkeys(("yaml", "command", "python"), "")
+    said = _said(question, request) if question else dict.fromkeys(("yaml", "command", "python"), "")
     return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
                  fields=[] if portfolio else inputs(verb, query), values=query, answer=Markup(answer),
                  problem=problem, said=said,
@@ -107,9 +107,10 @@ async def longest(request: Request) -> Response:
     return PlainTextResponse(made.page) if isinstance(made, Answered) else response(made)
 
 
-def _said(question: Question) -> dict[str, str]:
+def _said(question: Question, request: Request) -> dict[str, str]:
     try:
-        text = question.text if question.text and not question.values else as_yaml(question)
+        text = question.text if question.text and not question.values else as_yaml(
+            question, open_catalog(desk_of(request).folders))
     except PlannerError:
         text = question.text or ""
     return {"yaml": text, "command": as_command(question), "python": as_python(question)}
@@ -117,7 +118,7 @@ def _said(question: Question) -> dict[str, str]:
 
 async def words(request: Request) -> Response:
     """Return a question as a file, a command and Python."""
-    return JSONResponse(_said(asked(request, request.path_params["verb"])))
+    return JSONResponse(_said(asked(request, request.path_params["verb"]), request))
 
 
 async def fields(request: Request) -> Response:
@@ -134,7 +135,8 @@ async def download(request: Request) -> Response:
     verb, kind = request.path_params["verb"], request.path_params["kind"]
     question = asked(request, verb)
     if kind == "yaml":
-        return _attached("question.yaml", "application/yaml", as_yaml(question))
+        return _attached("question.yaml", "application/yaml",
+                         as_yaml(question, open_catalog(desk_of(request).folders)))
     desk = desk_of(request)
     made = await ended(desk.ask(question), request)
     if not isinstance(made, Answered):

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from planner.catalog.load import Catalog
 from planner.scenario.flags import FLAGS, NAMES, TABLE
+from planner.scenario.kind import kind_by_model
 from planner.scenario.load import merge
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
@@ -23,14 +25,15 @@ def address(question: Question) -> str:
     return urlencode(said | {name: _text(value) for name, value in values.items()})
 
 
-def as_yaml(question: Question) -> str:
+def as_yaml(question: Question, catalog: Catalog) -> str:
     """Return the question as a scenario file, as far as a file can ask it. Raises InputError."""
     reference = question.reference
     stated = reference if isinstance(reference, Document) else NO_FILE
     overrides = {NAMES[name]: value for name, value in question.values.items() if name in NAMES}
     if not overrides and stated is NO_FILE:
         return ""
-    merged = merge(stated, overrides, {}).data if overrides else stated.data
+    kind = kind_by_model(overrides, catalog) if stated is NO_FILE else None
+    merged = merge(stated, overrides, {}, kind).data if overrides else stated.data
     if stated is NO_FILE and "hardware.candidates" not in overrides:
         merged.pop("hardware", None)
     return dump(merged)

@@ -40,7 +40,6 @@ KNOWN = {
     "physics/serving/steady.py": {"ROUNDS", "closed"},
     "physics/training/question.py": {"quantile", "question_of"},
     "physics/training/whole.py": {"SHARES"},
-    "money/goodput.py": {"spare_nodes"},
     "money/rent.py": {"MOST_BOUGHT", "_owned"},
     "simulate/outcome.py": {"PERCENTILES"},
     "simulate/remembered.py": {"LONGEST", "OUTCOMES"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -17,7 +17,8 @@ from planner.physics.training.memory import memory_terms
 from planner.solver import staging
 from planner.solver.search.bounds import bound, time_bound
 from planner.solver.search.holding import least_short, stems_short, stems_steps
-from planner.solver.search.job import Keys, Pricing
+from planner.solver.search.job import Pricing
+from planner.solver.search.keys import Keys
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.search.stem_bounds import stem_bound
@@ -87,14 +88,15 @@ def checked(case: Case | Small, most: int) -> tuple[int, int]:
 
 def check_keys(pricing: Pricing, rows: Layouts, row: int, step: float, keys: list[Keys]) -> None:
     """Check the least keys of one row against its column at `step` seconds."""
-    column = pricing.column(rows, row, step)
-    first, cents, *_ = pricing.key(column)
-    for least in keys:
+    columns = [column for column, _ in pricing.columns(rows, row, step)]
+    for column, least in product(columns, keys):
+        first, cents, *_ = pricing.key(column)
         assert least.first[row] <= first
         assert least.cents[row] <= cents
         assert least.micros[row] <= column.duration_us
         assert least.uppers[row] <= column.upper_us
-        assert least.watts[row] == column.power_w
+        assert least.watts[row] <= column.power_w
+        assert least.energy[row] <= column.energy_wh
 
 
 @pytest.mark.parametrize("seeds", [range(at, at + 6) for at in range(1000, 1018, 6)], ids=str)

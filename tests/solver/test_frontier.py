@@ -40,11 +40,11 @@ def all_batches(case: Case) -> list[Batch]:
     return batches
 
 
-def staged_all(case: Case) -> list[StagedLayout]:
+def staged_all(case: Case, spares: slice = slice(1)) -> list[StagedLayout]:
+    """Every legal layout with its best number of spare nodes, or with other numbers of those that keep the limits."""
     pricing = Pricing(case.job, case.question.candidates)
-    found = (stage_row(case.question, pricing, batch, row, Frontier())[0]
-             for batch in all_batches(case) for row in range(len(batch.rows)))
-    return [one for one in found if one is not None]
+    return [one for batch in all_batches(case) for row in range(len(batch.rows))
+            for one in stage_row(case.question, pricing, batch, row, Frontier())[0][spares]]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

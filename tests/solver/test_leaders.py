@@ -7,6 +7,7 @@ import pytest
 from planner.layouts.offload import level_of
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import Search
+from planner.solver.search.job import MOST_NODES
 from planner.solver.search.leaders import leading
 from planner.solver.search.source import table_source
 from tests.search_cases import random_case
@@ -19,7 +20,7 @@ def worth_a_look(every: list[StagedLayout]) -> list[StagedLayout]:
     """Without what offloads more than another variant of the same layout and is no better."""
     kept: dict[int, list[StagedLayout]] = {}
     for one in sorted(every, key=lambda one: (sum(level_of(one.batch.rows, one.row).values), one.key)):
-        alike = kept.setdefault(one.column.key // 512**4, [])
+        alike = kept.setdefault(one.column.key // MOST_NODES // 512**4, [])
         level = level_of(one.batch.rows, one.row)
         if not any(level_of(o.batch.rows, o.row).precedes(level) and o.key[:2] <= one.key[:2] for o in alike):
             alike.append(one)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner import plan
 from planner.errors import InputError
-from planner.layouts.enumerate import Grid
+from planner.layouts.enumerate import Grid, enumerate_layouts
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import StagedLayout
+from planner.solver.search.job import MOST_NODES
 from planner.solver.search.pareto import pareto, parse_measures
 from planner.solver.search.source import grid_source
-from tests.search_cases import random_case
+from tests.search_cases import Case, random_case
+from tests.small_cases import small_case
 from tests.solver.test_frontier import staged_all
 
 MEASURES: list[tuple[Goal, ...]] = [("cost", "time"), ("gpus", "time"), ("energy", "cost", "time"),
@@ -31,10 +35,21 @@ def undominated(vectors: set[tuple[int, ...]]) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("seed", range(500, 508))
 def test_the_frontier_equals_that_of_staging_everything(seed: int) -> None:
     case, measures = random_case(seed), MEASURES[seed % len(MEASURES)]
-    every = undominated({vector(one, measures) for one in staged_all(case)})
+    every = undominated({vector(one, measures) for one in staged_all(case, slice(None))})
     points, account = pareto(case.question, case.space, case.job, grid_source(Grid(case.facts)), measures)
     assert [vector(one, measures) for one in points] == every
     assert account.open_bound is None
+
+
+def test_the_frontier_trades_spare_nodes_too() -> None:
+    """Where a commitment is paid to its end in any case, one layout is dear and fast with spares, cheap without."""
+    small, measures = small_case(337), parse_measures(("cost", "time"))
+    case = Case(small.question, small.space, small.facts, replace(small.job, objective="cost"),
+                enumerate_layouts(small.facts))
+    every = undominated({vector(one, measures) for one in staged_all(case, slice(None))})
+    points, _ = pareto(case.question, case.space, case.job, grid_source(Grid(case.facts)), measures)
+    assert [vector(one, measures) for one in points] == every
+    assert len(points) > len({one.column.key // MOST_NODES for one in points})
 
 
 def test_a_plan_lists_every_trade_off_and_minimizes_the_first() -> None:

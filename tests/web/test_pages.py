@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 
+from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.scenario.flags import TABLE
 from planner.web.forms import inputs
@@ -56,10 +57,11 @@ def test_every_flag_that_names_no_file_is_a_field_with_its_help():
 
 
 @pytest.mark.parametrize("values", [SMALL, SERVED, SMALL | {"homogeneous": None, "robust": True},
-                                    {"model": "gpt2", "method": "qlora", "own": "4x4090"}])
+                                    {"model": "gpt2", "method": "qlora", "own": "4x4090"},
+                                    {"model": "auraflow", "method": "lora", "samples": "50", "steps": "1000"}])
 def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, tmp_path, monkeypatch, capsys):
     asked = question_of("plan", {name: value for name, value in values.items() if value is not None})
-    text = as_yaml(asked)
+    text = as_yaml(asked, Catalog())
     (tmp_path / "question.yaml").write_text(text)
     monkeypatch.chdir(tmp_path)
     assert main(["plan", "question.yaml", "--show-scenario"]) == 0

@@ -14,11 +14,10 @@ from planner.ask.explain.relaxing import MEASURES, possible, relaxed
 from planner.ask.explain.wording import asked_limit
 from planner.jobs.job import ENDLESS, Change
 from planner.jobs.reach import share
-from planner.jobs.solved import Solved, solve
+from planner.jobs.solved import Solved
 from planner.scenario.limits import Objective
 from planner.solver.minimal import minimal
 from planner.solver.settings import OutOfTime
-from planner.units import plural
 
 CUT_SHORT = "the time limit left no time for the reasons; that no plan keeps every limit is proven"
 BEYOND = "those that would if memory had no limit fit on no candidate"
@@ -98,8 +97,7 @@ def _because(name: str, failed: Solved) -> list[str]:
     if name == "memory":
         return []
     if name == "own":
-        spares = _spares(failed)
-        return [f"only {offer.label} {'are' if offer.nodes != 1 else 'is'} at hand{spares}"
+        return [f"only {offer.label} {'are' if offer.nodes != 1 else 'is'} at hand"
                 for offer in terms.market.offers if offer.how == "owned"]
     asked = asked_limit(terms.limits, name)
     if name == "deadline":
@@ -107,14 +105,6 @@ def _because(name: str, failed: Solved) -> list[str]:
     if name == "budget" and not failed.fleet.demands:
         return [f"no layout costs at most {asked}"]
     return [f"{name.replace('_', ' ')} is {asked}"]
-
-
-def _spares(failed: Solved) -> str:
-    """Return the spare nodes that a plan with enough of what is owned has, where there are some."""
-    run = solve(failed.question.changed(Change(own=None)), failed.effort, "any", failed.held).solution.run
-    if run is None or not run.column.spare_nodes:
-        return ""
-    return f" (needed are {run.column.nodes:,} nodes and {plural(run.column.spare_nodes, 'spare')} for those in repair)"
 
 
 def _nearest(failed: Solved, relaxations: Sequence[Relaxation]) -> str | None:

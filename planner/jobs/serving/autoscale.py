@@ -19,6 +19,7 @@ from planner.jobs.serving.day import HOUR, at_hour
 from planner.layouts.table import Floats, Ints
 from planner.simulate.fleet import Phase
 from planner.simulate.trace import Trace
+from planner.solver.fleet.covering import moving
 
 WINDOWS = (300.0, 60.0, 15.0)
 """Seconds over which the load of a trace is looked at."""
@@ -67,15 +68,11 @@ class ReplicaSchedule:
 
 def of_a_day(picks: Sequence[Pick], hours: int, startup: float) -> Autoscaled:
     """Return what the fleets of a day's hours take, each ready when its hour begins."""
-    counts = np.array([[at_hour(pick, hour) for hour in range(hours)] for pick in picks], np.int64)
-    # the day begins as it ended: what midnight adds starts too
-    again = ReplicaSchedule(np.concatenate([counts[:, -1:], counts], axis=1), HOUR).kept(startup)
-    whole = ReplicaSchedule(again.counts[:, 1:], HOUR)
-    autoscaled = whole.summed([pick.column.gpus for pick in picks], startup, None)
-    first = np.maximum(again.counts[:, 1] - again.counts[:, 0], 0)
-    more = sum(int(count) * pick.column.gpus for count, pick in zip(first, picks, strict=True))
-    return autoscaled.model_copy(update={"starts": autoscaled.starts + int(first.sum()),
-                                    "mean_gpus": autoscaled.mean_gpus + more * startup / (hours * HOUR)})
+    counts = [[at_hour(pick, hour) for hour in range(hours)] for pick in picks]
+    gpus, starts = np.array([pick.column.gpus for pick in picks]), np.array([moving(row) for row in counts])
+    held = gpus @ np.array(counts)
+    return Autoscaled(startup_seconds=startup, peak_gpus=int(held.max()), starts=int(starts.sum()),
+                      mean_gpus=float(held.mean()) + float(gpus @ starts) * startup / (hours * HOUR))
 
 
 def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,

@@ -6,6 +6,7 @@ begins; those that it does without take no more requests, and end those that the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from planner.jobs.columns import Pick
 from planner.jobs.serving.service import Service
+from planner.scenario.serving import Serving
 from planner.simulate.fleet import Phase
 from planner.simulate.outcome import Outcome
 from planner.simulate.trace import Trace
@@ -20,6 +22,8 @@ from planner.simulate.trace import Trace
 PEAK_REQUESTS = 2000
 """That come in the busiest hour."""
 HOUR = 3600.0
+LONG = 0.95
+"""Share of the answers that are no longer than the one for which a replica waits."""
 QUIET = 1e-9
 """Of the busiest hour's rate, what an hour has that nobody asks in."""
 
@@ -53,6 +57,17 @@ class Day:
 def at_hour(pick: Pick, hour: int) -> int:
     """Return the replicas that run in an hour of the day."""
     return pick.hourly[hour % len(pick.hourly)] if pick.hourly else pick.replicas
+
+
+def changing(asked: Serving) -> int:
+    """Return seconds for which a replica that an hour of the day adds is paid besides: to start, and to end the answers
+    that it has when another hour does without it.
+    """
+    if asked.day is None or not asked.startup:
+        return 0
+    tokens = 0.0 if asked.output is None else asked.output.quantile(LONG)
+    return math.ceil(asked.startup + sum(level.seconds * (tokens if name == "tpot" else 1)
+                                         for name, level in asked.levels if name == "e2e" or asked.e2e is None))
 
 
 def day_of(service: Service) -> tuple[Day, int] | None:

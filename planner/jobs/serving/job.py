@@ -13,12 +13,13 @@ from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
+from planner.jobs.serving.day import changing
 from planner.jobs.serving.knobs import knobs_of
 from planner.jobs.serving.misses import answerable, nothing_meets
 from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
 from planner.jobs.serving.rates import DEGREES, STAGES
 from planner.jobs.serving.service import Service, services_of
-from planner.jobs.serving.trial import tried
+from planner.jobs.serving.trial import tried, tried_day
 from planner.layouts.candidate import Candidate
 from planner.scenario.default import Default, Defaults
 from planner.scenario.serving import Serving
@@ -102,6 +103,10 @@ class ServingJob:
         """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
         return tried(self.catalog, self.services[picks[0].demand], self.terms.market.candidates, picks, factor, given)
 
+    def tried_day(self, picks: Sequence[Pick]) -> Tried:
+        """Return what a replay of the whole day shows of its busiest hours, of the picks of one demand."""
+        return tried_day(self.catalog, self.services[picks[0].demand], self.terms.market.candidates, picks)
+
     @property
     def has_trace(self) -> bool:
         """Whether the requests are those of a trace."""
@@ -180,7 +185,7 @@ def with_load(asked: Serving, load: float) -> Serving:
 
 def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
     return tuple(Demand(service.needed, asked.day, asked.spare_replicas or asked.spare_nodes, service.classes,
-                        service.prompts is not None, asked.spare_nodes > 0,
+                        service.prompts is not None, asked.spare_nodes > 0, changing(asked),
                         "requests/s" if asked.clients is None else "users")
                  for service in services)
 

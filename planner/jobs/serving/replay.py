@@ -6,7 +6,7 @@ Step times are tabulated over how many sequences decode and how long prompts are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -141,10 +141,11 @@ def _prefills(service: Service, role: Role) -> bool:
 
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None,
-           phases: Sequence[Phase] | None = None, seed: int = 0) -> tuple[Outcome, Outcome | None]:
+           phases: Sequence[Phase] | None = None, seed: int = 0, load: float = 1.0) -> tuple[Outcome, Outcome | None]:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given.
 
-    phases: what replicas there are when, where it is not the service's own day that says so. seed: of what is drawn.
+    phases: what replicas there are when, where it is not the service's own day that says so.
+    seed: of what is drawn. load: times the rate of a day.
 
     Return what was found, of a day in its busiest hours; and then of the whole day.
     """
@@ -156,8 +157,9 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
         return result.delayed(outside(catalog, service, candidates, picks, result.input))
 
     if trace is None and (day := day_of(service)) is not None:
-        hours, many = day
-        outcome = went(hours.warped(requests_of(service, seed=seed, count=many)), hours.phases(picks))
+        hours, many = replace(day[0], seconds=day[0].seconds / load), day[1]
+        drawn = requests_of(service, seed=seed, count=many)
+        outcome = went(hours.warped(replace(drawn, arrival=drawn.arrival / load)), hours.phases(picks))
         return hours.busiest(outcome), outcome
     trace = trace or requests_of(service, seed=seed)
     return went(trace, hours_of(service, picks, trace) if phases is None else phases), None

@@ -22,6 +22,7 @@ from planner.jobs.serving.replay import (
     filling,
     groups_of,
     outside,
+    replay,
     requests_of,
     run,
     transfer_of,
@@ -41,6 +42,8 @@ OF_AN_HOUR = 1500
 """Requests of an hour of the day that is not the busiest."""
 SAMPLE = 24
 """Replicas of a larger fleet that are replayed at least, with their share of the load, where all are too many."""
+STEPS_OF_A_DAY = (0.99, 0.97, 0.94, 0.9, 0.8)
+"""Shares of a day's load that are tried in turn where all of it is too much."""
 STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
 """Shares of the load that are tried in turn where all of it is too much."""
 SURE, SLACK = 2.0, 0.01
@@ -128,6 +131,24 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     shares, more = _sustained(fleet, traces[len(over) - 1], load, missed)
     return Tried(False, asked, tuple(rate * shares[pick.column.role] for pick, rate in zip(picks, asked, strict=True)),
                  requests + more)
+
+
+def tried_day(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> Tried:
+    """Return what a replay of the whole day shows of its busiest hours, with the fleet of each hour.
+
+    A fleet that is a little too busy for hours builds up what no replay of one hour shows.
+    """
+    asked, there = tuple(loads(service, picks)), at_load(catalog, service, candidates, picks)
+    levels: tuple[tuple[Latency, tuple[float, float | None] | None], ...] = (
+        ("ttft", service.level.ttft), ("tpot", service.level.tpot), ("e2e", service.level.e2e))
+    share, requests, meets = 1.0, 0, False
+    for share in (1.0, *STEPS_OF_A_DAY):
+        busiest, day = replay(catalog, service, candidates, there, load=share)
+        requests += 0 if day is None else len(day.arrival)
+        meets = all(level is None or _at(busiest, name, level[1], slice(None)) <= level[0] for name, level in levels)
+        if meets:
+            break
+    return Tried(meets and share == 1, asked, tuple(rate * share for rate in asked), requests)
 
 
 def _kind(pick: Pick) -> tuple[object, str]:

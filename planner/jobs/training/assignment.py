@@ -188,7 +188,7 @@ def assignment_of(context: Context, staged: StagedLayout) -> Assignment:
         return ServingAssignment(**placed)
     return TrainingAssignment(
         **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
-        failures=_failures(context, rows) if offer else None,
+        failures=_failures(context, rows, column.spare_nodes) if offer else None,
         commitment=_commitment(context, staged) if offer else None,
         **(whole_of(days, residual, context.added) if offer else {}))
 
@@ -212,15 +212,15 @@ def _price(context: Context, staged: StagedLayout) -> float:
     return offer.price(column.rented_nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / column.duration_us)
 
 
-def _failures(context: Context, rows: Layouts) -> Failures:
-    """Return how often a run of one row is interrupted, and how it is saved."""
+def _failures(context: Context, rows: Layouts, spares: int) -> Failures:
+    """Return how often a run of one row with so many spares is interrupted, and how it is saved."""
     pricing = Pricing(context.job, context.question.candidates)
     between, interval, write = (float(interruption[0]) for interruption in pricing.interruptions(rows))
-    missing = int((pricing.usual_spares(rows) - pricing.spares(rows))[0])
     return Failures(seconds_between=between, checkpoint_bytes=context.job.checkpoint_bytes,
                     checkpoint_interval_seconds=interval, checkpoint_write_seconds=write,
-                    restart_seconds=context.job.reliability.restart, missing_spares=missing,
-                    repair_share=1 - float(pricing.running(rows)[0]) if missing else 0.0)
+                    restart_seconds=context.job.reliability.restart,
+                    missing_spares=max(0, int(pricing.usual_spares(rows)[0]) - spares),
+                    repair_share=pricing.waits(rows, spares))
 
 
 def _commitment(context: Context, staged: StagedLayout) -> Commitment | None:

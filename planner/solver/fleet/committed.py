@@ -31,7 +31,7 @@ class _Stairs:
 def held(problem: Cover) -> Covered | None:
     """Return the nodes to hold all day with the least money of the day; none where the question is not of this kind."""
     limits = (problem.micro_budget, problem.max_gpus, problem.max_nodes, problem.max_watts)
-    alike = len(problem.needs) == 1 and not any(problem.spares) and not problem.ranges
+    alike = len(problem.needs) == 1 and not any(problem.spares) and not problem.ranges and not problem.changing
     if not alike or problem.objective != "cost" or any(limit is not None for limit in limits):
         return None
     if any(c.role != "whole" for c in problem.columns) or not all(supply.linear for supply in problem.supplies):

@@ -20,6 +20,8 @@ from planner.solver.settings import Settings, Status
 
 TIDYING = 2.0
 """Deterministic seconds for what is decided last, among covers that are equal in money and GPUs."""
+CHANGES = 10.0
+"""The same for a day whose changes cost, which is one model of all hours."""
 Goals = Callable[[CoverModel], Sequence[cp_model.LinearExprT]]
 
 
@@ -36,6 +38,9 @@ def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
         return _solved(problem, settings, lambda made: [*made.then(), *made.tidy()])
     strongest = replace(problem, columns=_strongest(problem.columns))
     together = any(supply.always for supply in problem.supplies) or problem.ranges
+    if problem.changing:
+        covered = _in_turn(strongest, settings)
+        return covered if covered.value is None else _tidied(problem, covered, settings)
     covered = _day(strongest, settings) if together else _by_period(strongest, settings)
     return covered if covered.value is None else _tidied(problem, covered, settings)
 
@@ -141,6 +146,26 @@ def _day(problem: Cover, settings: Settings) -> Covered:
     return covered if covered.value is None else _again(problem, covered, settings)
 
 
+def _in_turn(problem: Cover, settings: Settings) -> Covered:
+    """Return the cover of a day whose changes cost: as one model, from what is best of each period by itself."""
+    alone = replace(problem, changing=0)
+    apart = not (any(supply.always for supply in problem.supplies) or problem.ranges)
+    free = _by_period(alone, settings) if apart else _day(alone, settings)
+    if free.value is None:
+        return free
+    made = CoverModel(problem)
+    made.hint(free)
+    made.model.add(made.objective() >= (free.bound or 0))
+    first = run(made.model, made.objective(), _at_most(settings, CHANGES))
+    if first.value is None:
+        return Covered(first.status)
+    made.model.add(made.objective() == first.value)
+    made.model.clear_hints()  # type: ignore[no-untyped-call]
+    made.hint(made.read(first, first))
+    fewest = run(made.model, made.then()[1], _at_most(settings, TIDYING))
+    return made.read(first if fewest.value is None else fewest, first)
+
+
 def _rented(problem: Cover, settings: Settings) -> Covered | None:
     """Return the cover by what is rented by the hour alone, which is soon found."""
     hourly = {supply.key for supply in problem.supplies if not supply.always}
@@ -202,8 +227,13 @@ def _tidied(problem: Cover, covered: Covered, settings: Settings) -> Covered:
                                      for c in problem.columns})
     made.hold(covered)
     made.hint(covered)
-    limit = min(TIDYING, TIDYING if settings.deterministic_limit is None else settings.deterministic_limit)
-    ending = run(made.model, made.tidy_at_once(), replace(settings, deterministic_limit=limit))
+    ending = run(made.model, made.tidy_at_once(), _at_most(settings, TIDYING))
     if ending.value is None:
         return covered
     return replace(made.read(ending, ending), status=covered.status, value=covered.value, bound=covered.bound)
+
+
+def _at_most(settings: Settings, limit: float) -> Settings:
+    """Return settings that end after so many deterministic seconds, if not sooner."""
+    given = settings.deterministic_limit
+    return replace(settings, deterministic_limit=limit if given is None else min(limit, given))

@@ -31,6 +31,7 @@ class CoverModel:
         for at in range(len(problem.needs)):
             self._coverage(at)
         self.costs = self._costs()
+        self.changes = self._changes()
         self._limits()
 
     def _most(self, column: Supplied) -> int:
@@ -153,6 +154,26 @@ class CoverModel:
         self.model.add_element(at, table, price)
         return price
 
+    def _changes(self) -> cp_model.LinearExprT:
+        """Return micro-USD a day of the nodes that periods add: those of two periods stand beside each other."""
+        paid: list[cp_model.LinearExprT] = []
+        for supply in self.problem.supplies if self.problem.changing else ():
+            mine = [c for c in self.problem.columns if c.supply == supply.key]
+            nodes, most = self.nodes[supply.key], self.model.new_int_var
+            for period in self.periods:
+                both = most(0, supply.most, f"both[{supply.key},{period}]")
+                taken: list[cp_model.LinearExprT] = []
+                for c in mine:
+                    there = most(0, self._most(c), f"there[{c.key},{period}]")
+                    for at in (period - 1, period):
+                        self.model.add(there >= self.replicas[c.key][at])
+                    taken.append(c.gpus * there)
+                self.model.add(supply.node_gpus * both >= sum(taken))
+                for at in (period - 1, period):
+                    self.model.add(both >= nodes[at])
+                paid.append(self.problem.change(supply) * (both - nodes[period]))
+        return sum(paid)
+
     def cost(self, period: int) -> cp_model.LinearExprT:
         """Return micro-USD an hour of a period."""
         return self.costs[period]
@@ -180,6 +201,10 @@ class CoverModel:
     def _daily(self, amount: Callable[[int], cp_model.LinearExprT]) -> cp_model.LinearExprT:
         """Return the sum over the hours of a day."""
         return sum(hours * amount(period) for period, hours in enumerate(self.problem.hours))
+
+    def _money(self) -> cp_model.LinearExprT:
+        """Return micro-USD a day, with what changes cost."""
+        return sum([self._daily(self.cost), self.changes])
 
     def _most_gpus(self) -> cp_model.LinearExprT:
         """Return the GPUs of the period that has the most."""
@@ -213,12 +238,14 @@ class CoverModel:
         for amount, most in zip(amounts, taken, strict=True):
             for period in self.periods:
                 self.model.add(amount(period) <= most[period])
+        if self.problem.changing:
+            self.model.add(self.changes <= known.changes(self.problem))
 
     def objective(self) -> cp_model.LinearExprT:
         """Return what the question minimizes."""
         match self.problem.objective:
             case "cost":
-                return self._daily(self.cost)
+                return self._money()
             case "gpus":
                 return self._most_gpus()
             case "energy":
@@ -226,7 +253,7 @@ class CoverModel:
 
     def then(self) -> list[cp_model.LinearExprT]:
         """Return what is minimized among the best, in order: money, then GPUs."""
-        return [self._daily(self.cost), self._daily(self.gpus)]
+        return [self._money(), self._daily(self.gpus)]
 
     def tidy(self) -> list[cp_model.LinearExprT]:
         """Return what is minimized last: the number of columns in use, then those listed late."""

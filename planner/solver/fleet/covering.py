@@ -5,12 +5,13 @@ Micro-requests/s are rounded against the plan; money is in micro-USD per node-ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
 from planner.solver.settings import Settings, Status
+from planner.units import HOUR
 
 Goal = Literal["cost", "gpus", "energy"]
 LIMITED = Settings(deterministic_limit=60.0, linearization=2)
@@ -56,6 +57,10 @@ class Cover:
     columns: tuple[Supplied, ...]
     supplies: tuple[Supply, ...]
     hours: tuple[int, ...] = (24,)
+    changing: int = 0
+    """Seconds for which a node that a period adds is paid besides, as it starts before and ends its requests after it.
+    Replicas of two periods are then there together; periods are in their order, the first after the last.
+    """
     objective: Goal = "cost"
     micro_budget: int | None = None
     """Micro-USD an hour, in every period."""
@@ -77,6 +82,10 @@ class Cover:
         if not (self.whole_nodes and self.whole_nodes[column.service]):
             return 1
         return max(1, next(one.node_gpus for one in self.supplies if one.key == column.supply) // column.gpus)
+
+    def change(self, supply: Supply) -> int:
+        """Return micro-USD of a node that a period adds."""
+        return 0 if supply.always else -(-supply.micro_usd(1) * self.changing // int(HOUR))
 
     def alike(self, supply: Supply) -> tuple[str, str]:
         """Return what is the same of all supplies that replicas are on."""
@@ -103,6 +112,14 @@ class Covered:
                 for one in problem.supplies]
         return [sum(one.micro_usd(nodes[p]) for one, nodes in paid if nodes[p]) for p in periods]
 
+    def changes(self, problem: Cover) -> int:
+        """Return micro-USD a day of the nodes that periods add."""
+        both = {supply.key: nodes_while_changing(supply, [(c.gpus, self.replicas[c.key]) for c in problem.columns
+                                                          if c.supply == supply.key])
+                for supply in problem.supplies if problem.change(supply)}
+        return sum(problem.change(supply) * (sum(both[supply.key]) - sum(self.nodes[supply.key]))
+                   for supply in problem.supplies if supply.key in both)
+
     def gpus(self, problem: Cover) -> list[int]:
         """Return the GPUs of all replicas in each period."""
         return [sum(c.gpus * self.replicas[c.key][p] for c in problem.columns) for p in range(len(problem.hours))]
@@ -115,13 +132,30 @@ class Covered:
         """Return the value of the objective, computed from replicas and nodes alone."""
         if problem.objective == "gpus":
             return max(self.gpus(problem))
-        amounts = self.costs(problem) if problem.objective == "cost" else self.watts(problem)
-        return sum(hours * amount for hours, amount in zip(problem.hours, amounts, strict=True))
+        cost = problem.objective == "cost"
+        amounts = self.costs(problem) if cost else self.watts(problem)
+        total = sum(hours * amount for hours, amount in zip(problem.hours, amounts, strict=True))
+        return total + (self.changes(problem) if cost else 0)
 
 
 def nodes_of(supply: Supply, gpus: int) -> int:
     """Return the nodes that replicas of so many GPUs in all fill."""
     return -(-gpus // supply.node_gpus)
+
+
+def nodes_while_changing(supply: Supply, replicas: Iterable[tuple[int, Sequence[int]]]) -> list[int]:
+    """Return the nodes that hold the replicas of each period beside those of the one before.
+
+    replicas: of each column the GPUs of one, and the count in each period.
+    """
+    gpus = [[size * max(pair) for pair in zip((*counts[-1:], *counts[:-1]), counts, strict=True)]
+            for size, counts in replicas]
+    return [nodes_of(supply, sum(of)) for of in zip(*gpus, strict=True)]
+
+
+def moving(counts: Sequence[int]) -> int:
+    """Return how many replicas the periods of a day add."""
+    return sum(max(0, now - before) for before, now in zip((*counts[-1:], *counts[:-1]), counts, strict=True))
 
 
 def packs(supply: Supply, columns: Iterable[Supplied]) -> bool:

@@ -20,6 +20,8 @@ LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
 MOST_EXACT, MOST_EXACT_OF_MANY, MANY = 200_000, 20_000, 60
 """Ways of all tasks up to which CP-SAT looks at all at once; of more tasks than so many it finds little in time."""
+MUCH = 3
+"""As many ways, times this, leave little to win from looking at the cheapest first."""
 TIDIED = Settings(deterministic_limit=1.0)
 SETTLED = Settings(deterministic_limit=5.0, linearization=2)
 
@@ -33,8 +35,36 @@ def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
 
         found = improved(problem, settings)
     else:
-        found = solved(problem, Model(problem), settings, greedy(problem))
+        cheap = _cheap(problem, settings)
+        done = cheap is not None and (cheap.status == "optimal" or cheap.interrupted)
+        found = cheap if cheap is not None and done else solved(
+            problem, Model(problem), settings, cheap or greedy(problem))
     return _earlier(problem, found) if problem.tasks and found.value is not None and not found.interrupted else found
+
+
+def _cheap(problem: Problem, settings: Settings) -> Schedule | None:
+    """Return a schedule of every task in ways at the least that any costs; optimal where its services cost the least.
+
+    None where there is none, where nodes come in lots, which no way pays for, or where that takes long.
+    """
+    if not problem.tasks or any(pool.lots for pool in problem.pools):
+        return None
+    ways = every_way(problem)
+    least = [min([option.micro_usd for option in task.options] + ([] if task.worth is None else [task.worth]))
+             for task in problem.tasks]
+    cheapest = [mine.take(mine.micro_usd == usd) for mine, usd in zip(ways, least, strict=True)]
+    if not all(len(mine) for mine in cheapest) or sum(map(len, cheapest)) * MUCH > sum(map(len, ways)):
+        return None
+    brief = replace(SETTLED, seconds=settings.seconds, so_far=settings.so_far)
+    alone = replace(problem, tasks=())
+    served = solved(alone, Model(alone), brief) if problem.services else Schedule("optimal", value=0, bound=0)
+    if served.bound is None:
+        return None
+    found = solved(problem, Model(problem, cheapest), brief)
+    if found.value is None or check_schedule(problem, found):
+        return None
+    bound = sum(least) + served.bound
+    return replace(found, status="optimal" if found.value == bound else "feasible", bound=bound)
 
 
 def _earlier(problem: Problem, found: Schedule) -> Schedule:

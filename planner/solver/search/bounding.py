@@ -16,7 +16,8 @@ from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
 from planner.solver.search.holding import least_short, stems_steps
-from planner.solver.search.job import Keys, Pricing
+from planner.solver.search.job import Pricing
+from planner.solver.search.keys import Keys
 from planner.solver.search.source import Source
 
 STEM = ("precision", "tp", "cp", "dp", "micro_batch", "pp", "ep", "expert_tp", "sp", "micro_batches")

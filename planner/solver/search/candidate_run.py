@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from planner.layouts.table import Ints, Layouts, Mask, joined
-from planner.solver.search.job import Key, Keys, joined_keys
+from planner.solver.search.keys import Key, Keys, joined_keys
 from planner.solver.search.leaders import Keeping
 
 FIRST_BATCH = 1024

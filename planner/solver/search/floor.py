@@ -16,7 +16,8 @@ from planner.layouts.axes import AXES, Space, column_type, domain
 from planner.layouts.table import Floats, Ints, Layouts, constant
 from planner.physics.training.estimate import layer_terms
 from planner.physics.training.question import Question, computes
-from planner.solver.search.job import Key, Pricing
+from planner.solver.search.job import Pricing
+from planner.solver.search.keys import Key
 
 DECISIVE = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep", "expert_tp")
 """What decides how long a layer takes."""

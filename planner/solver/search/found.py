@@ -10,7 +10,7 @@ from planner.physics.training.estimate import TimeTerms
 from planner.physics.training.memory import MemoryTerms
 from planner.solver import staging
 from planner.solver.column import Column
-from planner.solver.search.job import Key
+from planner.solver.search.keys import Key
 
 
 @dataclass(frozen=True, slots=True, eq=False)

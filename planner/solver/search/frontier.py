@@ -26,7 +26,8 @@ from planner.solver.search.bounds import time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
 from planner.solver.search.floor import Floors, floor
 from planner.solver.search.found import Batch, Frontier, StagedLayout
-from planner.solver.search.job import Job, Key, Keys, Pricing, identity
+from planner.solver.search.job import Job, Pricing, identity
+from planner.solver.search.keys import Key, Keys
 from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.sieve import CHUNK, Sieve
@@ -52,16 +53,18 @@ class Search:
     def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
                  only: Offloaded | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
-                 apart: bool = True, end: Key | None = None, floors: Floors | None = None) -> None:
+                 trades: bool = False, apart: bool = True, end: Key | None = None,
+                 floors: Floors | None = None) -> None:
         """Start a search for the `count` best of each candidate; `only` is the one level of offload to look at.
 
         first: stop at the first layout that keeps every limit. leaders: makes what decides which layouts are of
         interest, from the GPU counts of a candidate's stems; where not given, the best are. known: what must be beaten.
+        trades: each measure counts by itself, so that a layout is of interest with several numbers of spare nodes.
         apart: one candidate after the other, as it teaches what the next need not look at. end: the key behind which
         nothing is of interest. floors: those of the space, where they are known.
         """
         self.question, self.job, self.effort = question, job, effort
-        self.pricing = Pricing(job, question.candidates)
+        self.pricing = Pricing(job, question.candidates, trades)
         self.out = Frontier()
         self.space = space
         self.first, self.leaders = first, leaders or partial(leading, count, end=end)
@@ -256,10 +259,10 @@ class Search:
             if layout in self.seen:
                 continue
             self.seen.add(layout)
-            done, short = stage_row(self.question, self.pricing, self.batches[at], row, self.out)
+            found, short = stage_row(self.question, self.pricing, self.batches[at], row, self.out)
             if short:
                 self._offload_more(self.batches[at], np.array([row]))
-            if done is not None:
+            for done in found if self.pricing.trades else found[:1]:
                 self.out.found.append(done)
                 leaders.offer(done)
         return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,18 +15,35 @@ from planner.catalog.calibration import Reliability
 from planner.layouts.candidate import Candidate
 from planner.layouts.memo import Memo
 from planner.layouts.offload import level_of
-from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
-from planner.money.goodput import goodput, interruptions, running, spare_nodes
+from planner.layouts.table import Floats, Ints, Layouts, distinct
+from planner.money.goodput import goodput, interruptions, paying, running, spare_nodes
 from planner.solver.column import Column
 from planner.solver.fleet.problem import FleetOffer, Goal
 from planner.solver.quantize import duration_floor, duration_use
 from planner.solver.search.complexity import complexities
+from planner.solver.search.keys import Key, Keys
 
-Key = tuple[int, ...]
 DOUBLINGS = 24
 """Past the runs by which errors are known; more count as these."""
+MOST_NODES = 2**32
+"""Above the spare nodes of any run."""
 HAIR = 1e-9
 """Of a doubling, that floats may lose."""
+
+
+class Sized(NamedTuple):
+    """What GPUs and candidate decide, with as many spare nodes as pay and there is room for, or with any fewer."""
+
+    spares: Floats
+    """The most: with more than that a run takes more node-hours, or there are no nodes or no power."""
+    share: Floats
+    """The largest goodput, which is that with the most spares, as are the fewest node-hours."""
+    price: Floats
+    """The least micro-USD per hour of progress."""
+    billed: Floats
+    """The fewest cents that a commitment bills, however soon the job ends."""
+    patient: Floats
+    """The largest goodput with spares that it bills no more for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,51 +75,8 @@ class Job:
     """Of its stack among those that are searched: of equals the first one's are taken."""
     timed: bool = True
     """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
-    spares: Memo = field(default_factory=partial(Memo, 1), init=False, compare=False, repr=False)
-    """The usual spare nodes by GPUs and candidate, as far as they were asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """Least values of each row: what the objective sorts by, cents, microseconds; and watts, which are exact."""
-
-    first: Ints
-    cents: Ints
-    micros: Ints
-    uppers: Ints
-    watts: Ints
-    surplus: Ints
-    """Nodes above what there is of the candidate; exact."""
-    gpus: Ints
-    energy: Ints
-
-    @property
-    def measures(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """What an entry holds: the objective, cents, microseconds, GPUs, Wh."""
-        return (self.first, self.cents, self.micros, self.gpus, self.energy)
-
-    def entry(self, row: int) -> Key:
-        """Return the least measures of one row."""
-        return tuple(int(column[row]) for column in self.measures)
-
-    def order(self, *before: Ints) -> Ints:
-        """Return the rows by `before`, then objective, cost and time."""
-        same = self.cents is self.first or np.array_equal(self.cents, self.first)
-        parts = (self.micros, self.first) if same else (self.micros, self.cents, self.first)
-        order: Ints = np.lexsort((*parts, *before))
-        return order
-
-    def take(self, rows: Ints | slice) -> Keys:
-        """Return the keys of the chosen rows."""
-        return Keys(*(getattr(self, name)[rows] for name in _KEYS))
-
-
-_KEYS = tuple(f.name for f in fields(Keys))
-
-
-def joined_keys(parts: Sequence[Keys]) -> Keys:
-    """Return the keys of all parts, of which there is at least one."""
-    return Keys(*(np.concatenate([getattr(part, name) for part in parts]) for name in _KEYS))
+    sized: Memo = field(default_factory=partial(Memo, len(Sized._fields)), init=False, compare=False, repr=False)
+    """What GPUs and candidate decide, as far as it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +85,8 @@ class Pricing:
 
     job: Job
     candidates: tuple[Candidate, ...]
+    trades: bool = False
+    """Whether time counts by itself, and not only where objective and cost are equal."""
 
     def doublings(self, gpus: Ints) -> Ints:
         """Return the doublings begun past the runs by which errors are known; of more GPUs no fewer."""
@@ -155,53 +134,49 @@ class Pricing:
         """Return the nodes of each row; the last may be used in part."""
         return -(-rows.gpus // self.node_gpus[rows.candidate])
 
-    def share(self, rows: Layouts) -> Floats:
-        """Return the goodput of each row, less the time that it waits for repairs where there are too few spares."""
-        nodes, reclaims = self.nodes(rows), self._reclaims(rows)
-        found = goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, reclaims)
-        spares = self.spares(rows)
-        few = np.flatnonzero(spares < self.usual_spares(rows)) if self._is_limited else np.zeros(0, np.int64)
-        if len(few):
-            found[few] *= self.running(rows.take(few))
-        return found
-
-    def running(self, rows: Layouts) -> Floats:
-        """Return the share of time in which each row does not wait for repairs."""
-        return running(self.job.reliability, rows.gpus, self.nodes(rows), self._reclaims(rows), self.spares(rows))
+    def waits(self, rows: Layouts, spares: int) -> float:
+        """Return the share of time that the first row waits for repairs with so many spares."""
+        every = running(self.job.reliability, rows.gpus, self.nodes(rows), self._reclaims(rows))
+        return 1 - float(next(islice(every, spares, None))[0])
 
     def interruptions(self, rows: Layouts) -> tuple[Floats, Floats, Floats]:
         """Return seconds between interruptions, between checkpoints, and to write one, for each row."""
         return interruptions(self.job.reliability, rows.gpus, self.nodes(rows), self.job.checkpoint_bytes,
                              self._reclaims(rows))
 
-    def spares(self, rows: Layouts) -> Ints:
-        """Return the spare nodes of each row: the usual ones, as far as nodes or power are left for them."""
-        usual = self.usual_spares(rows)
-        if not self._is_limited:
-            return usual
-        most = self.limits
-        if self.job.max_power_w is not None:
-            most = np.minimum(most, np.floor(self.job.max_power_w / self.loads).astype(np.int64))
-        found: Ints = np.clip(most[rows.candidate] - self.nodes(rows), 0, usual)
-        return found
-
-    @cached_property
-    def _is_limited(self) -> bool:
-        """Whether nodes or their power may leave no room for spares."""
-        return self.job.max_power_w is not None or any(offer.max_nodes is not None for offer in self.job.offers)
-
     def usual_spares(self, rows: Layouts) -> Ints:
-        """Return the spare nodes that cover repairs with the stated confidence, for each row."""
-        gpus, memo = rows.gpus, self.job.spares
-        first, inverse = distinct(gpus, rows.candidate)
+        """Return with how many spare nodes each row takes the fewest node-hours."""
+        return spare_nodes(self.job.reliability, rows.gpus, self.nodes(rows), self._reclaims(rows))
 
-        def work(unknown: Ints) -> Floats:
-            few = rows.take(first[unknown])
-            spares = spare_nodes(self.job.reliability, few.gpus, self.nodes(few), self._reclaims(few))
-            return spares[:, None].astype(np.float64)
+    def sized(self, rows: Layouts) -> Sized:
+        """Return what GPUs and candidate decide of each row; no two rows are alike in these."""
+        return Sized(*self.job.sized.recall((rows.gpus, rows.candidate),
+                                            lambda unknown: np.stack(self._sized(rows.take(unknown)), axis=1)).T)
 
-        found: Ints = memo.recall((gpus[first], rows.candidate[first]), work)[inverse, 0].astype(np.int64)
+    def _sized(self, rows: Layouts) -> Sized:
+        nodes = self.nodes(rows)
+        found = Sized(*(np.full(len(rows), value) for value in (-1.0, 0.0, np.inf, np.inf, 0.0)))
+        for spares, (at, share) in enumerate(self._shares(rows)):
+            total = nodes[at] + spares
+            mine = rows.take(at)
+            found.spares[at], found.share[at] = spares, share
+            found.price[at] = np.minimum(found.price[at], total * self._prices(mine, total) / share)
+            billed = self._committed(mine, total)
+            found.patient[at] = np.where(billed <= found.billed[at], share, found.patient[at])
+            found.billed[at] = np.minimum(found.billed[at], billed)
         return found
+
+    def _shares(self, rows: Layouts) -> Iterator[tuple[Ints, Floats]]:
+        """Yield the rows for which no spare node, one, and so on pay and there is room, and their goodput."""
+        nodes, most = self.nodes(rows), self.limits[rows.candidate]
+        full = goodput(self.job.reliability, rows.gpus, nodes, self.job.checkpoint_bytes, self._reclaims(rows))
+        if self.job.max_power_w is not None:
+            most = np.minimum(most, np.floor(self.job.max_power_w / self.loads).astype(np.int64)[rows.candidate])
+        for spares, (at, share) in enumerate(paying(self.job.reliability, rows.gpus, nodes, self._reclaims(rows))):
+            room = (nodes[at] + spares <= most[at]) | (spares == 0)
+            if not room.any():
+                return
+            yield at[room], full[at[room]] * share[room]
 
     def _reclaims(self, rows: Layouts) -> Floats:
         """Return the node-hours until a node of each row is taken back."""
@@ -209,52 +184,52 @@ class Pricing:
             return np.full(len(rows), np.inf)
         return np.array(self.job.reclaims, np.float64)[rows.candidate]
 
-    def _prices(self, rows: Layouts, total: Ints, most: Ints) -> Floats:
+    def _prices(self, rows: Layouts, total: Ints) -> Floats:
         """Return micro-USD per node-hour of each row with `total` nodes; with more than there are, perhaps none."""
         offers = self.job.offers
         prices = np.array([offer.micro_usd_per_node_hour for offer in offers], np.float64)[rows.candidate]
         for at, offer in enumerate(offers):
             if offer.by_count is not None:
-                mine = np.flatnonzero((rows.candidate == at) & (total <= most))
+                mine = np.flatnonzero((rows.candidate == at) & (total <= self.limits[at]))
                 prices[rows.candidate == at] = 0.0
                 counts, inverse = np.unique(total[mine], return_inverse=True)
                 prices[mine] = np.array([offer.price(count) for count in counts.tolist()], np.float64)[inverse]
         return prices
 
-    def _committed(self, rows: Layouts, total: Ints, flat: Mask, cents: Ints) -> Ints:
-        """Return `cents` with exact values where a commitment outlasts the job: many rows then cost the same."""
-        mine = np.flatnonzero(flat)
-        if len(mine):
-            first, inverse = distinct(rows.candidate[mine], total[mine])
-            pairs = zip(rows.candidate[mine][first].tolist(), total[mine][first].tolist(), strict=True)
-            exact = np.array([self.job.offers[at].cents(count, 0) for at, count in pairs], np.int64)
-            cents[mine] = exact[inverse]
-        return cents
+    def _committed(self, rows: Layouts, total: Ints) -> Floats:
+        """Return the cents that the commitment of each row bills at least for `total` nodes, if there are as many."""
+        found = np.zeros(len(rows))
+        for row in np.flatnonzero((self.paid[rows.candidate] > 0) & (total <= self.limits[rows.candidate])).tolist():
+            found[row] = self.job.offers[int(rows.candidate[row])].cents(int(total[row]), 0)
+        return found
 
     def least(self, rows: Layouts, step: Floats) -> Keys:
         """Turn least step seconds into least durations, costs and keys, rounded down."""
         # what depends on hardware and GPUs alone is worked out once for each
         first, place = distinct(rows.gpus, rows.candidate)
         few = rows.take(first)
-        at = few.candidate
-        totals, most = self.nodes(few) + self.spares(few), self.limits[at]
-        prices = self._prices(few, totals, most)
-        watts = np.ceil(totals * self.loads[at]).astype(np.int64)
-        least_us = self.paid[at]
+        sized, nodes, loads = self.sized(few), self.nodes(few), self.loads[few.candidate]
 
-        seconds = self.steps(rows) * step / self.share(few)[place]
+        useful = self.steps(rows) * step
+        seconds = useful / sized.share[place]
         micros = duration_floor(seconds) if self.job.timed else np.zeros(len(rows), np.int64)
         uppers = np.maximum(micros, duration_floor(seconds * self.upper(few)[place]))
         mean = self.mean(rows)
-        counted = micros if mean is None or not self.job.timed else duration_floor(seconds * mean)
-        paid = np.maximum(counted, least_us[place])
+        counted = useful * (mean if mean is not None else 1.0) if self.job.timed else np.zeros(len(rows))
         # a hair below the exact product, so that float rounding never lifts a bound
-        cents = np.minimum(np.floor((totals * prices)[place] * paid / 3.6e13 * (1 - 1e-12)), 9e18).astype(np.int64)
-        if least_us.any():
-            cents = self._committed(rows, totals[place], (paid > counted) & (totals <= most)[place], cents)
-        watts, surplus = watts[place], (totals - most)[place]
-        energy = np.minimum(np.floor(watts * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
+        cents = np.minimum(np.floor(sized.price[place] * counted / 3.6e7 * (1 - 1e-12)), 9e18).astype(np.int64)
+        # exact, as of many rows a commitment bills the same, of which the fastest with no more nodes is best
+        billed = sized.billed.astype(np.int64)[place]
+        cents = np.maximum(cents, billed)
+        watts = np.ceil(nodes * loads).astype(np.int64)[place]
+        surplus = (nodes - self.limits[few.candidate])[place]
+        drawn = ((nodes + sized.spares) * loads)[place]
+        energy = np.minimum(np.floor(drawn * (micros / 3.6e9) * (1 - 1e-12)) - 1, 9e18).astype(np.int64)
         objective = {"cost": cents, "time": micros, "gpus": rows.gpus, "energy": energy}[self.job.objective]
+        waits = np.flatnonzero((cents == billed) & (billed > 0))
+        if self.job.timed and not self.trades and len(waits):
+            micros = micros.copy()
+            micros[waits] = duration_floor(useful[waits] / sized.patient[place[waits]])
         return Keys(objective, cents, micros, uppers, watts, surplus, rows.gpus, energy)
 
     def cost(self, column: Column) -> int:
@@ -268,23 +243,24 @@ class Pricing:
                  "energy": column.energy_wh}[self.job.objective]
         return (first, cents, column.duration_us, column.gpus, column.rented_nodes, column.complexity, column.key)
 
-    def column(self, rows: Layouts, row: int, step: float) -> Column:
-        """Return the column of one staged row that takes `step` seconds."""
+    def columns(self, rows: Layouts, row: int, step: float) -> list[tuple[Column, float]]:
+        """Return the columns of one staged row that takes `step` seconds, and their goodputs: by its spare nodes."""
         one = rows.take(np.array([row]))
-        gpus, candidate = int(one.gpus[0]), int(one.candidate[0])
-        nodes = int(self.nodes(one)[0])
-        spares = int(self.spares(one)[0])
-        seconds = int(self.steps(one)[0]) * step / float(self.share(one)[0])
-        micros = duration_use(seconds) if self.job.timed else 0
-        mean = self.mean(one)
-        power = int(np.ceil(self.candidates[candidate].node.power.load * (nodes + spares)))
-        return Column(
-            key=identity(rows, row, self.job.place), candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
-            duration_us=micros, upper_us=max(micros, duration_use(seconds * float(self.upper(one)[0]))),
-            energy_wh=-(-power * micros // (3600 * 10**6)),
-            power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes),
-            complexity=int(complexities(one)[0]),
-            mean_us=0 if mean is None or not self.job.timed else duration_use(seconds * float(mean[0])))
+        gpus, candidate, nodes = int(one.gpus[0]), int(one.candidate[0]), int(self.nodes(one)[0])
+        useful, upper, mean = int(self.steps(one)[0]) * step, float(self.upper(one)[0]), self.mean(one)
+        name, hard = identity(rows, row, self.job.place), int(complexities(one)[0])
+        load, found = self.candidates[candidate].node.power.load, list[tuple[Column, float]]()
+        for spares, (_, shares) in enumerate(self._shares(one)):
+            share = float(shares[0])
+            seconds, power = useful / share, math.ceil(load * (nodes + spares))
+            micros = duration_use(seconds) if self.job.timed else 0
+            found.append((Column(
+                key=name * MOST_NODES + spares, candidate=candidate, nodes=nodes, spare_nodes=spares, gpus=gpus,
+                duration_us=micros, upper_us=max(micros, duration_use(seconds * upper)),
+                energy_wh=-(-power * micros // (3600 * 10**6)),
+                power_w=power, checkpoint_bytes=int(self.job.checkpoint_bytes), complexity=hard,
+                mean_us=0 if mean is None or not self.job.timed else duration_use(seconds * float(mean[0]))), share))
+        return found
 
 
 def identity(rows: Layouts, row: int, place: int = 0) -> int:

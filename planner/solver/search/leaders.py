@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.layouts.table import Ints, Mask
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.job import Key, Keys
+from planner.solver.search.keys import Key, Keys
 
 SORTED = 3
 """Parts of a key that a search sorts by: objective, cost and time. Under a commitment many layouts cost the same."""

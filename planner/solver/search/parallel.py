@@ -21,7 +21,8 @@ from planner.process.workers import Call, Workers
 from planner.solver.search.floor import Floors, floors
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job, Key, Pricing
+from planner.solver.search.job import Job, Pricing
+from planner.solver.search.keys import Key
 from planner.solver.search.leaders import Leaders
 from planner.solver.search.source import grid_source
 from planner.solver.search.turns import cut_off, in_turn

@@ -18,7 +18,8 @@ from planner.solver.check import check_staging
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job, Key, Keys
+from planner.solver.search.job import Job
+from planner.solver.search.keys import Key, Keys
 from planner.solver.search.source import Source
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED, Effort
@@ -88,7 +89,7 @@ def pareto(question: Question, space: Space, job: Job, source: Source, measures:
     Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
     """
     stairs = Staircase(tuple(measures))
-    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known).run(source)
+    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known, trades=True).run(source)
     for staged in stairs.points.values():
         if any(staged is layout for layout in known):
             continue
@@ -112,7 +113,7 @@ def shared(question: Question, space: Space, job: Job, source: Source, least_us:
         stairs.append(Staircase(("gpus", "time", "cost"), least_us=least_us))
         return stairs[-1]
 
-    frontier = Search(question, space, job, effort, leaders=one_more, apart=False).run(source)
+    frontier = Search(question, space, job, effort, leaders=one_more, trades=True, apart=False).run(source)
     frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items())]
     return frontier
 

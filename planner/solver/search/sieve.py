@@ -14,7 +14,7 @@ from planner.physics.training.estimate import layer_terms
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.candidate_run import near_leaders
 from planner.solver.search.floor import Floors, floors
-from planner.solver.search.job import Key, Keys, joined_keys
+from planner.solver.search.keys import Key, Keys, joined_keys
 from planner.solver.search.leaders import Keeping
 from planner.solver.search.source import Source, together
 from planner.solver.search.stem_bounds import stem_bound

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from planner.physics.training.question import Question
 from planner.solver import staging
 from planner.solver.column import Column
@@ -15,25 +13,28 @@ from planner.solver.search.staging_input import staging_problem
 
 
 def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
-              out: Frontier) -> tuple[StagedLayout | None, bool]:
-    """Stage one row. Return it where it keeps every limit, and whether memory cost it time (or all); count in `out`."""
+              out: Frontier) -> tuple[list[StagedLayout], bool]:
+    """Stage one row. Return it with every number of spare nodes that keeps every limit, best first, and whether memory
+    cost it time (or all); count in `out`.
+    """
     out.staged += 1
     rows, time = batch.rows, batch.time
     problem = staging_problem(question, rows, time, batch.memory, row)
     staged = staging.solve(problem)
     if staged is None:
         out.removed["staging"] += 1
-        return None, True
+        return [], True
     short = _costs_time(problem, staged)
     step = (problem.seconds(staged.objective) + float(time.step[row])) * float(time.jitter[row])
-    column = pricing.column(rows, row, step)
-    cents = pricing.cost(column)
-    over = _over_limit(pricing, column, cents)
-    if over is not None:
-        out.removed[over + "_staged"] += 1
-        return None, short
-    share = float(pricing.share(rows.take(np.array([row])))[0])
-    return StagedLayout(batch, row, staged, step, share, column, cents, pricing.key(column)), short
+    found, over = list[StagedLayout](), None
+    for column, share in pricing.columns(rows, row, step):
+        cents = pricing.cost(column)
+        over = _over_limit(pricing, column, cents)
+        if over is None:
+            found.append(StagedLayout(batch, row, staged, step, share, column, cents, pricing.key(column)))
+    if not found:
+        out.removed[f"{over}_staged"] += 1
+    return sorted(found, key=lambda one: one.key), short
 
 
 def _over_limit(pricing: Pricing, column: Column, cents: int) -> str | None:

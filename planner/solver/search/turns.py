@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from planner.layouts.axes import Space, domain
 from planner.solver.search.floor import Floors
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.job import Job, Key
+from planner.solver.search.job import Job
+from planner.solver.search.keys import Key
 
 SHOWN = 6
 """Candidates of interest: the best, and those shown beside it."""

@@ -79,7 +79,8 @@ def test_nothing_is_saved_where_no_schedule_meets_the_targets():
 
 @pytest.mark.parametrize(("more", "said"), [
     ({}, "startup applies to a load that changes"),
-    ({"day": [1] * 23 + [2], "length_classes": 2}, "answer all requests whole")])
+    ({"trace": "none.csv", "rate": None, "input": None, "output": None, "length_classes": 2}, "answer all requests")])
 def test_a_start_needs_a_load_that_changes(more, said):
+    asked = {"input": 100, "output": 10, "rate": 1, **more}
     with pytest.raises(InputError, match=said):
-        planner.plan(model="llama-3.1-8b", input=100, output=10, rate=1, on="l40s-1x", startup="5 min", **more)
+        planner.plan(model="llama-3.1-8b", on="l40s-1x", startup="5 min", **asked)
