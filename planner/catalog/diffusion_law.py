@@ -45,6 +45,16 @@ class Residue(Frozen):
     models: int = Field(ge=0, le=10**9)
 
 
+class Seen(Frozen):
+    """What the runs were of: whatever differs in one of these has no run like it."""
+
+    architectures: frozenset[str]
+    bases: frozenset[Base]
+    optimizers: frozenset[str]
+    swapped: bool
+    """Whether blocks that wait on the host are among them, for more than one model."""
+
+
 class DiffusionLaw(Sourced):
     """Constants of training a denoiser."""
 
@@ -81,3 +91,6 @@ class DiffusionLaw(Sourced):
     """Times that kept bytes move through memory in a step."""
     memory: Residue
     step: Residue
+    seen: Seen
+    unseen: Factor
+    """Spread of what no run is like, over that of the runs."""

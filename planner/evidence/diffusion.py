@@ -137,7 +137,7 @@ def entries(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
             ("step_time_s", measured.step_time_s, way.step, law.step),
             ("peak_mem_gib", measured.peak_mem_gib, peak_gib(way.tuning, way.split, catalog), law.memory)):
         if value is not None:
-            low, high = (predicted * quantile(residue, share, likely=way.likely) for share in (0.05, 0.95))
+            low, high = (predicted * quantile(law, residue, share, likely=way.likely) for share in (0.05, 0.95))
             yield Entry(id=row.id, quantity=name, predicted=predicted, measured=value, error=predicted / value - 1,
                         interval90=(low, high), assumed=made.assumed)
     if measured.fits is not None:

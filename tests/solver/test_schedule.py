@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet import scheduling
 from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
 from planner.solver.fleet.scheduling import schedule
 from planner.solver.settings import Settings
@@ -65,3 +66,17 @@ def test_the_check_finds_what_is_wrong(change, words):
     problem = replace(RIGHT, tasks=(*RIGHT.tasks[:2], replace(RIGHT.tasks[2], worth=0)))
     assert check_schedule(problem, FOUND) == []
     assert words in "; ".join(check_schedule(problem, replace(FOUND, **change)))
+
+
+def test_every_task_at_its_least_is_optimal_only_where_no_schedule_is_cheaper(monkeypatch):
+    monkeypatch.setattr(scheduling, "MUCH", 1)
+    proven = 0
+    for seed in range(1000, 1080):
+        drawn = random_problem(Random(seed))
+        problem = replace(drawn, pools=tuple(replace(pool, lots=(), capacity=pool.capacity or (
+            (2,) * drawn.periods if pool.lots else None)) for pool in drawn.pools))
+        best, found = cheapest(problem), schedule(problem, Settings())
+        assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
+        tried = scheduling._cheap(problem, Settings())
+        proven += tried is not None and tried.status == "optimal" and tried.value == best
+    assert proven > 5

@@ -25,7 +25,7 @@ def verdict(option: Option, candidate: Candidate, law: DiffusionLaw, confidence:
     usable = candidate.gpu.usable_memory
     if option.peak > usable or option.host > candidate.node.cpu.memory:
         return "does not fit"
-    sure = option.peak * max(1.0, quantile(law.memory, confidence, likely=option.likely))
+    sure = option.peak * max(1.0, quantile(law, law.memory, confidence, likely=option.likely))
     return "fits" if sure <= usable else "tight"
 
 
@@ -55,7 +55,7 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
     column, offer = run.column, run.offer
     priced = offered(offer, 0)
     days = column.duration_us * DURATION_QUANTUM / DAY
-    low, high = (quantile(law.step, share, likely=option.likely) for share in (0.05, 0.95))
+    low, high = (quantile(law, law.step, share, likely=option.likely) for share in (0.05, 0.95))
     return DiffusionAssignment(
         **placed, idle_gpus=column.nodes * candidate.node.gpus - column.gpus, spare_nodes=column.spare_nodes,
         offer=offer.label, sourcing=offer.how, goodput=goodput, duration_days=days,
@@ -78,9 +78,9 @@ def _evidence(residue: Residue, *, likely: bool) -> Evidence:
 
 def _memory(option: Option, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Memory:
     parts = {name: round(size) for name, size in option.parts.items()}
-    sure = max(1.0, quantile(law.memory, confidence, likely=option.likely))
+    sure = max(1.0, quantile(law, law.memory, confidence, likely=option.likely))
     parts["reserve"] = round(option.peak * (sure - 1))
-    low, high = (option.peak * quantile(law.memory, share, likely=option.likely) for share in (0.05, 0.95))
+    low, high = (option.peak * quantile(law, law.memory, share, likely=option.likely) for share in (0.05, 0.95))
     return Memory(fits=verdict(option, candidate, law, confidence), usable_bytes=int(candidate.gpu.usable_memory),
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
                   host_bytes_per_node=round(option.host), host_usable_bytes=int(candidate.node.cpu.memory),
@@ -94,7 +94,7 @@ def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | 
     # backward of a frozen product is one product, of a trained one two; of attention always two
     flops = batch * (products * (2 if tuning.rank else 3) + scores * 3) / option.gpus
     peak = candidate.gpu.peak.get("bf16") or candidate.gpu.peak["fp16"]
-    low, high = (step * quantile(law.step, share, likely=option.likely) for share in (0.05, 0.95))
+    low, high = (step * quantile(law, law.step, share, likely=option.likely) for share in (0.05, 0.95))
     tokens = tuning.sample.image() * batch / step / option.gpus
     return Time(step_seconds=step, components=TimeComponents(**option.seconds), steps=steps,
                 tokens_per_second_per_gpu=tokens, model_tflops_per_gpu=flops / step / 1e12, mfu=flops / step / peak,

@@ -120,14 +120,15 @@ class DiffusionJob:
 
     def _sure(self, way: Option) -> float:
         """Return the bytes that it takes at the confidence."""
-        return way.peak * max(1.0, quantile(self.catalog.diffusion_law.memory, self.confidence, likely=way.likely))
+        law = self.catalog.diffusion_law
+        return way.peak * max(1.0, quantile(law, law.memory, self.confidence, likely=way.likely))
 
     def _column(self, key: int, way: Option) -> Column:
         candidate = self.terms.market.candidates[way.candidate]
         node, nodes, spares = candidate.node, -(-way.gpus // candidate.node.gpus), self._spares(way)
         seconds = (self.asked.total_steps or 1) * way.step / self._goodput(way)
-        sure = self.terms.limits.confidence
-        late = 1.0 if sure is None else quantile(self.catalog.diffusion_law.step, sure, likely=way.likely)
+        sure, law = self.terms.limits.confidence, self.catalog.diffusion_law
+        late = 1.0 if sure is None else quantile(law, law.step, sure, likely=way.likely)
         power = math.ceil((nodes + spares) * node.power.load)
         split = way.split
         return Column(key, way.candidate, nodes, spares, way.gpus, duration_use(seconds), duration_use(seconds * late),

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from planner.catalog.diffusion_law import Base, Residue
+from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
@@ -22,11 +22,6 @@ from planner.scenario.diffusion import DiffusionTraining
 AXES = ("dp", "mbs", "zero", "recompute", "offload_parameters", "offload_optimizer")
 """What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), none, mixed or
 full recompute, and the shares of blocks and of the optimizer's states that wait on the host."""
-UNKNOWN = 1.5
-"""Spread of what no row is like, over that of the rows."""
-KNOWN = frozenset({"hopper", "ada"})
-"""Architectures that the rows ran on."""
-MEASURED: frozenset[Base] = frozenset({"bf16", "int8", "fp8", "fp8-weights"})
 RECOMPUTED = {"none": 0.0, "mixed": 0.5, "full": 1.0}
 """Shares of the blocks that are recomputed; mixed is every other one."""
 STEPS = (0.0, 0.5, 1.0)
@@ -65,11 +60,11 @@ class Option:
         return (self.step, split.swapped, split.states_out, split.shard, split.micro_batches)
 
 
-def quantile(residue: Residue, share: float, *, likely: bool) -> float:
+def quantile(law: DiffusionLaw, residue: Residue, share: float, *, likely: bool) -> float:
     """Return a quantile of measured over predicted; wider where no measured run is like what is predicted."""
     side = residue.q95 if share >= 0.5 else residue.q05
     deviations = NormalDist().inv_cdf(share) / abs(NormalDist().inv_cdf(0.05))
-    spread = abs(math.log(side / residue.q50)) * (1.0 if likely else UNKNOWN)
+    spread = abs(math.log(side / residue.q50)) * (1.0 if likely else law.unseen)
     return residue.q50 * math.exp(spread * deviations)
 
 
@@ -148,8 +143,10 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
         exposed = exchange("all_reduce", count * 2.0)
     host_each = split.swapped * parameters(tuning.model) * base.weight
     host_each += split.states_out * count * law.optimizers[tuning.optimizer] / split.shard
-    likely = (candidate.gpu.architecture in KNOWN and tuning.rank > 0 and tuning.base in MEASURED
-              and split.copies == 1 and tuning.cached and not tuning.ema and not split.states_out)
+    seen = law.seen
+    likely = (candidate.gpu.architecture in seen.architectures and tuning.rank > 0 and tuning.base in seen.bases
+              and tuning.optimizer in seen.optimizers and split.copies == 1 and tuning.cached and not tuning.ema
+              and not split.states_out and (seen.swapped or not split.swapped))
     return Option(at, split.copies, tuning, split, parts, {**spent, "data_parallel": exposed},
                   host_each * min(split.copies, candidate.node.gpus), likely)
 
