@@ -14,7 +14,7 @@ import pytest
 
 from planner.errors import InputError, UnknownName
 from planner.process import news
-from planner.process.workers import MOST_LOSSES, LostWorker, Workers, told_to_stop
+from planner.process.workers import GRACE, MOST_LOSSES, LostWorker, Workers, told_to_stop
 from tests.processes import PATIENCE, gone
 
 ROOT = Path(__file__).parents[1]
@@ -90,6 +90,31 @@ def test_what_is_told_to_stop_answers_with_what_it_has_and_the_next_call_is_not_
         assert [answer.result() for answer in workers.answers(PATIENCE)] == ["what there is"]
         workers.add(1, told_to_stop)
         assert [answer.result() for answer in workers.answers()] == [False]
+
+
+def test_a_stop_does_not_end_a_worker_whose_call_has_ended() -> None:
+    with Workers[int](1, most_losses=1) as workers:
+        workers.add(0, told)
+        assert list(workers.answers(0.2)) == []
+        workers.stop()
+        list(workers.answers(PATIENCE))
+        (worker,) = workers.idle
+        time.sleep(GRACE * 1.5)  # the interrupt of a call that had not heard would come now
+        assert worker.process.poll() is None
+        assert workers.ready()
+
+
+def test_a_worker_lost_while_idle_costs_no_call() -> None:
+    with Workers[int](1, most_losses=1) as workers:
+        workers.add(0, partial(pow, 2, 3))
+        list(workers.answers())
+        workers.idle[0].process.kill()
+        workers.idle[0].process.wait()
+        workers.add(1, partial(pow, 2, 5))
+        assert [answer.result() for answer in workers.answers()] == [32]
+        workers.idle[0].process.kill()
+        workers.idle[0].process.wait()
+        assert not workers.ready()
 
 
 def test_calls_that_report_are_heard_before_they_answer() -> None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Event, Thread, Timer, main_thread
+from threading import Event, Lock, Thread, Timer, main_thread
 from typing import Any, Generic, TypeVar
 
 from planner.errors import InputError
@@ -38,6 +38,8 @@ GRACE = 0.5
 """Seconds after which a call that is told to stop and does not ask is interrupted, as by Ctrl-C."""
 PIECE = 1 << 20
 _stop = Event()
+_calling = Event()
+_turn = Lock()
 _Heard = Callable[[Any, Any], None]
 
 
@@ -155,9 +157,16 @@ class Workers(Generic[K]):
                 if answer is not None:
                     yield answer
 
+    def ready(self) -> bool:
+        """Say whether a worker waits for a call; those that were lost while they waited are forgotten."""
+        for worker in [worker for worker in self.idle if worker.process.poll() is not None]:
+            self.idle.remove(worker)
+            worker.end()
+        return bool(self.idle)
+
     def _start(self) -> None:
-        """Give the first call in line to a worker that is idle or new; one may have been lost while it was idle."""
-        worker = self.idle.pop() if self.idle else _started()
+        """Give the first call in line to a worker that is idle or new."""
+        worker = self.idle.pop() if self.ready() else _started()
         self.busy[worker] = self.waiting.popleft()
         with suppress(OSError):  # gone, which answers() will see
             worker.ask(self.busy[worker][1])
@@ -232,8 +241,12 @@ def serve() -> None:
         data = calls.get()
         answer: tuple[Any, BaseException | None]
         try:
+            _calling.set()
             answer = pickle.loads(data)(), None
+            _rest()
         except BaseException as error:  # also KeyboardInterrupt: it is for the other side to know
+            with suppress(KeyboardInterrupt):
+                _rest()
             answer = None, _portable(error)
         try:
             end.sendall(message(answer))
@@ -250,10 +263,18 @@ def _portable(error: BaseException) -> BaseException:
     return error
 
 
+def _rest() -> None:
+    """Say that no call is at work: what would interrupt it now would end the process."""
+    _calling.clear()
+    with _turn:  # an interrupt on its way arrives here
+        pass
+
+
 def _interrupt() -> None:
     """Interrupt a call that has not heard that it is to stop."""
-    if _stop.is_set():
-        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+    with _turn:
+        if _stop.is_set() and _calling.is_set():
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
 
 def _listen(end: socket.socket, calls: SimpleQueue[bytes]) -> None:

@@ -107,7 +107,7 @@ class Pool:
                 if job.told_to_end is not None:
                     self._end(job, Refusal("canceled before it began", EXIT_INTERRUPTED))
                     continue
-                if not workers.idle:  # the first, or the one before is gone
+                if not workers.ready():  # the first, or the one before is gone
                     workers.add("", partial(prepare, self.folders, self.behind))
                     list(workers.answers())
                 running[job.id] = job

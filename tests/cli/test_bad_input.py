@@ -53,7 +53,7 @@ SCENARIOS = [
     ("tokens", "tokens: {a: 1}", "workload.tokens:"),
     ("tokens", "tokens: " + "9" * 5000, "workload.tokens:"),
     ("global_batch", "global_batch: many", "workload.global_batch: 'many' is not a global batch"),
-    ("global_batch", "global_batch: 16 Q tokens", "workload.global_batch: '16 Q tokens'"),
+    ("global_batch", "global_batch: 16 Q tokens", "workload.global_batch: unknown unit 'Q tokens' in '16 Q tokens'"),
     ("precision", "precision: [int8]", "workload.precision"),
     ("precision", "precision: {bf16: 1}", "workload.precision: expected a list"),
     ("precision", "precision: []", "workload.precision:"),

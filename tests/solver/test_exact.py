@@ -52,7 +52,8 @@ def test_the_scenarios_are_of_every_kind() -> None:
     assert many * 0.45 < counts["optimal"] < many * 0.75
     assert counts["infeasible: memory"] > many * 0.08
     assert counts["infeasible: limits"] > many * 0.07
-    assert all(counts[f"objective: {goal}"] > many * 0.15 for goal in OBJECTIVES)
+    # half ask for time, where the number of spares decides most
+    assert all(counts[f"objective: {goal}"] > many * 0.1 for goal in OBJECTIVES)
     assert [kind for kind in ASKED if counts[kind] < 5] == []
     assert {kind: counts[kind] for kind, least in RARE.items() if counts[kind] < least} == {}
 

@@ -57,10 +57,6 @@ class Cover:
     columns: tuple[Supplied, ...]
     supplies: tuple[Supply, ...]
     hours: tuple[int, ...] = (24,)
-    changing: int = 0
-    """Seconds for which a node that a period adds is paid besides, as it starts before and ends its requests after it.
-    Replicas of two periods are then there together; periods are in their order, the first after the last.
-    """
     objective: Goal = "cost"
     micro_budget: int | None = None
     """Micro-USD an hour, in every period."""
@@ -76,6 +72,10 @@ class Cover:
     ranges: tuple[tuple[int, int, int], ...] = ()
     """Of each service what it is of, and the first and last class of it that it answers: of those of one thing just one
     answers each class. None is that every service is needed."""
+    changing: int = 0
+    """Seconds for which a node that a period adds is paid besides, as it starts before and ends its requests after it.
+    Replicas of two periods are then there together; periods are in their order, the first after the last.
+    """
 
     def fail_together(self, column: Supplied) -> int:
         """Return how many replicas of a column one spare stands for: one, or as many as a node has room for."""
