@@ -48,7 +48,8 @@ def model_flags(work: Work) -> dict[str, object]:
         raise Unsupported(f"{model.name} in {work.target}: its {model.norm} norms and {model.positions} positions")
     flags: dict[str, object] = {
         "num-layers": model.layers, "hidden-size": model.hidden, **_attention(model, work.target),
-        "normalization": _NORMS[model.norm], "position-embedding-type": _POSITIONS[model.positions]}
+        "normalization": _NORMS[model.norm], "position-embedding-type": _POSITIONS[model.positions],
+        "attention-dropout": 0.0, "hidden-dropout": 0.0}  # Megatron's own default is 0.1
     if not model.tied:
         flags["untie-embeddings-and-output-weights"] = True
     dense = [block.mlp for block in kinds if isinstance(block.mlp, Mlp)]

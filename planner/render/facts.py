@@ -10,9 +10,9 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, in_unit, milliseconds, percent
+from planner.render.figures import days, in_unit, listed, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
-from planner.render.serving import at_best
+from planner.render.serving import at_best, most_of
 from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
@@ -220,7 +220,7 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
-    yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {plural(serving.max_batch, 'sequence')}"
+    yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -255,10 +255,10 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     if a.spare_nodes:
         held += f" + {a.spare_nodes:,} spare"
     if a.usd_per_node_hour is not None:
-        hourly = a.usd_per_node_hour * (a.nodes + a.spare_nodes)
+        hourly = listed(a) * (a.nodes + a.spare_nodes)
         part = a.serving.part_of_nodes if a.serving else None
         shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
-        yield "price", f"{held} at {a.usd_per_node_hour:,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
+        yield "price", f"{held} at {listed(a):,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
     if a.offer:
         yield "offer", a.offer
     if isinstance(a, TrainingAssignment) and a.commitment is not None:

@@ -11,7 +11,7 @@ from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
-from planner.render.figures import days, in_unit, percent
+from planner.render.figures import days, in_unit, listed, paid_for, percent
 from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
@@ -171,7 +171,7 @@ def _one(a: Assignment) -> str:
     if a.offer:
         line += f" from {a.offer}"
     if a.usd_per_node_hour is not None:
-        line += f" at {a.usd_per_node_hour:,.2f} USD/h per node"
+        line += f" at {listed(a):,.2f} USD/h per node{paid_for(a)}"
     several = a.nodes + a.spare_nodes > 1
     return line + _finished(a, several)
 

@@ -64,6 +64,17 @@ def serving_sentence(plan: Plan) -> str:
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
 
 
+def longest(serving: ServingFigures) -> str:
+    """Say that a replica's most sequences are those of the longest request, where these are what fills its cache."""
+    most = serving.max_model_len
+    return f" of {most:,} tokens each" if most and serving.max_batch == serving.kv_tokens // most else ""
+
+
+def most_of(serving: ServingFigures) -> str:
+    """Return the most sequences of a replica."""
+    return f"{plural(serving.max_batch, 'sequence')}{longest(serving)}"
+
+
 def capacity_sentence(assignment: Assignment, asked: float | None = None, *, offline: bool = False) -> str:
     """Return what one layout holds, as engines print it, how fast it is there, and which latency targets it meets.
 
@@ -74,7 +85,8 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
     if memory.fits == "does not fit":
         return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
-    fits = f"Fits: {serving.kv_tokens:,} KV tokens per replica, maximum concurrency {serving.max_batch:,}"
+    fits = (f"Fits: {serving.kv_tokens:,} KV tokens per replica, maximum concurrency {serving.max_batch:,}"
+            f"{longest(serving)}")
     if asked is not None and serving.requests_per_second < ANSWERED * asked:
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
                 "and the queue grows" + (", so that no latency target is met" if _targets(serving) else ""))

@@ -9,12 +9,14 @@ from typing import Annotated
 import pytest
 from rich.console import Console
 
+import planner
 from planner.answer.assignment import Commitment, Failures, TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.answer.show_as import ShowAs
 from planner.catalog.load import Catalog
 from planner.render.facts import LabeledFigure, facts, memory_parts, time_parts
+from planner.render.figures import listed
 from planner.render.report.page import report
 from planner.render.tables import render_plan
 from tests.answer.example_plan import LAYOUT, assignment, example_plan, serving_assignment
@@ -47,6 +49,14 @@ def test_every_fact_is_in_the_text_and_on_the_page(plan: Plan) -> None:
     for fact in facts(plan.assignments[0]):
         assert " ".join(fact.value.split()) in text or fact.group == "hardware", fact
         assert fact.value in page or fact.group == "memory", fact
+
+
+def test_the_price_is_that_of_the_hours_that_are_paid_for() -> None:
+    plan = planner.plan("llama-3.1-8b", method="lora", tokens="20M", on="8xh100", provider="nebius")
+    a = plan.assignments[0]
+    assert a.commitment.paid_days * 24 == pytest.approx(1)
+    assert listed(a) * a.nodes == pytest.approx(a.cost_usd)
+    assert f"at {a.cost_usd:.2f} USD/h per node, paid for 60 min, finishes" in " ".join(text_of(plan).split())
 
 
 def test_what_a_launch_needs_is_said_where_it_is_unusual() -> None:

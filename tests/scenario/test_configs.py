@@ -194,6 +194,17 @@ def test_a_plan_takes_the_work_of_a_config(capsys: pytest.CaptureFixture[str]):
     assert "sequences of 4,096 tokens" in capsys.readouterr().out
 
 
+def test_passes_and_packing_of_a_config_go_with_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "tune.yml"
+    file.write_text("base_model: NousResearch/Meta-Llama-3-8B\nadapter: lora\nsequence_len: 8192\n"
+                    "sample_packing: true\nnum_epochs: 2\nmicro_batch_size: 1\n")
+    ask = ["plan", "--from", str(file), "--samples", "52k", "--mean-length", "300", "--on", "l4", "--show-scenario"]
+    assert main(ask) == 0
+    assert "  tokens: 31200000\n" in capsys.readouterr().out
+    assert main([*ask, "--epochs", "1"]) == 0
+    assert "  tokens: 15600000\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("text", "suffix", "problem"), [
     ("hello: world", ".yaml", "none of an accelerate config, an axolotl config"),
     ("{", ".json", "not JSON"), ("[model", ".toml", "not TOML"), ("echo done", ".sh", "nor a command with flags"),

@@ -141,7 +141,8 @@ def emit(work: Work) -> Program:
     if "cross-entropy-fusion-impl" in layout:
         layout["cross-entropy-loss-fusion"] = True
     run = {"seq-length": work.sequence_length, "max-position-embeddings": work.sequence_length,
-           "lr-decay-style": "cosine", "weight-decay": 0.1, "clip-grad": 1.0, "eval-iters": 0, "eval-interval": 10**6,
+           "lr-decay-style": "cosine", "lr-warmup-fraction": 0.01, "weight-decay": 0.1, "clip-grad": 1.0,
+           "eval-iters": 0, "eval-interval": 10**6,
            "log-interval": 1, "log-throughput": True, "save-interval": _save_interval(work)}
     sizes = f"--vocab-size {work.model.vocab}"
     body = [*array("MODEL", model), *array("LAYOUT", layout), *array("RUN", run),

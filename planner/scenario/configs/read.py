@@ -46,7 +46,8 @@ class Config:
 
     def values(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
         """Return scenario values of the config and, over them, those `stated`. Raises InputError without a model."""
-        values = {**self.reading.values, **stated}
+        of_samples = self.reading.of_samples if {"workload.samples", "workload.dataset"} & stated.keys() else {}
+        values = {**self.reading.values, **of_samples, **stated}
         if MODEL not in values:
             values[MODEL] = _model(self, catalog)
             self.reading.put(MODEL, values[MODEL], "its name or sizes")
@@ -116,6 +117,9 @@ class Config:
             yield f"counted in another way: {'; '.join(self.reading.counted)}"
         if self.reading.defaults:
             yield f"left open there, so the tool's default: {'; '.join(self.reading.defaults)}"
+        if of_samples := self.reading.of_samples:
+            told = ", ".join(f"{key.removeprefix('workload.')} {value}" for key, value in of_samples.items())
+            yield f"taken where the question has samples: {told}"
         if self.reading.ignored:
             ignored = self.reading.ignored if full else self.reading.ignored[:SHOWN]
             more = len(self.reading.ignored) - len(ignored)

@@ -40,6 +40,8 @@ class Reading:
     accumulation: int | None = None
     """Micro-batches of a step, where the config counts in these."""
     steps: int | None = None
+    of_samples: dict[str, object] = field(default_factory=dict)
+    """Scenario values that count only where the question has samples: passes over them, and packing."""
     defaults: list[str] = field(default_factory=list)
     """What the config leaves open and the stack, or its tools, have a default for; in words."""
     counted: list[str] = field(default_factory=list)

@@ -34,8 +34,8 @@ def lengths(reading: Reading, longest: int | None, key: str) -> None:
     prompt = min(PROMPT, (longest or PROMPT + answer) - answer)
     reading.put("workload.input", prompt, "input")
     reading.put("workload.output", answer, "output")
-    reading.defaults.append(f"prompts of {prompt} tokens and answers of {answer}, as vllm bench serve has them "
-                            "(--input and --output say otherwise)")
+    reading.defaults.append(f"where --input and --output do not say, prompts of {prompt} tokens and answers of "
+                            f"{answer}, as vllm bench serve has them")
 
 
 def degree(reading: Reading, axis: str, *keys: str) -> int:

@@ -199,7 +199,10 @@ def sharding(reading: Reading, stack: str) -> None:
 
 
 def steps(reading: Reading) -> None:
-    """Read the steps; -1, which is the Trainer's own, leaves them to the epochs."""
+    """Read the steps; -1, which is the Trainer's own, leaves them to the epochs. Packing goes with samples, too."""
+    reading.of_samples = {name: value for name, value in (
+        ("workload.epochs", reading.get("num_epochs", "num_train_epochs")),
+        ("workload.packing", reading.on("sample_packing", "packing") or None)) if value is not None}
     asked = reading.get("max_steps")
     reading.steps = reading.number("max_steps") if asked is not None and float(str(asked)) > 0 else None
 
