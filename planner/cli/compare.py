@@ -9,7 +9,6 @@ import click
 
 from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
 from planner.cli.question import any_question, asking
-from planner.errors import EXIT_INFEASIBLE, EXIT_OK, EXIT_STOPPED
 
 
 @click.command("compare")
@@ -22,6 +21,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
 
     A candidate without a plan is a row with the reason; exit code 3 only if none has a plan.
     """
+    from planner.answer.exit_code import exit_code
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of
     from planner.render.comparison import render_comparison, render_comparison_line
@@ -31,13 +31,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     asked, defaults = any_question(scenario, flags, catalog)
     plans = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
     warn((*text_notes(defaults), *(compared.row.note for compared in plans if compared.row.note)))
-    say_answer(comparison_of(plans), lambda: render_comparison_line(plans),
+    comparison = comparison_of(plans)
+    say_answer(comparison, lambda: render_comparison_line(plans),
                lambda page: render_comparison(plans, page, traced=trace, full=is_verbose()), as_json=as_json)
-    return _exit({compared.row.status for compared in plans})
-
-
-def _exit(statuses: set[str]) -> int:
-    """Return the exit code: infeasible only where no row has a plan."""
-    if statuses & {"feasible", "undecided"}:
-        return EXIT_STOPPED
-    return EXIT_OK if "optimal" in statuses else EXIT_INFEASIBLE
+    return exit_code(comparison)

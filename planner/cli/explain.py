@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, open_catalog, say_answer, warn
-from planner.cli.plan import EXIT_CODES
 from planner.cli.question import any_question, asking
 from planner.scenario.portfolio import AnyQuestion
 
@@ -25,6 +24,7 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
 
     Every figure comes from solving the question again, to proof, with that one thing changed.
     """
+    from planner.answer.exit_code import exit_code
     from planner.ask.explain.explain import explain
     from planner.jobs.solved import effort_of
     from planner.render.explanation import render_explanation, render_explanation_line
@@ -38,4 +38,4 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     warn(explanation.notes)
     say_answer(explanation, lambda: render_explanation_line(explanation),
                lambda page: render_explanation(explanation, page), as_json=as_json)
-    return EXIT_CODES[explanation.status]
+    return exit_code(explanation)

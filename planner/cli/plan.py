@@ -11,13 +11,10 @@ from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog,
 from planner.cli.printing import say_yaml
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.cli.sizing import plan_log
-from planner.errors import EXIT_INFEASIBLE, EXIT_INTERRUPTED, EXIT_OK, EXIT_STOPPED, InputError
+from planner.errors import EXIT_INTERRUPTED, EXIT_OK, InputError
 from planner.scenario.adding import with_jobs
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.writing import to_yaml
-
-EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED,
-              "infeasible": EXIT_INFEASIBLE}
 
 
 @click.command("plan")
@@ -67,6 +64,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         return EXIT_OK
 
     say_read(config, as_json=as_json)
+    from planner.answer.exit_code import exit_code
     from planner.ask.account import Interrupted
     from planner.ask.plan import make_plan
     from planner.render.tables import render_answer_line, render_plan
@@ -86,6 +84,4 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         from planner.launch.folder import write_all
 
         note_launched(write_all(plan, catalog, launch))
-    seen = plan.objective.by_replay
-    held = plan.objective.is_load and seen is not None and seen.met
-    return EXIT_INTERRUPTED if interrupted else EXIT_OK if held else EXIT_CODES[plan.status]
+    return EXIT_INTERRUPTED if interrupted else exit_code(plan)

@@ -11,7 +11,7 @@ from planner.errors import UnknownName
 from planner.evidence.rows import Amount, Cells, Count, Degree, EvidenceRow, Measured, Positive, Text, Truth
 from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.assignment import verdict
-from planner.jobs.diffusion.options import Option, option, quantile, tunings
+from planner.jobs.diffusion.options import Option, interval, option, tunings
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.step import Split, Tuning, allocated
 from planner.scenario.diffusion import DiffusionTraining, resolution_of
@@ -137,9 +137,9 @@ def entries(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
             ("step_time_s", measured.step_time_s, way.step, law.step),
             ("peak_mem_gib", measured.peak_mem_gib, peak_gib(way.tuning, way.split, catalog), law.memory)):
         if value is not None:
-            low, high = (predicted * quantile(law, residue, share, likely=way.likely) for share in (0.05, 0.95))
+            low, high = interval(law, residue, likely=way.likely)
             yield Entry(id=row.id, quantity=name, predicted=predicted, measured=value, error=predicted / value - 1,
-                        interval90=(low, high), assumed=made.assumed)
+                        interval90=(predicted * low, predicted * high), assumed=made.assumed)
     if measured.fits is not None:
         yield Entry(id=row.id, quantity="fits", predicted=made.fits, measured="yes" if measured.fits else "no",
                     error=None, assumed=made.assumed)

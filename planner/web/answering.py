@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from planner.answer.comparison import Comparison
+from planner.answer.exit_code import exit_code
 from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan, to_json
 from planner.api import functions
@@ -20,7 +21,6 @@ from planner.catalog.importers.hf import import_config
 from planner.catalog.load import Catalog
 from planner.errors import (
     EXIT_BUG,
-    EXIT_INFEASIBLE,
     EXIT_INPUT,
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -38,7 +38,6 @@ from planner.web.question import CONFIG, OPTIONS, SCENARIO, TEXT, Question
 from planner.web.shown import shown, shown_estimate
 from planner.yaml_io import dump
 
-EXIT_CODES = {"optimal": EXIT_OK, "feasible": EXIT_STOPPED, "undecided": EXIT_STOPPED, "infeasible": EXIT_INFEASIBLE}
 CONFIG_FILE = "config.json"
 """What a model's config is called in messages."""
 Folders = tuple[Path, ...]
@@ -127,10 +126,7 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
     """Return the answer to a question, or why there is none; what else is raised is a bug."""
     report_on()
     try:
-        if question.config is None:
-            return _answered(question, open_catalog(folders))
-        catalog, model = with_config(folders, question.config)
-        return _answered(replace(question, values={**question.values, "model": model}), catalog)
+        return _answered(*_opened(question, folders))
     except PlannerError as error:
         return refusal(error, question)
     except MemoryError:
@@ -138,6 +134,14 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
                        "or use the command line", EXIT_STOPPED)
     except KeyboardInterrupt:
         return Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+
+
+def _opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
+    """Return a question, which names the model that it has the config of, and the catalog that has it."""
+    if question.config is None:
+        return question, open_catalog(folders)
+    catalog, model = with_config(folders, question.config)
+    return replace(question, values={**question.values, "model": model}), catalog
 
 
 def _answered(question: Question, catalog: Catalog) -> Answered:
@@ -153,11 +157,8 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
 def largest(question: Question, folders: Folders) -> Answered | Refusal:
     """Return the longest sequence that fits, of a training job that does not, as a line of a page."""
     try:
-        catalog, values = open_catalog(folders), question.values
-        if question.config is not None:
-            catalog, model = with_config(folders, question.config)
-            values = {**values, "model": model}
-        asking = functions.estimate_asked(question.reference, catalogs=catalog, **values)
+        named, catalog = _opened(question, folders)
+        asking = functions.estimate_asked(named.reference, catalogs=catalog, **named.values)
         line = largest_sentence("sequence", asking.largest("sequence"))
     except PlannerError as error:
         return refusal(error, question)
@@ -171,11 +172,7 @@ def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Comparison |
     except Interrupted as stopped:
         return stopped.plan, EXIT_INTERRUPTED
     assert isinstance(made, Plan | Comparison | Explanation)
-    if isinstance(made, Plan) and made.objective.is_load and made.objective.by_replay and made.objective.by_replay.met:
-        return made, EXIT_OK
-    statuses = {row.status for row in made.rows} if isinstance(made, Comparison) else {made.status}
-    return made, next((EXIT_CODES[status] for status in ("undecided", "feasible", "optimal") if status in statuses),
-                      EXIT_INFEASIBLE)
+    return made, exit_code(made)
 
 
 def refusal(error: PlannerError, question: Question | None = None) -> Refusal:

@@ -5,10 +5,11 @@ import json
 import pytest
 
 import planner as package
+from planner.answer.exit_code import exit_code
 from planner.ask.estimate import layout_text
 from planner.cli.main import main
-from planner.cli.plan import EXIT_CODES
 from planner.errors import InputError, UnknownName
+from tests.answer.example_plan import example_plan
 
 SMALL = {"model": "llama-3.1-8b", "tokens": "10G", "on": "dgx-h100", "gpus": "16", "global_batch": "64"}
 FLAGS = [part for flag, value in SMALL.items() for part in ("--" + flag.replace("_", "-"), value)]
@@ -16,7 +17,8 @@ LAYOUT = "tp=2,pp=2,dp=4"
 
 
 def test_every_status_has_its_exit_code():
-    assert EXIT_CODES == {"optimal": 0, "feasible": 4, "undecided": 4, "infeasible": 3}
+    codes = {"optimal": 0, "feasible": 4, "undecided": 4, "infeasible": 3}
+    assert {status: exit_code(example_plan().model_copy(update={"status": status})) for status in codes} == codes
 
 
 def test_a_plan_is_answered_and_its_json_is_alone_on_stdout(planner):

@@ -10,7 +10,7 @@ from planner.answer.breakdown import Evidence, Fits, Memory, MemoryComponents, T
 from planner.answer.layout import Layout, Offload
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.jobs.columns import Run
-from planner.jobs.diffusion.options import Option, quantile
+from planner.jobs.diffusion.options import Option, interval, sure_bytes
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
@@ -25,8 +25,7 @@ def verdict(option: Option, candidate: Candidate, law: DiffusionLaw, confidence:
     usable = candidate.gpu.usable_memory
     if option.peak > usable or option.host > candidate.node.cpu.memory:
         return "does not fit"
-    sure = option.peak * max(1.0, quantile(law, law.memory, confidence, likely=option.likely))
-    return "fits" if sure <= usable else "tight"
+    return "fits" if sure_bytes(option, law, confidence) <= usable else "tight"
 
 
 def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate: Candidate, law: DiffusionLaw,
@@ -55,7 +54,7 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
     column, offer = run.column, run.offer
     priced = offered(offer, 0)
     days = column.duration_us * DURATION_QUANTUM / DAY
-    low, high = (quantile(law, law.step, share, likely=option.likely) for share in (0.05, 0.95))
+    low, high = interval(law, law.step, likely=option.likely)
     return DiffusionAssignment(
         **placed, idle_gpus=column.nodes * candidate.node.gpus - column.gpus, spare_nodes=column.spare_nodes,
         offer=offer.label, sourcing=offer.how, goodput=goodput, duration_days=days,
@@ -78,13 +77,12 @@ def _evidence(residue: Residue, *, likely: bool) -> Evidence:
 
 def _memory(option: Option, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Memory:
     parts = {name: round(size) for name, size in option.parts.items()}
-    sure = max(1.0, quantile(law, law.memory, confidence, likely=option.likely))
-    parts["reserve"] = round(option.peak * (sure - 1))
-    low, high = (option.peak * quantile(law, law.memory, share, likely=option.likely) for share in (0.05, 0.95))
+    parts["reserve"] = round(sure_bytes(option, law, confidence) - option.peak)
+    low, high = interval(law, law.memory, likely=option.likely)
     return Memory(fits=verdict(option, candidate, law, confidence), usable_bytes=int(candidate.gpu.usable_memory),
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
                   host_bytes_per_node=round(option.host), host_usable_bytes=int(candidate.node.cpu.memory),
-                  interval90_bytes=(round(low), round(high)),
+                  interval90_bytes=(round(option.peak * low), round(option.peak * high)),
                   evidence=_evidence(law.memory, likely=option.likely))
 
 
@@ -94,8 +92,8 @@ def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | 
     # backward of a frozen product is one product, of a trained one two; of attention always two
     flops = batch * (products * (2 if tuning.rank else 3) + scores * 3) / option.gpus
     peak = candidate.gpu.peak.get("bf16") or candidate.gpu.peak["fp16"]
-    low, high = (step * quantile(law, law.step, share, likely=option.likely) for share in (0.05, 0.95))
+    low, high = interval(law, law.step, likely=option.likely)
     tokens = tuning.sample.image() * batch / step / option.gpus
     return Time(step_seconds=step, components=TimeComponents(**option.seconds), steps=steps,
                 tokens_per_second_per_gpu=tokens, model_tflops_per_gpu=flops / step / 1e12, mfu=flops / step / peak,
-                interval90_seconds=(low, high), evidence=_evidence(law.step, likely=option.likely))
+                interval90_seconds=(step * low, step * high), evidence=_evidence(law.step, likely=option.likely))

@@ -16,7 +16,17 @@ from planner.errors import MissingFact
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.diffusion.assignment import assignment_of, verdict
 from planner.jobs.diffusion.lacking import leaner, short_of
-from planner.jobs.diffusion.options import AXES, RECOMPUTED, Option, option, quantile, smallest, splits, tunings
+from planner.jobs.diffusion.options import (
+    AXES,
+    RECOMPUTED,
+    Option,
+    option,
+    quantile,
+    smallest,
+    splits,
+    sure_bytes,
+    tunings,
+)
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import offered, quanta, used_by
 from planner.money.goodput import goodput, spare_nodes
@@ -71,12 +81,12 @@ class DiffusionJob:
         Of one number of GPUs a faster way is as good in every limit and objective, so that no other can win.
         """
         made, runs, missed = list[Option](), list[Column](), list[Option]()
-        looked = legal = fit = 0
+        looked = fit = 0
         for at in self.terms.market.at_hand:
             candidate = self.terms.market.candidates[at]
             for gpus in self._sizes(at):
                 ways = list(self._ways(at, gpus, held))
-                looked, legal = looked + len(ways), legal + len(ways)
+                looked += len(ways)
                 fitting = [way for way in ways if verdict(
                     way, candidate, self.catalog.diffusion_law, self.confidence) == "fits"]
                 fit += len(fitting)
@@ -90,7 +100,7 @@ class DiffusionJob:
                     runs.append(column)
         nearest = min(missed, key=self._lacking, default=None)
         return Ways(runs=tuple(runs), made=tuple(made), nearest=nearest,
-                    account=Search(layouts=looked, legal=legal, fit=fit, domains={
+                    account=Search(layouts=looked, legal=looked, fit=fit, domains={
                         "base": self.asked.quantization, "recompute": tuple(RECOMPUTED)}))
 
     def _sizes(self, at: int) -> list[int]:
@@ -115,13 +125,11 @@ class DiffusionJob:
                     break
 
     def _lacking(self, way: Option) -> float:
-        candidate = self.terms.market.candidates[way.candidate]
-        return self._sure(way) - candidate.gpu.usable_memory
+        return self._sure(way) - self.terms.market.candidates[way.candidate].gpu.usable_memory
 
     def _sure(self, way: Option) -> float:
         """Return the bytes that it takes at the confidence."""
-        law = self.catalog.diffusion_law
-        return way.peak * max(1.0, quantile(law, law.memory, self.confidence, likely=way.likely))
+        return sure_bytes(way, self.catalog.diffusion_law, self.confidence)
 
     def _column(self, key: int, way: Option) -> Column:
         candidate = self.terms.market.candidates[way.candidate]

@@ -68,6 +68,16 @@ def quantile(law: DiffusionLaw, residue: Residue, share: float, *, likely: bool)
     return residue.q50 * math.exp(spread * deviations)
 
 
+def interval(law: DiffusionLaw, residue: Residue, *, likely: bool) -> tuple[float, float]:
+    """Return the ends of the 90% interval, over what is predicted."""
+    return quantile(law, residue, 0.05, likely=likely), quantile(law, residue, 0.95, likely=likely)
+
+
+def sure_bytes(way: Option, law: DiffusionLaw, confidence: float) -> float:
+    """Return the bytes of one GPU that a way takes at a confidence: at least those at the median."""
+    return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.likely))
+
+
 def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
     """Return what trains, once for every format of the base that is asked for; of a resolved workload."""
     model = catalog.diffusion(work.model)

@@ -11,9 +11,8 @@ from planner.catalog.hardware import Gpu
 from planner.errors import MissingFact
 from planner.physics.diffusion.shape import (
     Sample,
-    attention_flops,
     block_parameters,
-    matrix_flops,
+    forward_flops,
     parameters,
     tokens_of,
 )
@@ -140,8 +139,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
     blocks, samples = tuning.model.denoiser.blocks, split.micro_batch * split.micro_batches
-    products = samples * sum(block.count * matrix_flops(block, tuning.sample) for block in blocks)
-    scores = samples * sum(block.count * attention_flops(block, tuning.sample) for block in blocks)
+    products, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
     moved = law.passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
     traffic = moved / (gpu.memory_bandwidth * rates.memory)
