@@ -10,7 +10,7 @@ from pathlib import Path
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.errors import InputError, Unsupported
+from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
@@ -22,6 +22,7 @@ from planner.launch.served import served_of
 from planner.launch.work import work_of
 from planner.money.rent import offered
 from planner.scenario.scenario import Scenario
+from planner.scenario.workload import AUTO
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
@@ -42,13 +43,9 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
 
     Raises Unsupported where there is none.
     """
-    if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable is not None:
+    if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable not in (None, AUTO):
         return [given.scenario.workload.launchable]
-    releases, stack = catalog.releases, given.placed.stack
-    found = releases.of_stack(stack)
-    if not found:
-        raise Unsupported(f"files that start {stack} ({releases.nothing.get(stack, 'no target is this stack')})")
-    return found
+    return catalog.releases.some(given.placed.stack)
 
 
 def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
@@ -61,6 +58,18 @@ def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
             with suppress(InputError):
                 return launched(given, catalog, name, scheduler)
         raise
+
+
+def refusal(found: Plan, catalog: Catalog) -> CannotExpress | None:
+    """Return what of a plan's layouts no target of its stack can be told; none where that is not what is in the way."""
+    try:
+        for one in given_of(found):
+            _by_any(one, catalog, None)
+    except CannotExpress as error:
+        return error
+    except InputError:
+        return None
+    return None
 
 
 def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,

@@ -62,7 +62,8 @@ TABLE: dict[str, Flag] = {
           packing=Flag("", "Fill sequences with several samples.", switch=True),
           stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
                      many=True),
-          launchable=Flag("", "Only layouts that `planner launch` can write for this target.", "TARGET"),
+          launchable=Flag("", "Only layouts that `planner launch` can write for this target, or for each stack's "
+                          "(auto).", "TARGET"),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=(*get_args(Optimizer), *(
               name for name in get_args(DiffusionOptimizer) if name not in get_args(Optimizer)))),

@@ -150,7 +150,9 @@ class Training(Frozen):
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     launchable: str | None = Field(default=None, min_length=1, max_length=60)
-    """Search only layouts that `planner launch` can write for this target; none means all of the stack."""
+    """Search only layouts that `planner launch` can write for this target, or for that of each stack (auto); none means
+    all of the stack.
+    """
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False
