@@ -112,7 +112,7 @@ class StatedRun(Cells):
 class TrainRun(StatedRun):
     """What a training row says was run.
 
-    Words: framework, method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
+    Words: framework, task (pretrain, sft, embedding, ...), method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
     precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and moments_dtype, optimizer,
     attention_impl, loss_kernel, lora_targets, base_quantization, offload. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
     Yes or no: packed (several samples a sequence). Tokens: mean_length of a sample.
@@ -122,6 +122,7 @@ class TrainRun(StatedRun):
     """
 
     framework: Text = None
+    task: Text = None
     method: Text = None
     gpu_mem_gib: Positive = None
     gpus_per_node: OfNode = None
