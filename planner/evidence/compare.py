@@ -24,7 +24,6 @@ from planner.evidence.skipping import UNREADABLE, SkippedError, why
 from planner.evidence.whole_rows import WholeRow
 from planner.evidence.whole_runs import WholePrediction, predict_whole
 
-
 MEMORY_FIRST = ("train_memory", "multimodal")
 """Kinds of file whose lengths are those of the peak."""
 
