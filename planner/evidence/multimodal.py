@@ -14,7 +14,7 @@ _WORDS = {"recompute": {"true": "full", "false": "none"},
           "sharding": {"fsdp2": "fsdp", "zero2_offload": "zero2", "zero3_offload": "zero3"}}
 """Cells that another word is used for there."""
 _OFFLOADED = {"zero2_offload": "optimizer", "zero3_offload": "optimizer, parameters"}
-_LABELS: Mapping[str, Mapping[str, str]] = {
+_LABELS: dict[str, dict[str, str]] = {
     "full": {"method": "full"}, "lora": {"method": "lora"}, "fp8": {"precision": "fp8"}, "bf16": {"precision": "bf16"},
     "muon": {"optimizer": "muon"}, "without padding_free": {"packed": "no"},
     "zero3": {"sharding": "zero3", "tp": "1", "pp": "1", "ep": "1"}}
