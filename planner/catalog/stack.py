@@ -16,7 +16,11 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
-Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+Weights = Literal["pretrain", "full", "lora", "qlora", "inference"]
+"""Methods whose name says what trains, and from where."""
+Method = Weights
+Tuned = Literal["full", "lora", "qlora"]
+"""What trains of a model that is trained already."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 

@@ -271,7 +271,7 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     batch = Batch(1) if method == "inference" else (asked.global_batch or typical.global_batch).of(sequence)
     question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
                            precisions=asked.precision, method=method, confidence=confidence,
-                           lora_rank=asked.lora_rank, trained_layers=asked.trained_layers,
+                           lora_rank=asked.rank, trained_layers=asked.trained_layers,
                            adapted=asked.lora_targets)
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
