@@ -31,7 +31,7 @@ def test_as_many_are_drawn_and_told_as_are_counted(question: str) -> None:
     assert page.count('r="4.5"') == told
     if question != "serving":  # where a row without its own figure of TPOT stands for it by its output
         assert told == evidence.rows
-    assert page.count("<tr>") == 1 + min(10, told)
+    assert page.count("<tr>") == 1 + min(6, told)
 
 
 def test_nothing_is_shown_where_nothing_was_measured() -> None:

@@ -14,7 +14,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.published import PublishedRun
 from planner.render.report.charts import BOTTOM, HIGH, LEFT, RIGHT, TOP, WIDE, framed
 
-MOST_SHOWN = 10
+MOST_SHOWN = 6
 MOST_DRAWN = 400
 """Beside those most alike."""
 LEAST, MOST = 1 / 3, 3.0
@@ -73,6 +73,6 @@ def _drawn(near: Sequence[PublishedRun], others: Sequence[PublishedRun], band: t
                 f"{run.unit}; {run.source}")
         point = (f'<circle cx="{x(run.gpus):.1f}" cy="{y(run.ratio):.1f}" r="{size}" fill="var({color})">'
                  f"<title>{escape(told)}</title></circle>")
-        inner = f'<a href="{escape(run.link)}" tabindex="-1">{point}</a>' if run.link else point
-        parts.append(inner)
-    return framed("Published runs, measured over predicted", f"{WIDE} {HIGH}", parts)
+        parts.append(f'<a href="{escape(run.link)}" tabindex="-1" aria-label="{escape(told)}">{point}</a>'
+                     if run.link else point)
+    return framed("Published runs, measured over predicted", f"{WIDE} {HIGH}", parts, role="group")
