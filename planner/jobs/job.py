@@ -140,7 +140,7 @@ class Job(Protocol):
         """Return the job on other terms; candidates keep their numbers."""
 
     def asking(self, update: Mapping[str, Any]) -> Self:
-        """Return the job with keys of its workload changed."""
+        """Return the job with keys of its workload changed, or the `confidence` of what fits."""
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
         """Return all that it may be done by; what is left out is no part of what is looked for."""
@@ -203,6 +203,10 @@ class Replayable(Job, Protocol):
 @runtime_checkable
 class Alone(Job, Protocol):
     """A job that ends, and may be asked for more where it has the fleet to itself."""
+
+    @property
+    def confidence(self) -> float:
+        """With which what is planned fits in memory, 0.5 to 1."""
 
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:

@@ -118,17 +118,16 @@ def test_a_switch_whose_effect_would_be_missing_is_refused(text: str, said: str,
     (AXOLOTL + "fsdp_version: 2\ntensor_parallel_size: 2\n", {"workload.stack": "fsdp2"}, {"tp": "2"}, True),
     (AXOLOTL + "expert_parallel_size: 4\n", {"workload.stack": "axolotl"}, {"ep": "4"}, False),
     # fused experts are no linear layers to axolotl; its plugin alone turns the fused loss on
-    (AXOLOTL + "adapter: lora\nlora_target_linear: true\n", {"workload.lora_targets": "attention+mlp"}, {}, False),
+    (AXOLOTL + "adapter: lora\nlora_target_linear: true\n", {"workload.lora_targets": "linear"}, {}, False),
     (AXOLOTL + "adapter: lora\nlora_target_modules: [q_proj, v_proj]\nlora_modules_to_save: [lm_head]\n",
-     {"workload.lora_targets": "attention-in+embeddings"}, {}, False),
+     {"workload.lora_targets": "q+v+embeddings"}, {}, False),
     (AXOLOTL + "adapter: lora\nlora_target_modules: [o_proj]\nlora_target_parameters: [mlp.experts.down_proj]\n",
-     {"workload.lora_targets": "attention-out+mlp+experts"}, {}, False),
+     {"workload.lora_targets": "o+down+routed"}, {}, False),
     (AXOLOTL + "adapter: lora\nlora_target_modules: 'layers.\\d+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'\n",
      {"workload.lora_targets": "attention+mlp"}, {}, True),
     (AXOLOTL + "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n",
      {"workload.loss": "fused"}, {}, False),
-    (FACTORY.replace("full", "lora") + "lora_target: q_proj,v_proj\n", {"workload.lora_targets": "attention-in"}, {},
-     False),
+    (FACTORY.replace("full", "lora") + "lora_target: q_proj,v_proj\n", {"workload.lora_targets": "q+v"}, {}, False),
     (FACTORY + "pipeline_model_parallel_size: 4\nexpert_model_parallel_size: 2\nuse_distributed_optimizer: true\n"
      "recompute_granularity: full\n", {"workload.stack": "megatron-core"},
      {"pp": "4", "ep": "2", "zero": "1", "recompute": "full"}, False),
@@ -181,7 +180,7 @@ def test_what_was_read_and_ignored_is_printed(capsys: pytest.CaptureFixture[str]
     assert main(["estimate", "--from", given("axo_lora.yml"), "--node", "8xh100"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "read from an axolotl config" in shown
-    assert "method lora, lora_rank 32, lora_targets attention+mlp+embeddings, sequence_length 4096" in shown
+    assert "method lora, lora_rank 32, lora_targets linear+embeddings, sequence_length 4096" in shown
     assert "ignored: model_type, datasets" in shown
     assert main(["estimate", "--from", given("vllm.txt"), "--node", "8xh100", "--json", "--output", "200"]) == 0
     out, err = capsys.readouterr()

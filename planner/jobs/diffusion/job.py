@@ -73,7 +73,9 @@ class DiffusionJob:
 
     def asking(self, update: Mapping[str, Any]) -> DiffusionJob:
         """Return the job with keys of its workload changed."""
-        return replace(self, asked=self.asked.model_copy(update=dict(update)))
+        work = {**update}
+        sure: float = work.pop("confidence", self.confidence)
+        return replace(self, asked=self.asked.model_copy(update=work), confidence=sure)
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Ways:
         """Return of every candidate and number of GPUs the fastest way that fits and keeps the limits.

@@ -83,6 +83,11 @@ class ByStack:
         return self.first.terms
 
     @property
+    def confidence(self) -> float:
+        """With which what is planned fits in memory."""
+        return self.first.confidence
+
+    @property
     def has_requests(self) -> bool:
         """Whether it is a service: it is none."""
         return False
