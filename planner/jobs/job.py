@@ -100,6 +100,7 @@ class Short:
     """What lacks memory, in words, and by how much the nearest layout misses."""
 
     because: str
+    """Empty where nothing does."""
     nearest: str | None = None
     memory: float = 0.0
     """Bytes more on its GPUs with which it would fit, as to them."""
@@ -165,6 +166,10 @@ class Job(Protocol):
         """Return what lacks memory, and the nearest miss."""
 
     @property
+    def leaner(self) -> Iterable[Leaner]:
+        """Smaller values of what takes memory, key by key, the nearest first."""
+
+    @property
     def axes(self) -> Collection[str]:
         """Axes of its layouts that a choice may hold."""
 
@@ -226,10 +231,6 @@ class Alone(Job, Protocol):
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that its rules admit, rising; other limits of the fleet hold."""
-
-    @property
-    def leaner(self) -> Iterable[Leaner]:
-        """Smaller values of what takes memory, key by key, the nearest first."""
 
     @property
     def batch(self) -> Batch | None:
