@@ -159,8 +159,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
 def _kept(front: list[ReplicaColumn]) -> list[ReplicaColumn]:
     """Return what no other matches, and of the default settings what no other of them does: simple where enough."""
     least = min((column.settings.changed for column in front), default=0)
-    best, usual = undominated(front), undominated([column for column in front
-                                                   if column.settings.changed == least])
+    best, usual = undominated(front), undominated([column for column in front if column.settings.changed == least])
     return best + [column for column in usual if column not in best]
 
 
@@ -204,7 +203,7 @@ def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candida
 
 
 def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> _Block:
-    asked, stated = _asked(catalog, service, d, service.length, service.settings), service.settings
+    asked = _asked(catalog, service, d, service.length, stated := service.settings)
     fractions = (stated.fraction,) if stated.fraction else (None, asked.engine.memory_fraction_most)
     # an engine that takes prompts whole has no chunk to choose
     chunks = (stated.tokens,) if stated.tokens or d.engine.prefill_first else (None, *(
@@ -212,9 +211,8 @@ def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at
     most = catalog.engine(service.asked.engine).sequences_most
     sequences = (stated.sequences,) if stated.sequences else (None, *(
         count for count in SEQUENCES if count != asked.limits.sequences and count <= (most or count)))
-    choices = sorted({EngineSettings(*values) for values in product(fractions, chunks, sequences)},
-                     key=lambda settings: (settings.changed, settings.fraction or 0,
-                                           settings.tokens or 0, settings.sequences or 0))
+    choices = sorted((EngineSettings(*values) for values in product(fractions, chunks, sequences)),
+                     key=lambda each: (each.changed, each.fraction or 0, each.tokens or 0, each.sequences or 0))
     return _Block([at], [label], d, asked, rows, choices,
                   held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
 

@@ -93,6 +93,9 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     most = catalog.engine(asked.engine).sequences_most
     if most is not None and (asked.max_sequences or 0) > most:
         raise InputError(f"max_sequences: {asked.engine} runs at most {most} at once, not {asked.max_sequences}")
+    if asked.disaggregated != "no" and not catalog.engine(asked.engine).disaggregates:
+        having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).disaggregates)
+        raise InputError(f"disaggregated: {asked.engine} answers requests whole: {having} can have prefill apart")
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
     services = [_service(asked, catalog, trace, trace)]
