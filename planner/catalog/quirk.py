@@ -30,7 +30,7 @@ Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in", "loss",
     "memory_engine", "page", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
     "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack", "targets",
-    "usual_cache", "usual_engine", "usual_log_version", "usual_precision", "usual_recompute",
+    "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
@@ -50,7 +50,8 @@ COLUMNS = frozenset({
     "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
     "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
-    "disaggregated", "concurrency", "offload_activations", "run_class", "kind", "params_b"})
+    "disaggregated", "concurrency", "offload_activations", "run_class", "kind", "params_b", "packed", "task",
+    "micro_batch"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""

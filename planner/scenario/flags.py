@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Tuned
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
@@ -62,12 +62,15 @@ TABLE: dict[str, Flag] = {
           packing=Flag("", "Fill sequences with several samples.", switch=True),
           stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
                      many=True),
-          launchable=Flag("", "Only layouts that `planner launch` can write for this target.", "TARGET"),
+          launchable=Flag("", "Only layouts that `planner launch` can write for this target, or for each stack's "
+                          "(auto).", "TARGET"),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=(*get_args(Optimizer), *(
               name for name in get_args(DiffusionOptimizer) if name not in get_args(Optimizer)))),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
           loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
+          tuning=Flag("", "What trains under a method of post-training. Default: full, or lora with --lora-rank.",
+                      choices=get_args(Tuned)),
           lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
           lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
                             "Default: every product.", "NAME,..", many=True),
@@ -107,6 +110,10 @@ TABLE: dict[str, Flag] = {
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
           max_model_len=Flag("", "Longest request accepted, prompt and output. Default: what requests need.", "TOKENS"),
+          memory_fraction=Flag("", "Share of GPU memory that the engine takes. Default: what is best, or the engine's.",
+                               "SHARE"),
+          max_sequences=Flag("", "Sequences in a step at most. Default: alike.", "N"),
+          max_batched_tokens=Flag("", "Tokens in a step at most, the prefill chunk. Default: alike.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
                              choices=get_args(Disaggregated), bare="only")),
@@ -149,6 +156,9 @@ _ALSO = {
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
     "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "memory-fraction": "gpu-memory-utilization mem-fraction-static",
+    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
+    "chunked-prefill-size",
     "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""

@@ -96,7 +96,8 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
     nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
-    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(replicas, nodes, None),
+    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(
+        replicas, nodes, None, settings=service.settings),
                              residual(catalog, service, d))
 
 
