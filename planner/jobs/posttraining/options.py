@@ -104,7 +104,8 @@ class _Half:
     swaps: bool
     seconds: float
     needs: tuple[float, ...]
-    """Bytes that must be few: of states, of weights, of what waits on the host."""
+    """Bytes that must be few: of what stays beside the engine, of the host, of weights; seconds
+    that the rollouts wait for; and bytes that a GPU lacks."""
 
 
 def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterator[RlWay]:
@@ -159,16 +160,22 @@ def _halves(question: RlQuestion, gpus: int, placed: Placed, asks: Held) -> list
             over = max(max(phase.bytes for phase in phases) - usable, on_host - host)
             # less than the engine leaves anyway, or than the host has beside an engine's copy, is nothing gained
             tight = on_host + on_node * usable > host
-            halves.append(_Half(policy, models, swaps, math.fsum(
-                spent for name, spent in seconds.items() if name != "generation"), (
-                    max(kept, room) if placed.colocated else 0.0, on_host if tight else 0.0, over)))
-    fitting = [half for half in halves if half.needs[2] <= 0]
+            # judging by a model is the trainer's work, and yet the rollouts' wait where the two overlap
+            judged = seconds.get("reward", 0.0) if placed.lag else 0.0
+            worked = math.fsum(spent for name, spent in seconds.items() if name != "generation") - judged
+            halves.append(_Half(policy, models, swaps, worked, (
+                    max(kept + law.asleep, room) if placed.colocated else 0.0, on_host if tight else 0.0,
+                    policy.held("weights") if swaps else 0.0, judged, over)))
+    fitting = [half for half in halves if half.needs[-1] <= 0]
     if not fitting:
-        return sorted(halves, key=lambda half: half.needs[2])[:1]
+        return sorted(halves, key=lambda half: half.needs[-1])[:1]
+    if placed.colocated and not framework.sleeps:
+        # an engine that stays decides what fits beside it
+        return fitting
     fitting.sort(key=lambda half: (half.seconds, half.needs))
     best = list[_Half]()
     for half in fitting:
-        if not any(all(mine <= theirs for mine, theirs in zip(other.needs[:2], half.needs[:2], strict=True))
+        if not any(all(mine <= theirs for mine, theirs in zip(other.needs[:-1], half.needs[:-1], strict=True))
                    for other in best):
             best.append(half)
     return best

@@ -1,4 +1,4 @@
-"""Trainer and rollouts on nodes of different kinds: each pair of counts is one offer, at the mean price of its nodes."""
+"""Trainer and rollouts on nodes of two kinds: each pair of counts is one offer, at the mean price of its nodes."""
 
 from __future__ import annotations
 
