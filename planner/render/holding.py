@@ -11,7 +11,8 @@ from planner.render.page import Head, Page
 from planner.scenario.workload import EVERY
 from planner.units import GIB
 
-METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
+METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training",
+           "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model"}
 
 
 def asks_what_holds(plan: Plan) -> bool:

@@ -187,7 +187,9 @@ def batch(a: Assignment) -> str:
     """Return the batch and length of a step."""
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
-    return f" of {plural(a.global_batch, 'sequence')} of {a.sequence_length:,} tokens"
+    if a.sequences_per_sample in (None, 1):
+        return f" of {plural(a.global_batch, 'sequence')} of {a.sequence_length:,} tokens"
+    return f" of {plural(a.global_batch, 'pair')} of {a.sequences_per_sample} x {a.sequence_length:,} tokens"
 
 
 def _several(assignments: tuple[Assignment, ...]) -> str:

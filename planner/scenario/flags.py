@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method, Tuned
+from planner.catalog.stack import Method, Reference, Tuned
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
@@ -47,14 +47,16 @@ def _of(block: str, **flags: Flag) -> dict[str, Flag]:
 TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
-          method=Flag("", "Train from scratch, tune all weights, train adapters, or only hold the model.",
+          method=Flag("", "Train from scratch, tune all weights, train adapters, tune on preferences, or only hold the "
+                      "model.",
                       choices=get_args(Method)),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
-          global_batch=Flag("", "Sequences in a step, or '4 M tokens'. Default: by model; for fine-tuning 128.",
+          global_batch=Flag("", "Sequences in a step, of preferences samples, or '4 M tokens'. Default: by model; for "
+                            "tuning 128.",
                             "SEQUENCES"),
-          samples=Flag("", "Samples to train on, instead of tokens: 50k.", "COUNT"),
+          samples=Flag("", "Samples to train on, of preferences pairs, instead of tokens: 50k.", "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
@@ -75,6 +77,8 @@ TABLE: dict[str, Flag] = {
           lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
                             "Default: every product.", "NAME,..", many=True),
           adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
+          reference=Flag("", "Of dpo and kto: a frozen copy (default of full), the policy with its adapters off (of "
+                         "adapters), or its log-probabilities precomputed.", choices=get_args(Reference)),
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
           frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
