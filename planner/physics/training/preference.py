@@ -60,4 +60,5 @@ def headed(shape: Shape, sample: Sample) -> Shape:
     """Return a model with the head that a sample asks for: one value of its own, in place of the vocabulary."""
     if not sample.scores:
         return shape
-    return replace(shape, vocab=1, tied=False, head=shape.hidden, total=shape.total - shape.head + shape.hidden)
+    more = shape.hidden - (0 if shape.tied else shape.vocab * shape.hidden)
+    return replace(shape, vocab=1, tied=False, head=shape.head + more, total=shape.total + more)
