@@ -88,7 +88,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
                 made.append((folder, _by_any(one, catalog, scheduler) if name is None else
                              launched(one, catalog, name, scheduler)))
             except CannotExpress as error:
-                raise InputError(f"{error.problem}; {_nearest(found, error, catalog)}") from None
+                raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
     for folder, files in made:
         write_folder(folder, files.files)
     return made
@@ -96,15 +96,19 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can"
+    training = catalog.releases.target(error.target).work == "training"
+    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if training else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:
             launched(given_of(found, number)[0], catalog, error.target)
         except InputError:
             continue
-        return f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason}); {again}"
-    nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
-    return f"it can with {nearest}; {again}" if nearest else again
+        can = f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
+        break
+    else:
+        nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
+        can = f"it can with {nearest}" if nearest else ""
+    return "; ".join(part for part in (can, again) if part)
 
 
 def _program(given: Given, catalog: Catalog, target: str) -> Program:
@@ -149,6 +153,6 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
         **({"offer": asdict(program.offer)} if program.offer else {}),
         "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
     files = {**program.files, VARIABLES: variables_file(variables), **job.files,
-             README: readme(given, program, replace(job, variables=variables), release, place.name, catalog),
+             README: readme(given, program, replace(job, variables=variables), release, catalog),
              MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
     return Launched(target, place.name, files, job.start)
