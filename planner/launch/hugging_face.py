@@ -117,10 +117,19 @@ def preferences(methods: Mapping[str, Settings], *, precomputed: str | None = No
     return {("preference", "reference"): say}
 
 
-def by_trl(file: str) -> Table:
-    """Return that part for the scripts of TRL."""
-    return preferences({"dpo": {}, "kto": {}, "reward-model": {f"{file}:lora_task_type": "SEQ_CLS"}},
-                       precomputed=f"{file}:precompute_ref_log_probs")
+def by_trl(file: str, *, narrows: bool) -> Table:
+    """Return that part for the scripts of TRL, which load the reference in the format of the policy.
+
+    narrows: whether what runs it makes 16 bits of both.
+    """
+    (axes, say), = preferences({"dpo": {}, "kto": {}, "reward-model": {f"{file}:lora_task_type": "SEQ_CLS"}},
+                               precomputed=f"{file}:precompute_ref_log_probs").items()
+
+    def loaded(work: Work) -> Settings | No:
+        if work.placed.reference == "copy" and work.method == "full" and not narrows:
+            return No("a 16-bit copy beside 32-bit weights (TRL loads both alike)", {"reference": "precomputed"})
+        return say(work)
+    return {axes: loaded}
 
 
 def unsplit(*axes: str, reason: str = "it has none") -> Table:

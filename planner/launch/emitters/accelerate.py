@@ -75,7 +75,7 @@ def _precision(work: Work) -> Settings | No:
 
 TABLE: Table = {
     **hf.rest(ARGS),
-    **hf.by_trl(ARGS),
+    **hf.by_trl(ARGS, narrows=False),
     ("precision",): _precision,
     ("tp",): lambda w: {} if w.layout.tp == 1 or w.layout.zero else No("more than 1 without FSDP", {"zero": 3}),
     ("cp", "cp_method"): _context,

@@ -64,7 +64,7 @@ def _activations(work: Work) -> Settings | No:
 
 TABLE: Table = {
     **hf.rest(ARGS),
-    **hf.by_trl(ARGS),
+    **hf.by_trl(ARGS, narrows=True),
     ("candidate", "dp", "micro_batch"): _batch,
     ("precision",): _precision,
     **hf.unsplit("tp", "cp"),
