@@ -68,6 +68,8 @@ class Evidence(Frozen):
     """By what none of them is like the question; not part of the JSON."""
     causes: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
     """Variances of the logarithm of measured over predicted, by cause; not part of the JSON."""
+    alike: dict[str, str] | None = Field(default=None, exclude_if=absent)
+    """Traits that they share with the question, by name; none without rows."""
 
 
 def evidence_of(residual: Residual) -> Evidence:
@@ -75,7 +77,8 @@ def evidence_of(residual: Residual) -> Evidence:
     known = residual.validated
     return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
                     median_abs_error=residual.error if known else None, validated=known,
-                    unlike=() if not known else residual.unseen, causes=residual.causes)
+                    unlike=() if not known else residual.unseen, causes=residual.causes,
+                    alike=dict(residual.alike) if known else None)
 
 
 class Memory(Frozen):

@@ -27,7 +27,8 @@ from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
-from planner.jobs.training.stacks import ByStack, training_of
+from planner.jobs.training.resolved import training_of
+from planner.jobs.training.stacks import ByStack
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining

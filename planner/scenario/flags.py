@@ -114,6 +114,10 @@ TABLE: dict[str, Flag] = {
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
           max_model_len=Flag("", "Longest request accepted, prompt and output. Default: what requests need.", "TOKENS"),
+          memory_fraction=Flag("", "Share of GPU memory that the engine takes. Default: what is best, or the engine's.",
+                               "SHARE"),
+          max_sequences=Flag("", "Sequences in a step at most. Default: alike.", "N"),
+          max_batched_tokens=Flag("", "Tokens in a step at most, the prefill chunk. Default: alike.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
                              choices=get_args(Disaggregated), bare="only")),
@@ -156,6 +160,9 @@ _ALSO = {
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
     "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "memory-fraction": "gpu-memory-utilization mem-fraction-static",
+    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
+    "chunked-prefill-size",
     "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
