@@ -116,7 +116,7 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
             if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
-                yield shown.label, in_unit(name, value)
+                yield from ((shown.label, in_unit(name, v)) for v in (value if isinstance(value, tuple) else [value]))
 
 
 def _label(name: str) -> str:

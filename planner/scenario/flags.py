@@ -12,6 +12,7 @@ from planner.catalog.stack import Method, Tuned
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
+from planner.scenario.posttraining import Placement, Reference, RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated
 from planner.scenario.workload import Loss, Optimizer
 from planner.yaml_io import MAX_DEPTH
@@ -47,8 +48,9 @@ def _of(block: str, **flags: Flag) -> dict[str, Flag]:
 TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
-          method=Flag("", "Train from scratch, tune all weights, train adapters, or only hold the model.",
-                      choices=get_args(Method)),
+          method=Flag("", "Train from scratch, tune all weights, train adapters, only hold the model, or learn "
+                      "from rewards.",
+                      choices=(*get_args(Method), *get_args(RlMethod))),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
@@ -79,10 +81,24 @@ TABLE: dict[str, Flag] = {
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
           frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
-          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
+          steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for.",
+                     "N"),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
+          prompts=Flag("", "Of reinforcement learning: prompts of a step. Default: 128.", "N"),
+          samples_per_prompt=Flag("", "Of reinforcement learning: answers drawn to each prompt. Default: 8.", "N"),
+          reward=Flag("", "Who judges answers: rule (default), model, or the seconds of a step that it takes "
+                      "elsewhere.",
+                      "WHO"),
+          reward_model=Flag("", "The model that judges, with --reward model. Default: one as the policy.", "NAME"),
+          critic=Flag("", "The model that values answers, with --method ppo. Default: one as the policy.", "NAME"),
+          reference=Flag("", "What the policy is held near: the model it started from, or none. Default: by framework.",
+                         choices=get_args(Reference)),
+          policy_lag=Flag("", "Steps that answers may lie behind the policy: 0 (default) waits for every update.", "N"),
+          placement=Flag("", "Whether trainer and rollouts share GPUs. Default: any.", choices=get_args(Placement)),
+          rollouts_on=Flag("", "Node types or GPUs of rollouts with their own. Default: as the trainer.", "NAME,..",
+                           many=True),
           rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
           users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
