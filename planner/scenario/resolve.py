@@ -21,7 +21,7 @@ from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import common, refuse_stack, usual, usual_precision
-from planner.scenario.workload import AUTO, EVERY, Training
+from planner.scenario.workload import AUTO, EVERY, Batch, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
 
@@ -88,6 +88,8 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
             defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
     said = {**chosen, **_usual(chosen, work.trains, catalog)}
+    if catalog.recipes.sequences(work.preference) > 1 and isinstance(taken := said.get("global_batch"), Batch):
+        said["global_batch"] = str(taken).replace("sequences", "pairs")
     defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     return work.model_copy(update=chosen), defaults
 
