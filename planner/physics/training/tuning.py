@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from planner.catalog.recipes import Recipes, TrainedBytes
 from planner.catalog.stack import Stack
 
+Trained = Literal["language", "projector", "encoder"]
+LANGUAGE: frozenset[Trained] = frozenset({"language"})
+"""What trains of a model that also sees unless told: encoder and projector are frozen."""
 TARGETS = frozenset({"attention-in", "attention-out", "mlp-in", "mlp-out", "experts"})
 """The products that can have adapters: into and out of attention and feed-forward, and those of routed experts."""
 TABLES = "embeddings"
@@ -52,6 +56,8 @@ class Tuning:
 
 
 PRETRAIN = Tuning(True, 0, False, 2.0)
+STILL = Tuning(False, 0, False, 2.0)
+"""The language model lets gradients through and learns nothing."""
 INFERENCE = Tuning(False, 0, False, 2.0, forward_only=True)
 
 
