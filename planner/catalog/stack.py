@@ -17,6 +17,8 @@ RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "mo
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
 Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+Trained = Literal["language", "projector", "encoder"]
+"""Parts of a model that sees or hears."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
+from planner.scenario.pixels import PixelSize
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
@@ -93,6 +94,14 @@ class Serving(Frozen):
     """Prompt tokens; none only with a trace."""
     output: Answers | None = None
     """Output tokens; 0 where prompts are read and nothing is written, as by embedders; none only with a trace."""
+    images_per_request: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """Images or clips in a prompt beside the tokens of input, for a model that sees; none means text alone."""
+    resolution: PixelSize | None = None
+    """Pixels of an image or a frame."""
+    frames: int | None = Field(default=None, ge=1, le=100_000)
+    """Frames of each clip; none means images."""
+    audio: Annotated[Seconds, Field(gt=0, le=DAY)] | None = None
+    """Sound in a prompt beside the tokens of input, for a model that hears."""
     arrivals: Gaps | None = None
     """How requests arrive; none means Poisson."""
     day: tuple[Factor, ...] | None = Field(default=None, min_length=HOURS, max_length=HOURS)
@@ -228,6 +237,16 @@ class Serving(Frozen):
             raise ValueError("headroom applies to a rate, a trace or users, and none is given")
         if self.e2e is not None and self.disaggregated != "no":
             raise ValueError("e2e applies to replicas that answer whole requests: leave disaggregated out")
+        return self
+
+    @model_validator(mode="after")
+    def _seen_is_of_requests(self) -> Serving:
+        for name in ("resolution", "frames"):
+            if getattr(self, name) is not None and self.images_per_request is None:
+                raise ValueError(f"{name} applies to images, and none are given: images_per_request 1 has one in every "
+                                 "prompt")
+        if self.trace is not None and (self.images_per_request or self.audio):
+            raise ValueError("the trace has the lengths of its prompts: leave images_per_request and audio out")
         return self
 
     @model_validator(mode="after")

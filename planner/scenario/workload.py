@@ -17,10 +17,11 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Trained
+from planner.scenario.pixels import PixelSize
 from planner.scenario.targets import Targets
 from planner.scenario.unmodeled import modeled_method
-from planner.units import Tokens, parse, parse_count, trimmed
+from planner.units import DAY, Seconds, Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
 from planner.yaml_io import Frozen
 
@@ -118,6 +119,11 @@ Stacks = Annotated[tuple[str, ...], BeforeValidator(_stacks, json_schema_input_t
 SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
 
 
+def listed(value: object) -> object:
+    """Return names separated by commas as names."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
 def _samples(value: object) -> int:
     return parse_count(value, "number of samples", "50k", DOCUMENTS)
 
@@ -167,6 +173,18 @@ class Training(Frozen):
     """JSONL or Parquet file of samples instead of their number: sets the mean and the longest length."""
     tokenizer: str | None = Field(default=None, min_length=1, max_length=1000)
     """Name or file of the tokenizer that counts the dataset's text; none takes its counts, or characters per token."""
+    images: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """Images or clips of a sample, for a model that sees; none trains it on text alone."""
+    resolution: PixelSize | None = None
+    """Pixels of an image or a frame."""
+    frames: int | None = Field(default=None, ge=1, le=100_000)
+    """Frames of each clip; none means images."""
+    audio: Annotated[Seconds, Field(gt=0, le=DAY)] | None = None
+    """Sound of a sample, for a model that hears."""
+    samples_per_sequence: Annotated[float, Field(gt=0, le=10**6)] | None = None
+    """Samples that share a sequence, where images or sound are of samples; none means one, or as packing has it."""
+    trains: Annotated[tuple[Trained, ...], BeforeValidator(listed)] = ()
+    """What of a model that sees or hears trains: language, projector, encoder; none means the language model."""
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
@@ -180,6 +198,11 @@ class Training(Frozen):
     @classmethod
     def _listed(cls, value: object) -> object:
         return ", ".join(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+    @property
+    def sees(self) -> bool:
+        """Whether samples have images or sound."""
+        return self.images is not None or self.audio is not None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -209,6 +232,21 @@ class Training(Frozen):
                              ("tokenizer", ("dataset",))):
             if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
                 raise ValueError(f"{name} applies to {' or '.join(needed)}, and none is given")
+        return self
+
+    @model_validator(mode="after")
+    def _seen_is_of_samples(self) -> Training:
+        for name in ("resolution", "frames"):
+            if getattr(self, name) is not None and self.images is None:
+                raise ValueError(f"{name} applies to images, and none are given: images 1 has one in every sample")
+        for name in ("samples_per_sequence", "trains"):
+            if getattr(self, name) and not self.sees:
+                raise ValueError(f"{name} applies to samples with images or audio, and none are given")
+        if self.sees and self.has_several:
+            raise ValueError("images and audio are of one model, and several are named")
+        if self.trains and "language" not in self.trains and self.method in ("lora", "qlora"):
+            raise ValueError(f"method {self.method} adapts the language model: leave trains out, name language too, or "
+                             "ask for method full")
         return self
 
     @model_validator(mode="after")

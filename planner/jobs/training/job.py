@@ -17,7 +17,7 @@ from planner.jobs.columns import Run
 from planner.jobs.job import NOTHING_HELD, Depth, Held, Knob, Short, Terms
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of, step_residual
-from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
+from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, seen_of, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
 from planner.jobs.training.launchable import values_for
@@ -29,6 +29,7 @@ from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
 from planner.physics.training.question import Question, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.tuning import LANGUAGE
 from planner.physics.training.whole import run_quantile
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
@@ -270,7 +271,8 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
                            precisions=asked.precision, method=method, confidence=confidence,
                            lora_rank=asked.lora_rank, trained_layers=asked.trained_layers,
-                           adapted=asked.lora_targets)
+                           adapted=asked.lora_targets, seen=seen_of(asked, model),
+                           trains=asked.trains or LANGUAGE)
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)

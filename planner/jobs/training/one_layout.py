@@ -16,7 +16,7 @@ from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_like, memory_of, time_of
-from planner.jobs.training.facts import processed
+from planner.jobs.training.facts import processed, seen_of
 from planner.jobs.training.in_use import first_stack
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
@@ -26,6 +26,7 @@ from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.tuning import LANGUAGE
 from planner.scenario.limits import MOST
 from planner.scenario.usual import usual
 from planner.scenario.workload import Batch, Training
@@ -194,7 +195,8 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     candidate = usual_candidate(machine, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
                            precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.lora_rank,
-                           trained_layers=asked.trained_layers, adapted=asked.lora_targets)
+                           trained_layers=asked.trained_layers, adapted=asked.lora_targets,
+                           seen=seen_of(asked, model), trains=asked.trains or LANGUAGE)
     if not computes(candidate, question.rates[0], precision):
         raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")
     rows = from_rows([row], batch)

@@ -15,7 +15,7 @@ from planner.catalog.likeness import memory_traits
 from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import Residual
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Stack, Trained
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Layouts, Mask
@@ -23,7 +23,7 @@ from planner.physics.encoders import Part
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
-from planner.physics.training.tuning import LANGUAGE, STILL, Trained, Tuning, tuning_of
+from planner.physics.training.tuning import LANGUAGE, STILL, Tuning, tuning_of
 
 FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from planner.catalog.recipes import Recipes, TrainedBytes
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Stack, Trained
 
-Trained = Literal["language", "projector", "encoder"]
 LANGUAGE: frozenset[Trained] = frozenset({"language"})
 """What trains of a model that also sees unless told: encoder and projector are frozen."""
 TARGETS = frozenset({"attention-in", "attention-out", "mlp-in", "mlp-out", "experts"})
