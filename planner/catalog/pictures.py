@@ -46,7 +46,7 @@ def counted(reads: Reading, size: tuple[int, int], frames: int, seconds: float) 
 def heard(reads: Heard, seconds: float) -> Pictures:
     """Return what so many seconds of sound are. Raises InputError for more than are read at once."""
     if reads.longest is not None and seconds > reads.longest:
-        raise InputError(f"audio: at most {reads.longest} s are read at once, got {seconds:g} s")
+        raise InputError(f"at most {reads.longest} s are read at once, got {seconds:g} s")
     whole = math.ceil(reads.frames * (reads.longest or seconds))
     return Pictures(1, whole, math.ceil(reads.frames * seconds) // reads.pooled)
 
@@ -55,7 +55,7 @@ def pictures(reads: Fixed | Merged | Tiled | Gridded, size: tuple[int, int], fra
     """Return what an image of `size` (width, height in pixels) is, or a clip of so many frames. Raises InputError."""
     width, height = size
     if max(size) > NARROWEST * min(size):
-        raise InputError(f"resolution: {width}x{height} is more than {NARROWEST} times as long as wide, which no "
+        raise InputError(f"{width}x{height} is more than {NARROWEST} times as long as wide, which no "
                          "processor reads")
     match reads:
         case Fixed():

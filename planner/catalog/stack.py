@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, field_validator
 
@@ -16,7 +16,11 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
-Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+Weights = Literal["pretrain", "full", "lora", "qlora", "inference"]
+"""Methods whose name says what trains, and from where."""
+Method = Weights
+Tuned = Literal["full", "lora", "qlora"]
+"""What trains of a model that is trained already."""
 Trained = Literal["language", "projector", "encoder"]
 """Parts of a model that sees or hears."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
@@ -84,11 +88,19 @@ class OffloadSupport(Frozen):
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
 
+AxisValue: TypeAlias = str | Annotated[float, Field(ge=0, le=10**6)]
+"""Value of an axis of layouts: a number, or its word."""
+
+
 class Refusal(Frozen):
     """Axes that a framework does not combine."""
 
-    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(min_length=1)
+    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(default={})
     """Axis -> the least value at which it takes part; `{cp: 2, vpp: 2}` is context parallelism with interleaving."""
+    at: dict[str, tuple[AxisValue, ...]] = Field(default={})
+    """Axis -> the values at which it takes part; `{zero: [0]}`."""
+    methods: tuple[Method, ...] = ()
+    """Of what training this is true; none named means of any."""
     reason: str = Field(min_length=3)
     """Why, as a plan and an error say it."""
 

@@ -54,8 +54,9 @@ def _plan(text: str, path: Path) -> Plan:
 def _of_its_scenario(plan: Plan, path: Path) -> None:
     """Raise InputError where the scenario inside a plan is none, or is not the one that its assignments answer."""
     from planner.scenario.load import as_question
+    from planner.scenario.tuned import without_idle_rank
 
-    document = Document(plan.provenance.scenario, str(path), {})
+    document = Document(without_idle_rank(plan.provenance.scenario), str(path), {})
     try:
         kinds = _kinds(as_question(document))
     except InputError as error:

@@ -12,6 +12,7 @@ from planner.errors import InputError
 from planner.scenario.load import as_question
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario
+from planner.scenario.tuned import without_idle_rank
 from planner.yaml_io import Document
 
 
@@ -70,7 +71,7 @@ def _given(plan: Plan, placed: Sequence[Assignment], scenario: AnyScenario | Non
 def _scenario(plan: Plan) -> AnyScenario | None:
     if not plan.provenance.scenario:
         return None
-    question = as_question(Document(plan.provenance.scenario, "provenance.scenario", {}))
+    question = as_question(Document(without_idle_rank(plan.provenance.scenario), "provenance.scenario", {}))
     return None if isinstance(question, Portfolio) else question
 
 

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Tuned
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
@@ -62,12 +62,15 @@ TABLE: dict[str, Flag] = {
           packing=Flag("", "Fill sequences with several samples.", switch=True),
           stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
                      many=True),
-          launchable=Flag("", "Only layouts that `planner launch` can write for this target.", "TARGET"),
+          launchable=Flag("", "Only layouts that `planner launch` can write for this target, or for each stack's "
+                          "(auto).", "TARGET"),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=(*get_args(Optimizer), *(
               name for name in get_args(DiffusionOptimizer) if name not in get_args(Optimizer)))),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
           loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
+          tuning=Flag("", "What trains under a method of post-training. Default: full, or lora with --lora-rank.",
+                      choices=get_args(Tuned)),
           lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
           lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
                             "Default: every product.", "NAME,..", many=True),
@@ -82,8 +85,8 @@ TABLE: dict[str, Flag] = {
           frames=Flag("", "Frames of a clip. Default: images; of a diffusion model: by model.", "N"),
           samples_per_sequence=Flag("", "Samples with images that share a sequence. Default: as packing has it, or 1.",
                                     "N"),
-          trains=Flag("", "What of a model that sees trains: language (default), projector, encoder.", "PART,..",
-                      many=True),
+          trained_parts=Flag("", "What of a model that sees trains: language (default), projector, encoder.",
+                             "PART,..", many=True),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
           steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "

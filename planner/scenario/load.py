@@ -38,7 +38,7 @@ Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
 alone ask."""
 _THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
+_OPEN = {"kind", "method", "tuning", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 
 

@@ -62,10 +62,19 @@ def in_tokens_seen(work: Training, catalog: Catalog, document: Document, at: At 
         return in_tokens(work, catalog.recipes, document, at)
     with named(document, *at, "model"):
         model = catalog.model(work.model)
-    with named(document, *at, "images" if work.images else "audio"):
-        beside = media.tokens(model)
+    beside = _tokens(media, work, model, document, at)
     return in_tokens(work, catalog.recipes, document, at, beside=beside,
                      usual_length=usual(model, work.method or "pretrain", catalog.recipes).sequence_length)
+
+
+def _tokens(media: Media, work: Training | Serving, model: Model, document: Document, at: At) -> float:
+    """Return the tokens of what is seen and heard. Raises InputError, naming the key that the model cannot heed."""
+    try:
+        return media.tokens(model)
+    except InputError as error:
+        eyes = "images" if isinstance(work, Training) else "images_per_request"
+        key = "audio" if media.sound and (not media.images or "sound" in str(error)) else eyes
+        raise document.error((*at, key), str(error)) from None
 
 
 def media_notes(work: Training | Serving, model: Model, document: Document, at: At,
@@ -76,17 +85,15 @@ def media_notes(work: Training | Serving, model: Model, document: Document, at: 
     """
     if (media := media_of(work)) is None:
         return []
-    trains = isinstance(work, Training)
-    with named(document, *at, ("images" if trains else "images_per_request") if media.images else "audio"):
-        tokens = media.tokens(model)
-        if length is not None and tokens > length:
-            raise InputError(f"sequence_length {length:,} has no room for the {tokens:,.0f} tokens of a sample's "
-                             f"{media}: give a longer one, a smaller resolution, or fewer of them")
-    each = "sample" if trains else "request"
-    defaults = [Default(name="image tokens" if media.images else "sound tokens", value=f"{tokens:,.0f}",
+    tokens = _tokens(media, work, model, document, at)
+    if length is not None and tokens > length:
+        raise document.error((*at, "sequence_length"), f"sequence_length {length:,} has no room for the {tokens:,.0f} "
+                             f"tokens of a sample's {media}: give a longer one, a smaller resolution, or fewer of them")
+    each = "sample" if isinstance(work, Training) else "request"
+    defaults = [Default(name="image tokens" if media.images else "sound tokens", value=f"{tokens:.0f}",
                         why=f"of a {each} with {media}, as the processor of {model.name} counts them")]
     if media.images and work.resolution is None:
         defaults.append(Default(name="resolution", value=str(media.size), why="no size of images is given"))
-    if isinstance(work, Training) and not work.trains and work.method != "inference":
-        defaults.append(Default(name="trains", value="language", why=FROZEN))
+    if isinstance(work, Training) and not work.trained_parts and work.method != "inference":
+        defaults.append(Default(name="trained_parts", value="language", why=FROZEN))
     return defaults

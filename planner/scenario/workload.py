@@ -17,9 +17,10 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method, Trained
+from planner.catalog.stack import Method, Trained, Tuned, Weights
 from planner.scenario.pixels import PixelSize
 from planner.scenario.targets import Targets
+from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
 from planner.units import DAY, Seconds, Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
@@ -145,6 +146,8 @@ class Training(Frozen):
     """Several, as a list or separated by commas, or any, ask without tokens for the largest that the hardware holds."""
     method: Annotated[Method | None, BeforeValidator(modeled_method)] = None
     """None means pretrain, or without tokens every method in turn."""
+    tuning: Tuned | None = None
+    """What trains: full, which is all weights, lora or qlora; none means full, or lora where lora_rank is given."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
@@ -156,7 +159,9 @@ class Training(Frozen):
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     launchable: str | None = Field(default=None, min_length=1, max_length=60)
-    """Search only layouts that `planner launch` can write for this target; none means all of the stack."""
+    """Search only layouts that `planner launch` can write for this target, or for that of each stack (auto); none means
+    all of the stack.
+    """
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False
@@ -183,12 +188,12 @@ class Training(Frozen):
     """Sound of a sample, for a model that hears."""
     samples_per_sequence: Annotated[float, Field(gt=0, le=10**6)] | None = None
     """Samples that share a sequence, where images or sound are of samples; none means one, or as packing has it."""
-    trains: Annotated[tuple[Trained, ...], BeforeValidator(listed)] = ()
+    trained_parts: Annotated[tuple[Trained, ...], BeforeValidator(listed)] = ()
     """What of a model that sees or hears trains: language, projector, encoder; none means the language model."""
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
-    lora_rank: int = Field(default=16, gt=0, le=4096)
-    """Rank of the adapters, for the methods lora and qlora."""
+    lora_rank: int | None = Field(default=None, gt=0, le=4096)
+    """Rank of the adapters, which alone asks for lora; none means 16."""
     lora_targets: Targets = ()
     """What has adapters: attention, mlp, experts, embeddings, or modules by name (q_proj); none means every product."""
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
@@ -239,13 +244,13 @@ class Training(Frozen):
         for name in ("resolution", "frames"):
             if getattr(self, name) is not None and self.images is None:
                 raise ValueError(f"{name} applies to images, and none are given: images 1 has one in every sample")
-        for name in ("samples_per_sequence", "trains"):
+        for name in ("samples_per_sequence", "trained_parts"):
             if getattr(self, name) and not self.sees:
                 raise ValueError(f"{name} applies to samples with images or audio, and none are given")
         if self.sees and self.has_several:
             raise ValueError("images and audio are of one model, and several are named")
-        if self.trains and "language" not in self.trains and self.method in ("lora", "qlora"):
-            raise ValueError(f"method {self.method} adapts the language model: leave trains out, name language too, or "
+        if self.trained_parts and "language" not in self.trained_parts and self.method in ("lora", "qlora"):
+            raise ValueError(f"method {self.method} adapts the language model: name language in trained_parts too, or "
                              "ask for method full")
         return self
 
@@ -262,12 +267,26 @@ class Training(Frozen):
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 
+    @property
+    def trains(self) -> Weights:
+        """What trains; where no method is given, as pre-training has it."""
+        return weights_of(self) or "pretrain"
+
+    @property
+    def rank(self) -> int:
+        """Rank of the adapters, where there are some."""
+        return self.lora_rank or RANK
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tuning_names_the_method(cls, data: object) -> object:
+        return with_method(data)
+
     @model_validator(mode="after")
     def _adapters_are_of_their_methods(self) -> Training:
-        if self.lora_targets and self.method in ("pretrain", "full", "inference"):
-            raise ValueError(f"lora_targets applies to methods lora and qlora, but this is {self.method}")
-        if self.trained_layers is not None and self.method not in (None, "pretrain", "full"):
-            raise ValueError(f"trained_layers is for methods pretrain and full; {self.method} freezes every layer")
+        check_tuning(self)
+        if self.trained_layers is not None and self.trains not in ("pretrain", "full"):
+            raise ValueError(f"trained_layers is for methods pretrain and full; {self.trains} freezes every layer")
         return self
 
     @field_validator("precision")

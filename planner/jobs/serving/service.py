@@ -87,6 +87,9 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     if asked.adapters is not None and not catalog.engine(asked.engine).adapters:
         having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).adapters)
         raise InputError(f"adapters: {asked.engine} does not run requests for several in one batch: {having} do")
+    if asked.disaggregated != "no" and not catalog.engine(asked.engine).disaggregates:
+        having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).disaggregates)
+        raise InputError(f"disaggregated: {asked.engine} answers requests whole: {having} can have prefill apart")
     asked, seen = _in_tokens(asked, catalog)
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
