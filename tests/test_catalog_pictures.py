@@ -6,7 +6,8 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.pictures import heard, pictures
 from planner.errors import InputError
-from planner.physics.encoders import encoder_parameters, parts_of
+from planner.physics.encoders import encoder_model, parts_of
+from planner.physics.shapes import layer_parameters
 
 CATALOG = Catalog()
 TOWERS = [(model.name, tower) for model in CATALOG.all("models", Model) for tower in model.towers if tower.encoder]
@@ -18,7 +19,10 @@ def tokens(model, size, frames=1):
 
 @pytest.mark.parametrize(("name", "tower"), TOWERS, ids=[f"{name} {at}" for at, (name, _) in enumerate(TOWERS)])
 def test_shape_has_the_parameters_of_the_tower(name, tower):
-    assert encoder_parameters(tower.encoder) == tower.parameters
+    assert tower.encoder.parameters == tower.parameters
+    layers = encoder_model(tower.encoder)
+    assert tower.parameters - tower.encoder.embedding - tower.encoder.projector == sum(
+        block.count * layer_parameters(block, layers) for block in layers.blocks)
 
 
 @pytest.mark.parametrize(("model", "text", "total"), [

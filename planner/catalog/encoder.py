@@ -124,6 +124,16 @@ class Encoder(Frozen):
     """What joins it to the language model."""
     reads: Reading
 
+    @property
+    def parameters(self) -> int:
+        """Parameters of the encoder and its projector."""
+        biases = {"none": 0, "qkv": 3, "qkvo": 4}[self.bias] * self.hidden
+        products, fan = 4 * self.hidden**2 + (3 if self.gated else 2) * self.hidden * self.ffn, 2 if self.gated else 1
+        ffn_biases = (self.hidden + fan * self.ffn) * self.ffn_bias
+        norms = 2 * self.hidden * (2 if self.norm == "layernorm" else 1)
+        layer = products + biases + ffn_biases + norms + self.vectors
+        return self.layers * layer + self.embedding + self.projector
+
     @model_validator(mode="after")
     def _whole(self) -> Encoder:
         if self.hidden % self.heads:

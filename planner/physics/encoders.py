@@ -10,7 +10,6 @@ from planner.catalog.encoder import Encoder, Tower
 from planner.catalog.pictures import counted, seen_by
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
-from planner.physics.shapes import layer_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +65,3 @@ def encoder_model(encoder: Encoder) -> Model:
     return Model(name="encoder", source="an encoder of a model of the catalog", as_of="2026", kind="assumed",
                  hidden=encoder.hidden, vocab=1, tied=True, norm=encoder.norm, blocks=tuple(blocks), sequence_length=1,
                  global_batch=1)
-
-
-def encoder_parameters(encoder: Encoder) -> int:
-    """Return the parameters of encoder and projector, as its shape has them."""
-    model = encoder_model(encoder)
-    layers = sum(block.count * layer_parameters(block, model) for block in model.blocks)
-    return layers + encoder.embedding + encoder.projector

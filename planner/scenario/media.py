@@ -10,6 +10,7 @@ from planner.catalog.pictures import counted, seen_by
 from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
+from planner.scenario.model_notes import text_part
 from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named
 from planner.scenario.serving import Serving
@@ -21,6 +22,8 @@ USUAL_SIZE = Resolution((1024, 1024))
 """Of an image where a question leaves it open."""
 FROZEN = "encoder and projector are frozen unless named, as ms-swift, LLaMA-Factory and Qwen's scripts have it"
 At = tuple[str | int, ...]
+SEEN = ("image tokens", "sound tokens")
+"""What the defaults are called that say how many tokens images and sound are."""
 
 
 class Media(NamedTuple):
@@ -90,10 +93,20 @@ def media_notes(work: Training | Serving, model: Model, document: Document, at: 
         raise document.error((*at, "sequence_length"), f"sequence_length {length:,} has no room for the {tokens:,.0f} "
                              f"tokens of a sample's {media}: give a longer one, a smaller resolution, or fewer of them")
     each = "sample" if isinstance(work, Training) else "request"
-    defaults = [Default(name="image tokens" if media.images else "sound tokens", value=f"{tokens:.0f}",
+    defaults = [Default(name=SEEN[0] if media.images else SEEN[1], value=f"{tokens:.0f}",
                         why=f"of a {each} with {media}, as the processor of {model.name} counts them")]
     if media.images and work.resolution is None:
         defaults.append(Default(name="resolution", value=str(media.size), why="no size of images is given"))
     if isinstance(work, Training) and not work.trained_parts and work.method != "inference":
         defaults.append(Default(name="trained_parts", value="language", why=FROZEN))
     return defaults
+
+
+def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaults:
+    """Return what an estimate says of images and sound, or of a model that is planned for its text. Raises InputError.
+    """
+    if not isinstance(work, Training | Serving) or (model := catalog.known_model(work.model)) is None:
+        return []
+    length = None if isinstance(work, Serving) else (
+        work.sequence_length or usual(model, work.method or "pretrain", catalog.recipes).sequence_length)
+    return media_notes(work, model, document, ("workload",), length) or text_part([model])
