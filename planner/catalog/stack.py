@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, field_validator
 
+from planner.catalog.architecture import Fused
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
 from planner.catalog.sourced import Sourced
@@ -193,6 +194,8 @@ class Stack(Sourced):
     """Device bytes of the buckets through which gradients are reduced and weights gathered."""
     elementwise: Factor
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
+    fused: tuple[Fused, ...] = ()
+    """Products that the framework holds as one matrix, with one adapter, where the model's own code does not."""
     adapter_passes: Passes = 1.0
     """Times the input and output of an adapted product pass through memory forward for its adapter, twice backward."""
     adapter_casts: Passes = 0.0

@@ -16,6 +16,8 @@ from planner.jobs.diffusion.job import DiffusionJob
 from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.posttraining.estimate import estimate_posttraining
+from planner.jobs.posttraining.job import PostTrainingJob
 from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
@@ -27,12 +29,14 @@ from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
-from planner.jobs.training.stacks import ByStack, training_of
+from planner.jobs.training.resolved import training_of
+from planner.jobs.training.stacks import ByStack
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
+from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
@@ -70,6 +74,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         terms = Terms(market, limits, scenario.objective)
         job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
         return ResolvedScenario(scenario, catalog, (job,), terms)
+    if isinstance(scenario, PostTrainingScenario):
+        terms = Terms(market, limits, scenario.objective)
+        learning = PostTrainingJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
+        return ResolvedScenario(scenario, catalog, (learning,), terms)
     return _training(scenario, catalog, market)
 
 
@@ -115,6 +123,8 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
         return replicas, (why,)
     if isinstance(scenario, DiffusionScenario):
         return estimate_diffusion(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+    if isinstance(scenario, PostTrainingScenario):
+        return estimate_posttraining(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence), ()
@@ -158,7 +168,8 @@ def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
     idle_keys = (idle_serving(work) if isinstance(work, Serving) else several("quantization", work.quantization)
-                 if isinstance(work, DiffusionTraining) else idle_training(work))
+                 if isinstance(work, DiffusionTraining) else () if isinstance(work, PostTraining)
+                 else idle_training(work))
     return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 
 

@@ -116,7 +116,7 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
             if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
-                yield shown.label, in_unit(name, value)
+                yield from ((shown.label, in_unit(name, v)) for v in (value if isinstance(value, tuple) else [value]))
 
 
 def _label(name: str) -> str:
@@ -215,8 +215,9 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
+    most = "" if serving.load_share is None else f", {percent(serving.load_share)} of the most within the targets"
     yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
-                       f"{plural(serving.replicas, 'replica')}")
+                       f"{plural(serving.replicas, 'replica')}{most}")
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
@@ -241,13 +242,12 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
     if replayed is None:
         return
     words = (f"{replayed.requests:,} requests, event by event: {percent(replayed.share_within_level)} met every "
-             f"latency target; replicas busy {percent(replayed.busy_share)} of the time")
+             f"latency target; steps ran {percent(replayed.busy_share)} of the time")
     words += "" if (day := replayed.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
     words += f"; {plural(replayed.preempted, 'preemption')}" if replayed.preempted else ""
     yield "replayed", words + (f"; {replayed.rejected:,} rejected" if replayed.rejected else "")
     if replayed.autoscaled is not None:
         yield "autoscaler", at_best(replayed.autoscaled)
-
 
 
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:

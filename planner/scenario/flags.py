@@ -12,6 +12,7 @@ from planner.catalog.stack import Method, Tuned
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
+from planner.scenario.posttraining import Placement, Reference, RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated
 from planner.scenario.workload import Loss, Optimizer
 from planner.yaml_io import MAX_DEPTH
@@ -47,8 +48,9 @@ def _of(block: str, **flags: Flag) -> dict[str, Flag]:
 TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
-          method=Flag("", "Train from scratch, tune all weights, train adapters, or only hold the model.",
-                      choices=get_args(Method)),
+          method=Flag("", "Train from scratch, tune all weights, train adapters, only hold the model, or learn "
+                      "from rewards.",
+                      choices=(*get_args(Method), *get_args(RlMethod))),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
@@ -88,10 +90,24 @@ TABLE: dict[str, Flag] = {
           trained_parts=Flag("", "What of a model that sees trains: language (default), projector, encoder.",
                              "PART,..", many=True),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
-          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
+          steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for.",
+                     "N"),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
+          prompts=Flag("", "Of reinforcement learning: prompts of a step. Default: 128.", "N"),
+          samples_per_prompt=Flag("", "Of reinforcement learning: answers drawn to each prompt. Default: 8.", "N"),
+          reward=Flag("", "Who judges answers: rule (default), model, or the seconds of a step that it takes "
+                      "elsewhere.",
+                      "WHO"),
+          reward_model=Flag("", "The model that judges, with --reward model. Default: one as the policy.", "NAME"),
+          critic=Flag("", "The model that values answers, with --method ppo. Default: one as the policy.", "NAME"),
+          reference=Flag("", "What the policy is held near: the model it started from, or none. Default: by framework.",
+                         choices=get_args(Reference)),
+          policy_lag=Flag("", "Steps that answers may lie behind the policy: 0 (default) waits for every update.", "N"),
+          placement=Flag("", "Whether trainer and rollouts share GPUs. Default: any.", choices=get_args(Placement)),
+          rollouts_on=Flag("", "Node types or GPUs of rollouts with their own. Default: as the trainer.", "NAME,..",
+                           many=True),
           rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
           users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
@@ -119,6 +135,10 @@ TABLE: dict[str, Flag] = {
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
           max_model_len=Flag("", "Longest request accepted, prompt and output. Default: what requests need.", "TOKENS"),
+          memory_fraction=Flag("", "Share of GPU memory that the engine takes. Default: what is best, or the engine's.",
+                               "SHARE"),
+          max_sequences=Flag("", "Sequences in a step at most. Default: alike.", "N"),
+          max_batched_tokens=Flag("", "Tokens in a step at most, the prefill chunk. Default: alike.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
                              choices=get_args(Disaggregated), bare="only")),
@@ -161,6 +181,9 @@ _ALSO = {
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
     "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "memory-fraction": "gpu-memory-utilization mem-fraction-static",
+    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
+    "chunked-prefill-size",
     "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""

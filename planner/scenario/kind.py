@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from planner.catalog.load import Catalog
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
 
-Kind = Literal["training", "serving", "diffusion", "portfolio"]
-WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining}
-NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model"}
+Kind = Literal["training", "serving", "diffusion", "posttraining", "portfolio"]
+WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining,
+                                "posttraining": PostTraining}
+NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model",
+                         "posttraining": "reinforcement learning"}
 
 INSTEAD = {"steps": ": write --tokens, which are steps x --global-batch x --seq-len",
            "batch": ": write --global-batch, the sequences of a step on all GPUs together"}
@@ -26,6 +29,12 @@ def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | N
     if not isinstance(name, str) or catalog.known_model(name) is not None:
         return None
     return "diffusion" if catalog.known_diffusion(name) is not None else None
+
+
+def kind_by_method(work: Mapping[str, object]) -> Kind | None:
+    """Return the kind of work that a method is of, by the keys of a workload, where its name says so."""
+    method = work.get("method")
+    return "posttraining" if isinstance(method, str) and method.lower() in get_args(RlMethod) else None
 
 
 def kind_of(document: Document) -> Kind:

@@ -49,3 +49,10 @@ def _resolution(value: object) -> Resolution:
 
 PixelSize = Annotated[Resolution, PlainValidator(_resolution, json_schema_input_type=str | int),
                       PlainSerializer(str, return_type=str)]
+
+
+def check_images(work: object, key: str) -> None:
+    """Raise ValueError for the size of images where `key` says that there are none."""
+    for name in ("resolution", "frames"):
+        if getattr(work, name) is not None and getattr(work, key) is None:
+            raise ValueError(f"{name} applies to images, and none are given: write {key} 1")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
-from planner.scenario.pixels import PixelSize
+from planner.scenario.pixels import PixelSize, check_images
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
@@ -137,6 +137,13 @@ class Serving(Frozen):
     """Nodes that may fail, with all replicas on them, while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request accepted; none means what the longest request asked for needs."""
+    memory_fraction: Share | None = Field(default=None, gt=0, le=1)
+    """Share of GPU memory that the engine takes, as it means it; none means what the plan finds best, or the engine's
+    default."""
+    max_sequences: int | None = Field(default=None, gt=0, le=MOST_CONCURRENT)
+    """Sequences of a step at most; none alike."""
+    max_batched_tokens: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
+    """Tokens of a step at most, the prefill chunk; none alike."""
     adapters: int | None = Field(default=None, gt=0, le=MOST_ADAPTERS)
     """LoRA adapters on every product that each replica holds and serves at once, asked for alike; none serves the model
     alone."""
@@ -240,16 +247,6 @@ class Serving(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _seen_is_of_requests(self) -> Serving:
-        for name in ("resolution", "frames"):
-            if getattr(self, name) is not None and self.images_per_request is None:
-                raise ValueError(f"{name} applies to images, and none are given: images_per_request 1 has one in every "
-                                 "prompt")
-        if self.trace is not None and (self.images_per_request or self.audio):
-            raise ValueError("the trace has the lengths of its prompts: leave images_per_request and audio out")
-        return self
-
-    @model_validator(mode="after")
     def _percentile_is_of_a_target(self) -> Serving:
         if self.percentile is not None and not self.unsaid:
             raise ValueError("percentile is of latency targets that state none, and here is no such target")
@@ -257,7 +254,8 @@ class Serving(Frozen):
 
     @model_validator(mode="after")
     def _lengths_are_known(self) -> Serving:
-        lengths = [name for name in ("input", "output") if getattr(self, name) is not None]
+        check_images(self, "images_per_request")
+        lengths = [name for name in ("input", "output", "images_per_request", "audio") if getattr(self, name)]
         if self.trace is not None and lengths:
             raise ValueError(f"the trace has the lengths of its requests: leave {' and '.join(lengths)} out")
         if self.trace is None and "input" not in lengths:

@@ -10,6 +10,7 @@ from planner.catalog.price import Term
 from planner.catalog.stack import Method, Tuned, Weights
 from planner.errors import InputError
 from planner.scenario.limits import ServingObjective
+from planner.scenario.posttraining import RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated, Quantization
 from planner.scenario.workload import Loss, Optimizer
 
@@ -22,7 +23,8 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 
 
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
-    "workload.method": (get_args(Method), {
+    "workload.method": ((*get_args(Method), *get_args(RlMethod)), {
+        "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
         "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",

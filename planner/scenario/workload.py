@@ -18,7 +18,7 @@ from pydantic import (
 
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method, Trained, Tuned, Weights
-from planner.scenario.pixels import PixelSize
+from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.targets import Targets
 from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
@@ -241,9 +241,7 @@ class Training(Frozen):
 
     @model_validator(mode="after")
     def _seen_is_of_samples(self) -> Training:
-        for name in ("resolution", "frames"):
-            if getattr(self, name) is not None and self.images is None:
-                raise ValueError(f"{name} applies to images, and none are given: images 1 has one in every sample")
+        check_images(self, "images")
         for name in ("samples_per_sequence", "trained_parts"):
             if getattr(self, name) and not self.sees:
                 raise ValueError(f"{name} applies to samples with images or audio, and none are given")

@@ -33,6 +33,7 @@ OTHER_SERVED: dict[str, Any] = {
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,
+    "memory_fraction": 0.5, "max_sequences": 4, "max_batched_tokens": 512,
     "startup": "9 min", "images_per_request": 1, "audio": "3 s", "frames": 2, "resolution": 448}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
@@ -41,6 +42,13 @@ OTHER_DIFFUSION: dict[str, Any] = {
     "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
     "latents": "online", "ema": True,
     "confidence": 0.6, "gpus": 2}
+LEARNED: dict[str, Any] = {"method": "grpo", "prompts": 32, "samples_per_prompt": 4, "input": 200, "output": 300}
+OTHER_LEARNED: dict[str, Any] = {
+    "model": "qwen2.5-1.5b", "method": "ppo", "tuning": "lora", "lora_rank": 64, "steps": 50, "prompts": 64,
+    "samples_per_prompt": 8, "input": 900, "output": {"mean": 300, "cv": 1.5}, "max_model_len": 4000, "reward": "30 s",
+    "reward_model": "qwen2.5-1.5b", "critic": "qwen2.5-1.5b", "reference": "none", "policy_lag": 1,
+    "placement": "colocated", "rollouts_on": "dgx-a100", "stack": "nemo-rl", "engine": "sglang", "gpus": 1,
+    "confidence": 0.6}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
 
@@ -82,6 +90,13 @@ def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
         "refused" if name in refused else "counts")
 
 
+@pytest.mark.parametrize("name", OTHER_LEARNED)
+def test_a_key_of_reinforcement_learning_counts_or_is_refused(name: str) -> None:
+    refused = ("lora_rank", "reward_model", "critic")
+    assert counts_or_is_refused(name, OTHER_LEARNED[name], LEARNED, "qwen2.5-0.5b") == (
+        "refused" if name in refused else "counts")
+
+
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("name", OTHER_SERVED)
 def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
@@ -92,7 +107,7 @@ def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
 
 
 def test_every_key_is_tried_here() -> None:
-    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *CHOOSING}
+    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *OTHER_LEARNED, *CHOOSING}
 
 
 @pytest.mark.parametrize("name", CHOOSING)

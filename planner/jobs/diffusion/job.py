@@ -36,7 +36,9 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
 
     def asking(self, update: Mapping[str, Any]) -> DiffusionJob:
         """Return the job with keys of its workload changed."""
-        return replace(self, asked=self.asked.model_copy(update=dict(update)))
+        work = {**update}
+        sure: float = work.pop("confidence", self.confidence)
+        return replace(self, asked=self.asked.model_copy(update=work), confidence=sure)
 
     def sizes(self, at: int) -> list[int]:
         """Return the numbers of GPUs that the batch divides over and the limits admit: in a node, or whole nodes."""

@@ -76,9 +76,10 @@ class TrainingJob:
 
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
-        return self if not update else training_job(
-            self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms, self.confidence,
-            self.stack.name, self.place)
+        work = {**update}
+        sure: float = work.pop("confidence", self.confidence)
+        return self if not update else training_job(self.name, self.asked.model_copy(update=work), self.catalog,
+                                                    self.terms, sure, self.stack.name, self.place)
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD,
                 known: Sequence[StagedLayout] = ()) -> Searched:

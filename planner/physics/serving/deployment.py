@@ -23,6 +23,9 @@ from planner.physics.kinds import counted_layers, kind_of
 from planner.physics.layers import LayerKind
 from planner.physics.serving.adapters import AdapterSlots
 
+HALF = "bf16"
+"""The format of encoders."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -87,10 +90,10 @@ class Eye:
     """Whether every rank of tensor parallelism runs all of it."""
 
 
-def eyes_of(seen: Sequence[Part], prompt: float, weights: WeightFormat) -> tuple[Eye, ...]:
-    """Return the encoders of requests with `prompt` tokens; weights: the format in 16 bits."""
-    return tuple(Eye(part.encoder, layers_of(part.encoder), weights, part.positions, part.pictures / prompt,
-                     part.tower.whole) for part in seen)
+def eyes_of(catalog: Catalog, seen: Sequence[Part], prompt: float) -> tuple[Eye, ...]:
+    """Return the encoders of requests with `prompt` tokens; quantized checkpoints leave them in 16 bits."""
+    return tuple(Eye(part.encoder, layers_of(part.encoder), catalog.formats.weights[HALF], part.positions,
+                     part.pictures / prompt, part.tower.whole) for part in seen)
 
 
 @dataclass(frozen=True, slots=True)
