@@ -12,6 +12,7 @@ from planner.catalog.diffusion_law import DiffusionLaw
 from planner.catalog.diffusion_runs import DiffusionRuns
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
+from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import SPEEDS, Residuals, Spreading
 from planner.catalog.sourced import Sourced
@@ -52,6 +53,8 @@ class Calibrated(ABC):
     """What training a denoiser takes beside its shape."""
     diffusion_runs = EntryAttribute("diffusion-runs", DiffusionRuns)
     """What published runs of diffusion models mean by their words."""
+    generation_law = EntryAttribute("generation", GenerationLaw)
+    """What running a diffusion model takes beside its shape."""
     whole_runs = EntryAttribute("whole-runs", WholeRuns)
     """What whole runs take beyond their steps."""
     step_residuals = EntryAttribute("step-residuals", Residuals)

@@ -13,6 +13,9 @@ from planner.catalog.stack import Method
 from planner.errors import InputError
 from planner.jobs.diffusion.estimate import estimate_diffusion
 from planner.jobs.diffusion.job import DiffusionJob
+from planner.jobs.generation.estimate import estimate_generation
+from planner.jobs.generation.estimate import idle_keys as idle_generation
+from planner.jobs.generation.job import generation_job
 from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
@@ -31,9 +34,10 @@ from planner.jobs.training.stacks import ByStack, training_of
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
+from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.scenario import AnyScenario, GenerationScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
 from planner.scenario.workload import EVERY
@@ -56,6 +60,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
                            by_provider=isinstance(scenario.limits, ServingLimits)
                            and bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
+        if isinstance(scenario, GenerationScenario):
+            return ResolvedScenario(scenario, catalog, tuple(
+                generation_job(asked.label, asked, catalog, terms, scenario.confidence)
+                for asked in scenario.services if isinstance(asked, Generation)), terms)
         if scenario.workload is not None and scenario.workload.documents is not None:
             return ResolvedScenario(scenario, catalog,
                                     (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
@@ -108,6 +116,8 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     `limits.gpus` are its GPUs. Raises PlannerError.
     """
     gpus = scenario.limits.gpus
+    if isinstance(scenario, GenerationScenario):
+        return estimate_generation(_generation(scenario), catalog, node, gpus, layout, scenario.confidence)
     if isinstance(scenario, ServingScenario):
         if layout:
             return estimate_serving(scenario.services[0], catalog, node, gpus, layout), ()
@@ -118,6 +128,12 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence), ()
+
+
+def _generation(scenario: GenerationScenario) -> Generation:
+    (work,) = scenario.services
+    assert isinstance(work, Generation)
+    return work
 
 
 def loads_of(scenario: AnyScenario) -> tuple[float | None, bool]:
@@ -157,7 +173,7 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScena
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
-    idle_keys = (idle_serving(work) if isinstance(work, Serving) else several("quantization", work.quantization)
+    idle_keys = (idle_generation(work) if isinstance(work, Generation) else idle_serving(work) if isinstance(work, Serving) else several("quantization", work.quantization)
                  if isinstance(work, DiffusionTraining) else idle_training(work))
     return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, get_args
 
+from planner.catalog.generation_law import StepCache
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
@@ -75,8 +76,14 @@ TABLE: dict[str, Flag] = {
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
           frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
-          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
-          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
+          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. Default: 1, or "
+                     "searched.", "N"),
+          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs, or of denoising.", "N"),
+          guidance=Flag("", "Of a diffusion model that is run: scale of guidance; up to 1 is none. Default: by model.",
+                        "SCALE"),
+          compile=Flag("", "Of a diffusion model that is run: compile the denoiser.", switch=True),
+          step_cache=Flag("", "Of a diffusion model that is run: leave out passes that change little.",
+                          choices=get_args(StepCache)),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),

@@ -28,7 +28,7 @@ from planner.scenario.resolve import (
     resolve_work,
 )
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.scenario import AnyScenario, GenerationScenario, Scenario, ServingScenario, only_training
 from planner.scenario.words import BLOCKS, LARGEST, in_our_words
 from planner.scenario.workload import EVERY
 from planner.units import trimmed
@@ -127,6 +127,8 @@ def as_question(document: Document) -> AnyQuestion:
     refuse_other_kinds(document, kind)
     if kind == "diffusion":
         return validate(document, DiffusionScenario)
+    if kind == "generation":
+        return validate(document, GenerationScenario)
     return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
 
 
@@ -169,7 +171,7 @@ def thousands(document: Document) -> Iterator[Default]:
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the dotted path of every scenario value, and whether it is a list; of all kinds where none is named."""
     known: dict[str, bool] = {}
-    for kind in (DiffusionScenario, Scenario, ServingScenario) if model is None else (model,):
+    for kind in (DiffusionScenario, GenerationScenario, Scenario, ServingScenario) if model is None else (model,):
         known |= dict(_values(kind, ""))
     yield from known.items()
 

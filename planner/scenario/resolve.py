@@ -13,11 +13,13 @@ from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
+from planner.scenario.generation import Generation
 from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.model_notes import generates, reads_text, text_part
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import common, usual, usual_precision
@@ -232,6 +234,8 @@ def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, documen
 def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_FILE,
                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Serving, Defaults]:
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
+    if isinstance(service, Generation):
+        return resolved_generation(service, catalog, document, at)
     with named(document, *at, "model"):
         model = reads_text(catalog.model(service.model))
         if service.output is None and service.trace is None:

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from planner.errors import Unsupported
 from planner.scenario.demand import Confidence
 from planner.scenario.diffusion import DiffusionScenario
+from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
@@ -108,7 +109,16 @@ class ServingScenario(Frozen):
 def _ends(info: ValidationInfo) -> bool:
     """Say whether the workload read before is a batch of documents."""
     work = info.data.get("workload")
-    return isinstance(work, Serving) and work.documents is not None
+    return isinstance(work, Serving) and work.ends is not None
+
+
+class GenerationScenario(ServingScenario):
+    """The same question for images or clips of a diffusion model, or of several that share a pool."""
+
+    workload: Generation | None = None
+    """One service, or a batch."""
+    workloads: tuple[Generation, ...] = Field(default=(), max_length=100)  # type: ignore[assignment]
+    """Several services that share a pool."""
 
 
 AnyScenario: TypeAlias = Scenario | ServingScenario | DiffusionScenario

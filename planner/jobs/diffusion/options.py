@@ -11,6 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
+from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
@@ -60,7 +61,7 @@ class Option:
         return (self.step, split.swapped, split.states_out, split.shard, split.micro_batches)
 
 
-def quantile(law: DiffusionLaw, residue: Residue, share: float, *, likely: bool) -> float:
+def quantile(law: DiffusionLaw | GenerationLaw, residue: Residue, share: float, *, likely: bool) -> float:
     """Return a quantile of measured over predicted; wider where no measured run is like what is predicted."""
     side = residue.q95 if share >= 0.5 else residue.q05
     deviations = NormalDist().inv_cdf(share) / abs(NormalDist().inv_cdf(0.05))
@@ -68,7 +69,7 @@ def quantile(law: DiffusionLaw, residue: Residue, share: float, *, likely: bool)
     return residue.q50 * math.exp(spread * deviations)
 
 
-def interval(law: DiffusionLaw, residue: Residue, *, likely: bool) -> tuple[float, float]:
+def interval(law: DiffusionLaw | GenerationLaw, residue: Residue, *, likely: bool) -> tuple[float, float]:
     """Return the ends of the 90% interval, over what is predicted."""
     return quantile(law, residue, 0.05, likely=likely), quantile(law, residue, 0.95, likely=likely)
 

@@ -125,6 +125,8 @@ def _shared(service: Service, picks: Sequence[Pick]) -> list[float]:
 
 def at_load(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> list[Pick]:
     """Return the picks of a service with as many sequences as its load has decode: prompts run beside these."""
+    if service.replica is not None:
+        return list(picks)
     made = []
     for pick, rate in zip(picks, loads(service, picks), strict=True):
         column = pick.column
