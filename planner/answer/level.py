@@ -126,10 +126,6 @@ class Made(Frozen):
     bytes: dict[str, int]
     """Of one GPU at the median while each part is at work: encode, denoise, decode."""
 
-    def counted(self, count: float) -> str:
-        """Return a number of images or clips in words."""
-        return f"{count:,.4g} {self.noun}" if count != 1 else f"1 {self.noun[:-1]}"
-
     @property
     def noun(self) -> str:
         """What is made."""
@@ -194,6 +190,11 @@ class ServingFigures(Frozen):
     def noun(self) -> str:
         """What is asked for and answered: requests, images or clips."""
         return "requests" if self.made is None else self.made.noun
+
+    @property
+    def each(self) -> str:
+        """What a batch is of: documents, images or clips."""
+        return "documents" if self.made is None else self.made.noun
 
     @property
     def decodes(self) -> bool:

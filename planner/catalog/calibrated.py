@@ -12,7 +12,7 @@ from planner.catalog.diffusion_law import DiffusionLaw
 from planner.catalog.diffusion_runs import DiffusionRuns
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
-from planner.catalog.generation_law import GenerationLaw
+from planner.catalog.generation_law import GenerationLaw, GenerationRuns
 from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import SPEEDS, Residuals, Spreading
 from planner.catalog.sourced import Sourced
@@ -55,6 +55,8 @@ class Calibrated(ABC):
     """What published runs of diffusion models mean by their words."""
     generation_law = EntryAttribute("generation", GenerationLaw)
     """What running a diffusion model takes beside its shape."""
+    generation_runs = EntryAttribute("generation-runs", GenerationRuns)
+    """What published runs of it mean by their words."""
     whole_runs = EntryAttribute("whole-runs", WholeRuns)
     """What whole runs take beyond their steps."""
     step_residuals = EntryAttribute("step-residuals", Residuals)

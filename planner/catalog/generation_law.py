@@ -87,6 +87,8 @@ class GenerationLaw(Sourced):
     """Fraction of a tile's side that tiles share."""
     encoder: Share
     """Of the rate of large matrix products, what a text encoder reaches."""
+    sharing: Share
+    """Rate of a GPU that shares a call with others over that of one alone, for every doubling of their number."""
     ring: Factor
     """Seconds of exchange of ring attention over those of its bytes."""
     stale: Few
@@ -98,3 +100,34 @@ class GenerationLaw(Sourced):
     seen: UnseenRuns
     unseen: Factor
     """Spread of what no run is like, over that of the runs."""
+
+
+class GenerationRuns(Sourced):
+    """What the words of published runs mean, and what they leave out."""
+
+    models: dict[str, str]
+    """Printed name, in small letters -> catalog name."""
+    formats: dict[str, Stored]
+    """Printed quantization, or where there is none precision."""
+    offloads: dict[str, Literal["model", "sequential"]]
+    """A word of the offload -> what waits on the host."""
+    caches: dict[str, StepCache]
+    """A word of the settings -> the cache of steps."""
+    steps: dict[str, Few]
+    """Of models whose rows leave them out."""
+    batches: dict[str, Few]
+    """Of stacks whose rows leave them out."""
+    compiled: tuple[str, ...]
+    """Stacks that compile the denoiser."""
+    quantized_on_gpu: tuple[str, ...]
+    """Stacks that load 16 bits before they quantize."""
+    encoders_quantized: tuple[str, ...]
+    """Models whose runs quantize the text encoders too."""
+    gpu_unsure: tuple[str, ...]
+    """Stacks whose rows name a GPU that they cannot be of."""
+    stand_in: str
+    """GPU that stands in where memory alone is asked and none is told apart."""
+    alike: tuple[str, ...]
+    """Stacks that the constants are fitted to."""
+    other: dict[str, str]
+    """Stack -> why its runs are not modeled."""

@@ -13,6 +13,7 @@ from planner.catalog.stack import Method
 from planner.errors import InputError
 from planner.jobs.diffusion.estimate import estimate_diffusion
 from planner.jobs.diffusion.job import DiffusionJob
+from planner.jobs.generation.batch import generation_batch
 from planner.jobs.generation.estimate import estimate_generation
 from planner.jobs.generation.estimate import idle_keys as idle_generation
 from planner.jobs.generation.job import generation_job
@@ -62,8 +63,7 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         terms = Terms(market, scenario.limits, scenario.objective)
         if isinstance(scenario, GenerationScenario):
             return ResolvedScenario(scenario, catalog, tuple(
-                generation_job(asked.label, asked, catalog, terms, scenario.confidence)
-                for asked in scenario.services if isinstance(asked, Generation)), terms)
+                _making(asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)
         if scenario.workload is not None and scenario.workload.documents is not None:
             return ResolvedScenario(scenario, catalog,
                                     (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
@@ -79,6 +79,14 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
         return ResolvedScenario(scenario, catalog, (job,), terms)
     return _training(scenario, catalog, market)
+
+
+def _making(asked: Serving, catalog: Catalog, terms: Terms, confidence: float) -> Job:
+    """Return images or clips at a rate, or a batch of them, as a job."""
+    assert isinstance(asked, Generation)
+    if asked.ends is None:
+        return generation_job(asked.label, asked, catalog, terms, confidence)
+    return generation_batch(asked.label, asked, catalog, terms, confidence)
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> ResolvedScenario:
@@ -173,8 +181,14 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScena
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
-    idle_keys = (idle_generation(work) if isinstance(work, Generation) else idle_serving(work) if isinstance(work, Serving) else several("quantization", work.quantization)
-                 if isinstance(work, DiffusionTraining) else idle_training(work))
+    if isinstance(work, Generation):
+        idle_keys = idle_generation(work)
+    elif isinstance(work, Serving):
+        idle_keys = idle_serving(work)
+    elif isinstance(work, DiffusionTraining):
+        idle_keys = several("quantization", work.quantization)
+    else:
+        idle_keys = idle_training(work)
     return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 
 

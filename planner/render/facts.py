@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
-from planner.answer.level import Made, Percentiles, Replayed, ServingFigures
+from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
 from planner.render.figures import days, in_unit, listed, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
+from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
 from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
@@ -217,12 +218,11 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     yield serving.noun, (f"{serving.requests_per_second:,.4g} {serving.noun}/s{prompts_of(a)} over "
                          f"{plural(serving.replicas, 'replica')}")
-    yield from _made(serving.made)
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
-    if serving.made is None:
-        yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
+    yield from made_facts(serving.made) if serving.made else [
+        ("cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}")]
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -237,23 +237,6 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
         yield "batch limit", f"{serving.max_sequences:,} sequences per step, instead of the engine's default"
     if serving.nodes_by_hour is not None:
         yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} by hour, from midnight"
-
-
-def _made(made: Made | None) -> Iterator[tuple[str, str]]:
-    """Yield how images or clips are made, and where bytes and seconds go."""
-    if made is None:
-        return
-    frames = f" x {made.frames} frames" if made.frames > 1 else ""
-    yield "each", (f"{made.resolution}{frames}, {plural(made.steps, 'step')} of {plural(made.passes, 'pass')}: "
-                   f"{show_seconds(made.seconds_each)}, {plural(made.batch, made.noun[:-1])} a call")
-    split = [f"{words} {count}" for words, count in (
-        ("guidance over", made.cfg), ("Ulysses", made.ulysses), ("ring", made.ring), ("PipeFusion", made.pipefusion))
-        if count > 1]
-    host = {"none": "all parts on the GPU", "model": "parts wait on the host while others work",
-            "sequential": "every block comes from the host"}[made.offload]
-    yield "run", ", ".join([host, *(["VAE by tiles"] if made.vae == "tiled" else []), *split])
-    yield "seconds", ", ".join(f"{part} {show_seconds(seconds)}" for part, seconds in made.seconds.items() if seconds)
-    yield "peaks", ", ".join(f"{moment} {show_bytes(size)}" for moment, size in made.bytes.items())
 
 
 def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
@@ -294,7 +277,7 @@ def is_endless(a: Assignment) -> bool:
 
 def _per_tokens(a: Assignment) -> str:
     if a.serving is not None:
-        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.made.noun if a.serving.made else 'documents'}"
+        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.each}"
     tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
     return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from planner.answer.assignment import Assignment
-from planner.answer.level import Autoscaled, Made, ServingFigures
+from planner.answer.level import Autoscaled, ServingFigures
 from planner.answer.schema import Plan
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
+from planner.render.made import made_sentence
 from planner.units import DAY, MONTH_DAYS, plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
@@ -46,9 +47,9 @@ def serving_sentence(plan: Plan) -> str:
     if (documents := documents_of(plan)) is not None:
         (a,) = plan.assignments
         usd = "" if a.cost_usd is None else f" for {show_usd(a.cost_usd)}"
-        made = a.serving.made if a.serving else None
+        made, noun = (a.serving.made, a.serving.each) if a.serving else (None, "documents")
         answer = ("make" if made else "answer") + ("s" if _alone(a) else "")
-        return (f"{best}: {_fleet(a)} {answer} {documents:,} {made.noun if made else 'documents'} of {a.workload} in "
+        return (f"{best}: {_fleet(a)} {answer} {documents:,} {noun} of {a.workload} in "
                 f"{show_seconds((a.duration_days or 0.0) * DAY)}{usd} ({proof})")
     cost = hourly(plan)
     daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
@@ -85,7 +86,7 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
     if serving.made is not None:
-        return _made_sentence(assignment, serving, serving.made, asked)
+        return f"{made_sentence(assignment, serving.made, asked)}{_targets(serving)}"
     if memory.fits == "does not fit":
         return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
@@ -100,23 +101,6 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
              f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU" if serving.writes else
              f"an answer takes {first}")
     return f"{fits}; {speed} at {serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}"
-
-
-def _made_sentence(a: Assignment, serving: ServingFigures, made: Made, asked: float | None) -> str:
-    """Return whether one way to make images or clips fits, and how long one takes."""
-    peak = f"{show_bytes(a.memory.peak_bytes)} of {show_bytes(a.memory.usable_bytes)} while it {_worst(made)}s"
-    fits = {"fits": "Fits", "tight": "Tight, fits only at even odds", "does not fit": "Does not fit"}[a.memory.fits]
-    low, high = (show_seconds(seconds) for seconds in made.interval90_seconds_each)
-    one = made.noun[:-1]
-    speed = f"{show_seconds(made.seconds_each)} {'an' if one == 'image' else 'a'} {one} (90% interval {low} to {high})"
-    if asked is not None and serving.requests_per_second < ANSWERED * asked:
-        return (f"{fits}: {peak}; {speed}; {asked:,.4g} {made.noun}/s are too many: about "
-                f"{serving.requests_per_second:,.4g} are made")
-    return f"{fits}: {peak}; {speed}{_targets(serving)}"
-
-
-def _worst(made: Made) -> str:
-    return max(made.bytes, key=lambda moment: made.bytes[moment])
 
 
 def _targets(serving: ServingFigures) -> str:

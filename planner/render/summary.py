@@ -94,13 +94,15 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
 def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
     served = [a.serving for a in shown if a.serving]
-    latencies = [[asked_latency(each) for each in (serving.ttft_seconds, serving.tpot_seconds)] for serving in served]
+    names = ("TTFT", "TPOT") if any(serving.writes or serving.made is None for serving in served) else ("answer",)
+    latencies = [[asked_latency(each) for each in (serving.e2e_seconds or serving.ttft_seconds if serving.made else
+                                                   serving.ttft_seconds, serving.tpot_seconds)][:len(names)]
+                 for serving in served]
     # the percentile is in the head where every service has the same
-    at = [sorted({pair[which][0] for pair in latencies}) for which in range(2)]
-    heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name,
-             texts in zip(("TTFT", "TPOT"), at, strict=True)]
-    columns = (Head("service"), Head("replicas"), Head(f"{served[0].noun}/s", True), Head(heads[0], True),
-               Head(heads[1], True), Head("USD/h", True))
+    at = [sorted({pair[which][0] for pair in latencies}) for which in range(len(names))]
+    heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name, texts in zip(names, at, strict=True)]
+    columns = (Head("service"), Head("replicas"), Head(f"{served[0].noun}/s", True),
+               *(Head(head, True) for head in heads), Head("USD/h", True))
     rows = []
     for a, pair in zip(shown, latencies, strict=True):
         seconds = [time if len(texts) == 1 else f"{time} {name}" for (name, time), texts in zip(pair, at, strict=True)]

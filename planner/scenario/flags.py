@@ -76,8 +76,8 @@ TABLE: dict[str, Flag] = {
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
           frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
-          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. Default: 1, or "
-                     "searched.", "N"),
+          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. "
+                     "Default: 1, or searched.", "N"),
           steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs, or of denoising.", "N"),
           guidance=Flag("", "Of a diffusion model that is run: scale of guidance; up to 1 is none. Default: by model.",
                         "SCALE"),

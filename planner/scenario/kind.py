@@ -57,7 +57,8 @@ def refuse_other_kinds(document: Document, kind: Kind) -> None:
     """Refuse what only other kinds of workload have."""
     for at, work in workloads_in(document.data):
         for key in work:
-            others = [NOUN[other] for other in WORK if key in KEYS[other]]
+            others = [NOUN[other] for other in WORK if key in KEYS[other]
+                      and not (other == "generation" and key in KEYS["serving"])]
             if others and key not in KEYS[kind]:
                 told = INSTEAD.get(str(key), "") if kind == "training" else ""
                 raise document.error((*at, key),
@@ -79,5 +80,5 @@ def refuse_wrong_kind(document: Document, catalog: Catalog) -> None:
     for at, work in workloads_in(document.data):
         known = kind_by_model({"workload.model": work.get("model")}, catalog)
         if known is not None and work.get("kind", "training") not in ("diffusion", "generation"):
-            raise document.error((*at, "model"), f"{work['model']} is a diffusion model: write kind: diffusion beside it "
-                                 "to train it, or kind: generation to run it")
+            raise document.error((*at, "model"), f"{work['model']} is a diffusion model: write kind: diffusion beside "
+                                 "it to train it, or kind: generation to run it")

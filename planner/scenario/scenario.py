@@ -117,7 +117,7 @@ class GenerationScenario(ServingScenario):
 
     workload: Generation | None = None
     """One service, or a batch."""
-    workloads: tuple[Generation, ...] = Field(default=(), max_length=100)  # type: ignore[assignment]
+    workloads: tuple[Generation, ...] = Field(default=(), max_length=100)
     """Several services that share a pool."""
 
 

@@ -81,7 +81,7 @@ def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: f
     parts["reserve"] = round(sure_bytes(way, law, confidence) - way.peak)
     low, high = interval(law, law.memory, likely=way.likely)
     together = min(replicas, max(1, candidate.node.gpus // way.gpus))
-    return Memory(fits=fits(way, candidate, law, confidence),  # type: ignore[arg-type]
+    return Memory(fits=fits(way, candidate, law, confidence),
                   usable_bytes=int(candidate.gpu.usable_memory), peak_bytes=sum(parts.values()),
                   components=MemoryComponents(**parts), host_bytes_per_node=round(way.host * together),
                   host_usable_bytes=int(candidate.node.cpu.memory),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import le
 from typing import Any, cast
 
 from planner.answer.assignment import Assignment
@@ -12,13 +13,14 @@ from planner.answer.level import Replayed
 from planner.answer.schema import Infeasible, Search
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
-from planner.errors import InputError, MissingFact
+from planner.errors import InputError
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
 from planner.jobs.generation.assignment import generation_assignment
 from planner.jobs.generation.lacking import leaner, nearest
 from planner.jobs.generation.misses import misses
-from planner.jobs.generation.options import AXES, Option, fits, option, pictures, splits, sure_bytes
-from planner.jobs.generation.queue import Queue, fewest
+from planner.jobs.generation.options import AXES, Option, sure_bytes
+from planner.jobs.generation.queue import BUSIEST, Queue, fewest
+from planner.jobs.generation.replicas import Calls, Key, column_of, key_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import loads
 from planner.jobs.serving.assignment import ReplicaPlace
@@ -29,16 +31,12 @@ from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.jobs.serving.trial import tried, tried_day
 from planner.physics.serving.level import stream_of
-from planner.physics.serving.settings import EngineSettings
 from planner.scenario.default import Defaults
 from planner.scenario.generation import Generation
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY, MONTH_DAYS
-
-Key = tuple[int, str, int, int, int, int | None]
-"""Of a column: candidate, format, degrees, images of a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,29 +50,6 @@ class Ways(Columns):
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """The steps of a replica as the simulator has them: a request is one token, a step makes all that are taken."""
-
-    way: Option
-
-    def fixed(self, sequences: int) -> float:
-        """Return nothing: no request goes on after its step."""
-        return 0.0
-
-    def per_token(self, sequences: int) -> float:
-        """Return nothing."""
-        return 0.0
-
-    def prefill(self, tokens: int, context: int) -> float:
-        """Return the seconds of a call for so many images."""
-        return self.way.takes(tokens)
-
-    def empty(self) -> float:
-        """Return nothing."""
-        return 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class GenerationJob:
     """A workload of kind generation at a rate, looked up."""
 
@@ -83,7 +58,7 @@ class GenerationJob:
     catalog: Catalog
     terms: Terms
     confidence: float
-    _known: dict[object, Ways] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[tuple[object, ...], Ways] = field(default_factory=dict, compare=False, repr=False)
     """Columns by candidates, what is held and the load."""
 
     @property
@@ -121,8 +96,8 @@ class GenerationJob:
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Ways:
         """Return every way to run a replica that fits, with the rate that it holds among as many as the load needs."""
-        candidates = self.terms.market.candidates
-        key = (id(candidates), self.terms.market.at_hand, tuple(sorted(held.items())), self.asked.model_dump_json())
+        key = (id(self.terms.market.candidates), self.terms.market.at_hand, tuple(sorted(held.items())),
+               self.asked.model_dump_json())
         if key not in self._known:
             self._known[key] = self._columns(held)
         return self._known[key]
@@ -144,7 +119,7 @@ class GenerationJob:
                     slow.append(way)
                     continue
                 column = column_of(way, self.needed / count * (1 + 1e-9))
-                made[_key(column)] = way
+                made[key_of(column)] = way
                 same = column.format, column.gpus
                 if same not in best or column.rate > best[same].rate:
                     best[same] = column
@@ -175,11 +150,10 @@ class GenerationJob:
         return ReplicaKind(Calls(way), way.split.batch, way.split.batch, way.split.batch, "prefill first")
 
     def _way(self, column: ReplicaColumn) -> Option:
-        (picture,) = [each for each in pictures(self.asked, self.catalog) if each.stored == column.format]
-        for known in self._known.values():
-            if _key(column) in known.made:
-                return known.made[_key(column)]
-        raise MissingFact(f"way {picture.stored}", "its columns")
+        """Return what a column of this question is, whatever was held when it was made."""
+        mine = id(self.terms.market.candidates), self.asked.model_dump_json()
+        return next(known.made[key_of(column)] for key, known in self._known.items()
+                    if (key[0], key[-1]) == mine and key_of(column) in known.made)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
@@ -193,21 +167,31 @@ class GenerationJob:
             given = None if replaying.trace is None else requests_of(service, replaying.trace)
             outcome, day = replay(self.catalog, service, candidates, mine, given, progress=replaying.progress)
             found = replayed(outcome, service, day)
-        return [self._assignment(pick, rate, found) for pick, rate in zip(mine, loads(service, mine), strict=True)]
+        many = sum(pick.replicas for pick in mine)
+        return [self._assignment(pick, rate, many, found)
+                for pick, rate in zip(mine, loads(service, mine), strict=True)]
 
-    def _assignment(self, pick: Pick, rate: float, found: Replayed | None) -> Assignment:
+    def _assignment(self, pick: Pick, rate: float, many: int, found: Replayed | None) -> Assignment:
         candidate, way = self.terms.market.candidates[pick.column.candidate], self._way(pick.column)
         placed = ReplicaPlace(
             pick.replicas, pick.nodes, pick.offer, pick.usd_per_node_hour, pick.part,
             None if pick.always or len(set(pick.daily)) == 1 else pick.daily, pick.share,
             purchase=bought_of(pick.offer.estate, pick.together, pick.buys, 1.0)
             if pick.offer.estate is not None and pick.buys else None, idle=pick.idle,
-            hourly=None if len(set(pick.hourly)) < 2 else pick.hourly)  # noqa: PLR2004 - alike or not
+            hourly=None if len(set(pick.hourly)) < 2 else pick.hourly)
         return generation_assignment(self.name, self.asked, way, candidate, self.catalog.generation_law,
-                                     self.confidence, placed, Queue(way, pick.replicas, rate), found)
+                                     self.confidence, placed, Queue(way, many, rate), found)
 
     def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
-        """Return what replays show of the picks at the rate times a factor; given: a trace to hold besides."""
+        """Return what replays show of the picks at the rate times a factor; given: a trace to hold besides.
+
+        Without a latency target no replay misses: what they make at most decides.
+        """
+        if self.target is None:
+            service = replace(self.service, rate=self.needed * factor)
+            asked = tuple(loads(service, picks))
+            most = tuple(self._way(pick.column).rate * BUSIEST for pick in picks)
+            return Tried(all(map(le, asked, most)), asked, tuple(map(min, asked, most)), 0)
         return tried(self.catalog, self.service, self.terms.market.candidates, picks, factor, given)
 
     def tried_day(self, picks: Sequence[Pick]) -> Tried:
@@ -224,10 +208,13 @@ class GenerationJob:
         assert isinstance(columns, Ways)
         if columns.replicas:
             return None
-        candidates, lean = self.terms.market.candidates, columns.leanest
+        return self.lacking(columns.leanest, columns.soonest, possible)
+
+    def lacking(self, lean: Option | None, soon: Option | None, possible: Callable[[Change], bool]) -> Infeasible:
+        """Return why nothing does it: of what fits nowhere the leanest, of what is too slow the soonest."""
+        candidates = self.terms.market.candidates
         said = None if lean is None else nearest(
             lean, candidates[lean.candidate], sure_bytes(lean, self.catalog.generation_law, self.confidence))
-        soon = columns.soonest
         return misses(self.name, self.asked, soon, said, possible,
                       None if soon is None else candidates[soon.candidate].node.name)
 
@@ -270,39 +257,6 @@ class GenerationJob:
     def decided(self, columns: Columns) -> Defaults:
         """Return nothing beside the defaults of the question."""
         return []
-
-
-def ways_on(asked: Generation, catalog: Catalog, terms: Terms, at: int, held: Held, confidence: float
-            ) -> Iterator[tuple[Option, bool]]:
-    """Yield of every format, batch and number of GPUs on a candidate the least lean way that fits, or the leanest."""
-    candidates = terms.market.candidates
-    candidate, law = candidates[at], catalog.generation_law
-    for picture in pictures(asked, catalog):
-        for leaner_ in splits(asked, picture, candidate.node.gpus, held):
-            way = None
-            try:
-                for split in leaner_:
-                    way = option(catalog, candidates, at, picture, split)
-                    if fits(way, candidate, law, confidence) == "fits":
-                        yield way, True
-                        break
-                else:
-                    if way is not None:
-                        yield way, False
-            except MissingFact:
-                break
-
-
-def column_of(way: Option, rate: float) -> ReplicaColumn:
-    """Return a way as the fleet sees it."""
-    split = way.split
-    return ReplicaColumn(way.candidate, way.picture.stored, "whole", split.ulysses * split.ring, split.pipefusion, 1,
-                         split.cfg, rate, float(split.batch), float(split.batch),
-                         EngineSettings(sequences=split.batch))
-
-
-def _key(column: ReplicaColumn) -> Key:
-    return (column.candidate, column.format, column.tp, column.pp, column.dp, column.settings.sequences)
 
 
 def generation_job(name: str, asked: Generation, catalog: Catalog, terms: Terms, confidence: float) -> GenerationJob:

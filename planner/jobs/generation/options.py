@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 
+from planner.answer.breakdown import Fits
 from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -62,7 +63,7 @@ class Option:
     @property
     def worst(self) -> Moment:
         """The moment that takes most."""
-        return max(self.moments, key=lambda moment: self.bytes_at(moment))
+        return max(self.moments, key=self.bytes_at)
 
     def bytes_at(self, moment: Moment) -> float:
         """Return the bytes of a moment as the device shows them."""
@@ -111,7 +112,7 @@ def sure_bytes(way: Option, law: GenerationLaw, confidence: float) -> float:
     return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.likely))
 
 
-def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float) -> str:
+def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float) -> Fits:
     """Return whether it fits the GPU at a confidence, only at the median, or not; the host must hold its part."""
     usable = candidate.gpu.usable_memory
     together = max(1, candidate.node.gpus // way.gpus)
@@ -170,7 +171,7 @@ def splits(work: Generation, picture: Picture, gpus: int, held: Mapping[str, str
 def _whole(held: Mapping[str, str], axis: str, values: tuple[int, ...]) -> tuple[int, ...]:
     if axis not in held:
         return values
-    if not held[axis].isdecimal() or not 0 < int(held[axis]) <= 1024:  # noqa: PLR2004 - far above any node
+    if not held[axis].isdecimal() or not 0 < int(held[axis]) <= 1024:
         raise InputError(f"layout: {axis}={held[axis]}: expected a whole number above zero")
     return (int(held[axis]),)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class BatchJob:
         """Whether its requests can be replayed: none has a moment of its own."""
         return False
 
-    def under(self, terms: Terms) -> BatchJob:
+    def under(self, terms: Terms) -> Self:
         """Return the job on other terms; candidates keep their numbers."""
         return replace(self, terms=terms)
 

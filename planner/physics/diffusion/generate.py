@@ -5,6 +5,7 @@ The peak of memory is that of the worst moment. Parts that are offloaded are on 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -243,7 +244,8 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
                       for size in (stored.weight, 0.0 if picture.compiled else stored.expands))
     busy = max(products, read) + scores / rates.attention(law) + times * kept / rates.memory + expanded
     launched = sum(block.count for block in blocks) * (law.host_fused if picture.compiled else law.host_block)
-    return max(busy, launched / split.pipefusion)
+    shared = math.pow(law.sharing, math.log2(split.gpus))
+    return max(busy / shared, launched / split.pipefusion)
 
 
 def _exchanged(picture: Picture, split: Split, law: GenerationLaw, exchange: Exchange) -> float:
