@@ -251,7 +251,6 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
         yield "autoscaler", at_best(replayed.autoscaled)
 
 
-
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     held = plural(a.nodes, "node")
     if a.spare_nodes:
@@ -298,5 +297,4 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
     """Return the bill of materials: item, count, each, USD."""
-    return [(bill_item.item, f"{bill_item.count:,}", show_usd(bill_item.unit_usd), f"{bill_item.usd:,.0f}")
-            for bill_item in bought.bill]
+    return [(each.item, f"{each.count:,}", show_usd(each.unit_usd), f"{each.usd:,.0f}") for each in bought.bill]

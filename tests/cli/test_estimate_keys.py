@@ -39,6 +39,10 @@ OTHER_DIFFUSION: dict[str, Any] = {
     "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
     "latents": "online", "ema": True,
     "confidence": 0.6, "gpus": 2}
+OTHER_GENERATED: dict[str, Any] = {
+    "model": "sd3.5-medium", "resolution": "512x768", "frames": 2, "batch": 4, "steps": 20, "samples": 90,
+    "quantization": "nf4", "guidance": 1, "compile": True, "step_cache": "teacache", "rate": 9, "headroom": "20%",
+    "confidence": 0.6, "gpus": 2, "epochs": 2, "ttft": "1 s"}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
 
@@ -74,8 +78,16 @@ def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", OTHER_DIFFUSION)
 def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
-    refused = ("frames", "epochs", "gpus")
+    # images alone are images to make, which a plan is for
+    refused = ("frames", "epochs", "gpus", "samples")
     assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {}, "sdxl") == (
+        "refused" if name in refused else "counts")
+
+
+@pytest.mark.parametrize("name", OTHER_GENERATED)
+def test_a_key_of_running_a_diffusion_model_counts_or_is_refused(name: str) -> None:
+    refused = ("frames", "samples", "headroom", "epochs", "ttft")
+    assert counts_or_is_refused(name, OTHER_GENERATED[name], {"method": "inference"}, "sdxl") == (
         "refused" if name in refused else "counts")
 
 
@@ -89,7 +101,7 @@ def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
 
 
 def test_every_key_is_tried_here() -> None:
-    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *CHOOSING}
+    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *OTHER_GENERATED, *CHOOSING}
 
 
 @pytest.mark.parametrize("name", CHOOSING)
