@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from planner.units import show_seconds
 from planner.yaml_io import Frozen, absent
 
 
@@ -22,6 +23,15 @@ class Asked(Frozen):
     """The latency there."""
     target_seconds: float
     """What it may be."""
+
+    def beside(self, name: str) -> str:
+        """Write the latency beside its target."""
+        return f"{name} {show_seconds(self.seconds)} at {self.at}, target {show_seconds(self.target_seconds)}"
+
+
+def name_of(share: float | None) -> str:
+    """Return what a target holds at: p95 of a share of the requests, the mean of none."""
+    return "mean" if share is None else f"p{100 * share:.10g}"
 
 
 class Percentiles(Frozen):
@@ -147,6 +157,9 @@ class ServingFigures(Frozen):
     """Time to the last token, where that has a target; elsewhere the key is left out."""
     users: float | None = Field(default=None, ge=0, exclude_if=absent)
     """Of a closed loop, over all replicas; the key is left out in an open one."""
+    load_share: float | None = Field(default=None, ge=0, exclude_if=absent)
+    """The load over the most that the replicas hold within the latency targets, by formula and by what replays showed;
+    left out of estimates."""
     documents: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a batch, which ends when all are answered; the key is left out where requests keep coming."""
     output_tokens_per_second_per_gpu: float = Field(ge=0)
@@ -210,3 +223,11 @@ class ServingFigures(Frozen):
         """Return the requests/s that its replicas answer in an hour of the day."""
         there = self.replicas if self.replicas_by_hour is None else self.replicas_by_hour[hour]
         return self.requests_per_second / self.replicas * there
+
+
+def above_targets(seen: Replayed | ServingFigures) -> list[tuple[str, Asked]]:
+    """Return the latencies that are above their targets, by name, replayed or computed."""
+    latencies = ("TTFT", seen.ttft_seconds), ("TPOT", seen.tpot_seconds), ("E2E", seen.e2e_seconds)
+    return [(name, latency.asked) for name, latency in latencies
+            if latency is not None and latency.asked is not None
+            and latency.asked.seconds > latency.asked.target_seconds]

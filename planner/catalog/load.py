@@ -25,6 +25,7 @@ from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.part_node import part_named
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
+from planner.catalog.published import PublishedRun, published
 from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.releases import Releases
 from planner.catalog.sized import TEMPLATE, size_of, sized
@@ -214,6 +215,10 @@ class Catalog(Calibrated):
     def last_stacks(self, method: Method) -> list[Stack]:
         """Return the stacks that have a method, and that few use for it."""
         return [stack for stack in self.all("stacks", Stack) if method in stack.last_resort_for]
+
+    def published_runs(self, name: str) -> tuple[PublishedRun, ...]:
+        """Return the runs that the shipped intervals stand on: step-runs, of training, or tpot-runs, of serving."""
+        return published(self.roots[0] / "calibration" / f"{name}.csv")
 
     def site(self, name: str) -> Site:
         """Return a site by name or alias; raises UnknownName."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, field_validator
 
+from planner.catalog.architecture import Fused
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
 from planner.catalog.sourced import Sourced
@@ -16,7 +17,11 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
-Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+Weights = Literal["pretrain", "full", "lora", "qlora", "inference"]
+"""Methods whose name says what trains, and from where."""
+Method = Weights
+Tuned = Literal["full", "lora", "qlora"]
+"""What trains of a model that is trained already."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
@@ -82,11 +87,19 @@ class OffloadSupport(Frozen):
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
 
+AxisValue: TypeAlias = str | Annotated[float, Field(ge=0, le=10**6)]
+"""Value of an axis of layouts: a number, or its word."""
+
+
 class Refusal(Frozen):
     """Axes that a framework does not combine."""
 
-    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(min_length=1)
+    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(default={})
     """Axis -> the least value at which it takes part; `{cp: 2, vpp: 2}` is context parallelism with interleaving."""
+    at: dict[str, tuple[AxisValue, ...]] = Field(default={})
+    """Axis -> the values at which it takes part; `{zero: [0]}`."""
+    methods: tuple[Method, ...] = ()
+    """Of what training this is true; none named means of any."""
     reason: str = Field(min_length=3)
     """Why, as a plan and an error say it."""
 
@@ -179,6 +192,8 @@ class Stack(Sourced):
     """Device bytes of the buckets through which gradients are reduced and weights gathered."""
     elementwise: Factor
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
+    fused: tuple[Fused, ...] = ()
+    """Products that the framework holds as one matrix, with one adapter, where the model's own code does not."""
     adapter_passes: Passes = 1.0
     """Times the input and output of an adapted product pass through memory forward for its adapter, twice backward."""
     adapter_casts: Passes = 0.0

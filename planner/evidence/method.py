@@ -9,7 +9,8 @@ from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 from planner.evidence.software import WEIGHT_BYTES
-from planner.physics.training.tuning import TARGETS, Tuning, adapter_bytes, tuning_of
+from planner.physics.training.tuning import Tuning, adapter_bytes, tuning_of
+from planner.scenario.targets import places_of
 
 
 def method_of(run: TrainRun, sources: Sources) -> str:
@@ -58,11 +59,11 @@ def _quantization(run: TrainRun, stack: Stack, method: str, catalog: Catalog, as
     return stated
 
 
-def _targets(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) -> frozenset[str]:
-    """Return the products that have adapters; all where nothing is said, or nothing that is known."""
+def _targets(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) -> frozenset[str] | None:
+    """Return the modules that have adapters; none for all, where nothing is said, or nothing that is known."""
     stated = run.lora_targets or sources.word("targets", run)
     if stated is None:
         stated = "all-linear"
         assumed.append(f"lora_targets={stated}")
-    targets = sources.several("adapted", run, stack=stack.name, lora_targets=stated)
-    return frozenset(place for places in targets for place in places.split()) or TARGETS
+    said = sources.several("adapted", run, stack=stack.name, lora_targets=stated)
+    return frozenset(places_of(name for names in said for name in names.split(","))) or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from planner.answer.assignment import Assignment
@@ -20,6 +20,8 @@ from planner.jobs.generation.job import generation_job
 from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.posttraining.estimate import estimate_posttraining
+from planner.jobs.posttraining.job import PostTrainingJob
 from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
@@ -31,13 +33,15 @@ from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
-from planner.jobs.training.stacks import ByStack, training_of
+from planner.jobs.training.resolved import training_of
+from planner.jobs.training.stacks import ByStack
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
+from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import AnyScenario, GenerationScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
@@ -78,6 +82,10 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         terms = Terms(market, limits, scenario.objective)
         job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
         return ResolvedScenario(scenario, catalog, (job,), terms)
+    if isinstance(scenario, PostTrainingScenario):
+        terms = Terms(market, limits, scenario.objective)
+        learning = PostTrainingJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
+        return ResolvedScenario(scenario, catalog, (learning,), terms)
     return _training(scenario, catalog, market)
 
 
@@ -124,24 +132,27 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     `limits.gpus` are its GPUs. Raises PlannerError.
     """
     gpus = scenario.limits.gpus
-    if isinstance(scenario, GenerationScenario):
-        return estimate_generation(_generation(scenario), catalog, node, gpus, layout, scenario.confidence)
     if isinstance(scenario, ServingScenario):
-        if layout:
-            return estimate_serving(scenario.services[0], catalog, node, gpus, layout), ()
-        replicas, why = best_replica(scenario.services[0], catalog, node, gpus)
-        return replicas, (why,)
+        return _of_a_service(scenario, catalog, node, layout)
     if isinstance(scenario, DiffusionScenario):
         return estimate_diffusion(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+    if isinstance(scenario, PostTrainingScenario):
+        return estimate_posttraining(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence), ()
 
 
-def _generation(scenario: GenerationScenario) -> Generation:
-    (work,) = scenario.services
-    assert isinstance(work, Generation)
-    return work
+def _of_a_service(scenario: ServingScenario, catalog: Catalog, node: str, layout: Mapping[str, str]
+                  ) -> tuple[Assignment, tuple[str, ...]]:
+    """Return the estimate of a service, of tokens or of images."""
+    work, gpus = scenario.services[0], scenario.limits.gpus
+    if isinstance(work, Generation):
+        return estimate_generation(work, catalog, node, gpus, layout, scenario.confidence)
+    if layout:
+        return estimate_serving(work, catalog, node, gpus, layout), ()
+    replicas, why = best_replica(work, catalog, node, gpus)
+    return replicas, (why,)
 
 
 def loads_of(scenario: AnyScenario) -> tuple[float | None, bool]:
@@ -181,12 +192,15 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScena
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
+    idle_keys: Iterable[Idle]
     if isinstance(work, Generation):
         idle_keys = idle_generation(work)
     elif isinstance(work, Serving):
         idle_keys = idle_serving(work)
     elif isinstance(work, DiffusionTraining):
         idle_keys = several("quantization", work.quantization)
+    elif isinstance(work, PostTraining):
+        idle_keys = ()
     else:
         idle_keys = idle_training(work)
     return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]

@@ -75,7 +75,7 @@ def adapters(file: str) -> Say:
     def say(work: Work) -> Settings | No:
         if work.method not in ADAPTERS:
             return {} if work.method == FROM_SCRATCH else {f"{file}:use_peft": False}
-        rank = work.asked.lora_rank
+        rank = work.asked.rank
         quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
                      f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
         return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
@@ -160,7 +160,7 @@ def tuned_by(full: Settings, adapted: Callable[[Work, int], Settings]) -> Say:
     def say(work: Work) -> Settings | No:
         if work.method == FROM_SCRATCH:
             return No("pretrain (it starts from trained weights)", {"method": "full"})
-        return full if work.method == "full" else adapted(work, work.asked.lora_rank)
+        return full if work.method == "full" else adapted(work, work.asked.rank)
     return say
 
 

@@ -120,7 +120,7 @@ VALUES: Mapping[str, Callable[[Work], object]] = {
     "stages": lambda w: "even" if w.even else ", ".join(map(str, w.stage_layers)),
     "cp_method": lambda w: w.layout.cp_method or "ring",
     "method": lambda w: w.method,
-    "lora_rank": lambda w: w.asked.lora_rank if w.method in ("lora", "qlora") else None,
+    "lora_rank": lambda w: w.asked.rank if w.method in ("lora", "qlora") else None,
     "lora_targets": lambda w: ", ".join(w.asked.lora_targets) or "all",
     "optimizer": lambda w: w.asked.optimizer,
     "optimizer_in_backward": lambda w: w.asked.optimizer_in_backward,

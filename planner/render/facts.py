@@ -117,7 +117,7 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
             if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
-                yield shown.label, in_unit(name, value)
+                yield from ((shown.label, in_unit(name, v)) for v in (value if isinstance(value, tuple) else [value]))
 
 
 def _label(name: str) -> str:
@@ -216,13 +216,14 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
+    most = "" if serving.load_share is None else f", {percent(serving.load_share)} of the most within the targets"
     yield serving.noun, (f"{serving.requests_per_second:,.4g} {serving.noun}/s{prompts_of(a)} over "
-                         f"{plural(serving.replicas, 'replica')}")
+                         f"{plural(serving.replicas, 'replica')}{most}")
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
-    yield from made_facts(serving.made) if serving.made else [
-        ("cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}")]
+    cache = f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
+    yield from made_facts(serving.made) if serving.made else [("cache", cache)]
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -243,7 +244,7 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
     if replayed is None:
         return
     words = (f"{replayed.requests:,} requests, event by event: {percent(replayed.share_within_level)} met every "
-             f"latency target; replicas busy {percent(replayed.busy_share)} of the time")
+             f"latency target; steps ran {percent(replayed.busy_share)} of the time")
     words += "" if (day := replayed.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
     words += f"; {plural(replayed.preempted, 'preemption')}" if replayed.preempted else ""
     yield "replayed", words + (f"; {replayed.rejected:,} rejected" if replayed.rejected else "")
@@ -252,9 +253,7 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
 
 
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
-    held = plural(a.nodes, "node")
-    if a.spare_nodes:
-        held += f" + {a.spare_nodes:,} spare"
+    held = plural(a.nodes, "node") + (f" + {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.usd_per_node_hour is not None:
         hourly = listed(a) * (a.nodes + a.spare_nodes)
         part = a.serving.part_of_nodes if a.serving else None

@@ -22,11 +22,11 @@ def days(value: float) -> str:
 _SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
 
 
-def in_unit(name: str, value: float | str) -> str:
+def in_unit(name: str, value: object) -> str:
     """Write a field's value in the unit that ends its name (bytes, days, kwh, seconds or usd); as it is elsewhere."""
     shown = _SHOWN.get(name.rpartition("_")[2])
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, int | float):
+        return str(value)
     return shown(value) if shown else f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from planner.catalog.load import Catalog
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation, is_generation
+from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
 
-Kind = Literal["training", "serving", "diffusion", "generation", "portfolio"]
+Kind = Literal["training", "serving", "diffusion", "generation", "posttraining", "portfolio"]
 WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining,
-                                  "generation": Generation}
+                                  "generation": Generation, "posttraining": PostTraining}
 NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model",
-                         "generation": "running a diffusion model"}
+                         "generation": "running a diffusion model", "posttraining": "reinforcement learning"}
 KEYS: dict[Kind, set[str]] = {kind: set(work.model_fields) for kind, work in WORK.items()}
 KEYS["generation"] -= Generation.FOREIGN
 """Keys of each kind of workload."""
@@ -36,6 +37,12 @@ def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | N
     work: dict[object, object] = {path.removeprefix("workload."): value for path, value in overrides.items()
                                   if path.startswith("workload.")}
     return "generation" if is_generation(work) else "diffusion"
+
+
+def kind_by_method(work: Mapping[str, object]) -> Kind | None:
+    """Return the kind of work that a method is of, by the keys of a workload, where its name says so."""
+    method = work.get("method")
+    return "posttraining" if isinstance(method, str) and method.lower() in get_args(RlMethod) else None
 
 
 def kind_of(document: Document) -> Kind:

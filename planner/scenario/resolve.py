@@ -170,7 +170,7 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
             at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
     """Return the stacks named, by their catalog names; `auto` as it is."""
     with named(document, *at, "launchable"):
-        target = None if work.launchable is None else catalog.releases.target(work.launchable)
+        target = None if work.launchable in (None, AUTO) else catalog.releases.target(work.launchable)
     if target is not None and work.stack == (AUTO,):
         method = work.method or "pretrain"
         usual = [stack.name for stack in catalog.usual_stacks(method) if stack.name in target.stacks]

@@ -11,6 +11,7 @@ from planner.scenario.demand import Confidence
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
+from planner.scenario.posttraining import PostTrainingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
@@ -121,12 +122,16 @@ class GenerationScenario(ServingScenario):
     """Several services that share a pool."""
 
 
-AnyScenario: TypeAlias = Scenario | ServingScenario | DiffusionScenario
+AnyScenario: TypeAlias = Scenario | ServingScenario | DiffusionScenario | PostTrainingScenario
+SCENARIOS: dict[str, type[AnyScenario]] = {
+    "posttraining": PostTrainingScenario, "diffusion": DiffusionScenario,
+    "generation": GenerationScenario, "training": Scenario, "serving": ServingScenario}
+"""The question of each kind of work."""
 
 
 def only_training(scenario: AnyScenario, what: str) -> Scenario:
     """Return a training scenario as it is. Raises Unsupported, naming `what` was asked, for another kind."""
     if not isinstance(scenario, Scenario):
-        kind = "serving" if isinstance(scenario, ServingScenario) else "diffusion"
+        kind = "serving" if isinstance(scenario, ServingScenario) else scenario.workload.kind
         raise Unsupported(f"{what} of a workload of kind: {kind}")
     return scenario

@@ -40,7 +40,9 @@ METHODS = {
     "dora": "DoRA is not modeled; 'lora' is the nearest: DoRA also norms every adapted matrix in each step, which "
             "takes longer, and trains one more vector for each",
     **dict.fromkeys(("rslora", "loraplus", "pissa"), "it differs from LoRA in scaling or start alone: write 'lora'"),
-    **dict.fromkeys(("dpo", "ppo", "grpo", "orpo", "kto", "rlhf", "rlvr", "rl", "rloo", "gspo", "simpo"), _TUNED),
+    **dict.fromkeys(("dpo", "orpo", "kto", "simpo"), _TUNED),
+    **dict.fromkeys(("rlhf", "rlvr", "rl"), "name the method: grpo, ppo, rloo or reinforce"),
+    **dict.fromkeys(("ppo", "grpo", "rloo", "reinforce", "gspo", "dapo"), "that is kind: posttraining"),
     **dict.fromkeys(("distill", "distillation"), "a teacher beside the model is not modeled"),
     **dict.fromkeys(("prefixtuning", "prompttuning", "ia3", "galore", "lisa", "badam", "loha", "lokr", "vera",
                      "adalora", "qdora", "loftq"), "not modeled; the nearest are 'lora', 'qlora' and 'full'")}

@@ -17,8 +17,9 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Tuned, Weights
 from planner.scenario.targets import Targets
+from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
 from planner.units import Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
@@ -139,6 +140,8 @@ class Training(Frozen):
     """Several, as a list or separated by commas, or any, ask without tokens for the largest that the hardware holds."""
     method: Annotated[Method | None, BeforeValidator(modeled_method)] = None
     """None means pretrain, or without tokens every method in turn."""
+    tuning: Tuned | None = None
+    """What trains: full, which is all weights, lora or qlora; none means full, or lora where lora_rank is given."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
@@ -150,7 +153,9 @@ class Training(Frozen):
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     launchable: str | None = Field(default=None, min_length=1, max_length=60)
-    """Search only layouts that `planner launch` can write for this target; none means all of the stack."""
+    """Search only layouts that `planner launch` can write for this target, or for that of each stack (auto); none means
+    all of the stack.
+    """
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False
@@ -169,8 +174,8 @@ class Training(Frozen):
     """Name or file of the tokenizer that counts the dataset's text; none takes its counts, or characters per token."""
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
-    lora_rank: int = Field(default=16, gt=0, le=4096)
-    """Rank of the adapters, for the methods lora and qlora."""
+    lora_rank: int | None = Field(default=None, gt=0, le=4096)
+    """Rank of the adapters, which alone asks for lora; none means 16."""
     lora_targets: Targets = ()
     """What has adapters: attention, mlp, experts, embeddings, or modules by name (q_proj); none means every product."""
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
@@ -224,12 +229,26 @@ class Training(Frozen):
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 
+    @property
+    def trains(self) -> Weights:
+        """What trains; where no method is given, as pre-training has it."""
+        return weights_of(self) or "pretrain"
+
+    @property
+    def rank(self) -> int:
+        """Rank of the adapters, where there are some."""
+        return self.lora_rank or RANK
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tuning_names_the_method(cls, data: object) -> object:
+        return with_method(data)
+
     @model_validator(mode="after")
     def _adapters_are_of_their_methods(self) -> Training:
-        if self.lora_targets and self.method in ("pretrain", "full", "inference"):
-            raise ValueError(f"lora_targets applies to methods lora and qlora, but this is {self.method}")
-        if self.trained_layers is not None and self.method not in (None, "pretrain", "full"):
-            raise ValueError(f"trained_layers is for methods pretrain and full; {self.method} freezes every layer")
+        check_tuning(self)
+        if self.trained_layers is not None and self.trains not in ("pretrain", "full"):
+            raise ValueError(f"trained_layers is for methods pretrain and full; {self.trains} freezes every layer")
         return self
 
     @field_validator("precision")

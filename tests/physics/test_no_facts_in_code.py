@@ -33,6 +33,7 @@ READERS = {"evidence/reading.py", "evidence/rows.py", "simulate/joblog.py", "sim
 KNOWN = {
     "physics/collectives.py": {"by_links", "_neighbor"},
     "physics/topology.py": {"CUBE_MESH", "MOST_KEYS", "_join"},
+    "physics/posttraining/drain.py": {"POINTS", "_GOLDEN", "_HALVINGS", "_center", "AnswerLengths"},
     "physics/serving/crowding.py": {"STEEPEST"},
     "physics/serving/disaggregated.py": {"ROUNDS"},
     "physics/serving/formats.py": {"format_named"},
@@ -48,7 +49,9 @@ KNOWN = {
     "evidence/degrees.py": {"MANY_SAMPLES"},
     "evidence/generation.py": {"CONFIDENCE"},
     "evidence/prediction.py": {"STATED"},
+    "evidence/posttraining.py": {"_numbers"},
     "evidence/residuals.py": {"LEAST_ROWS"},
+    "evidence/rl_runs.py": {"CONFIDENCE", "MOST_GPUS", "USUAL_RANK"},
     "evidence/run_logs.py": {"WARMING", "_MB"},
     "evidence/serve_limits.py": {"GRID", "SCANT", "within"},
     "evidence/serve_run.py": {"_version", "_workers"},

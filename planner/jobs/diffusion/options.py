@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from statistics import NormalDist
 
 import numpy as np
 
@@ -63,10 +62,7 @@ class Option:
 
 def quantile(law: DiffusionLaw | GenerationLaw, residue: Residue, share: float, *, likely: bool) -> float:
     """Return a quantile of measured over predicted; wider where no measured run is like what is predicted."""
-    side = residue.q95 if share >= 0.5 else residue.q05
-    deviations = NormalDist().inv_cdf(share) / abs(NormalDist().inv_cdf(0.05))
-    spread = abs(math.log(side / residue.q50)) * (1.0 if likely else law.unseen)
-    return residue.q50 * math.exp(spread * deviations)
+    return residue.at(share, 1.0 if likely else law.unseen)
 
 
 def interval(law: DiffusionLaw | GenerationLaw, residue: Residue, *, likely: bool) -> tuple[float, float]:

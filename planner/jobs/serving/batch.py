@@ -18,10 +18,10 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import quanta, used_by
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
-from planner.jobs.serving.misses import nothing_meets
+from planner.jobs.serving.misses import lighter, nothing_meets
 from planner.jobs.serving.options import Account, deployment, held, options, residual
 from planner.jobs.serving.service import Service, service_of
 from planner.physics.serving.steady import RequestMix, offline
@@ -155,6 +155,11 @@ class BatchJob:
     def short(self, columns: Columns) -> Short:
         """Return what more memory would do where replicas fit: that none does is told by `miss`."""
         return Short("more memory per GPU would do, as a replica would hold more documents at once")
+
+    @property
+    def leaner(self) -> Iterator[Leaner]:
+        """Formats of the weights that take less."""
+        return lighter(self.catalog, self.service, self.terms.market.offered)
 
     @property
     def axes(self) -> Collection[str]:

@@ -33,7 +33,7 @@ POINTS = 40
 """Points of a table of steps."""
 REQUESTS = 4000
 """Of a replay without a trace, at least."""
-LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 16000
+LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 48000
 """Times as long as a request may take that requests arrive for, requests of each user, and how many at most."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""

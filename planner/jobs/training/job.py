@@ -20,7 +20,7 @@ from planner.jobs.training.assignment import Context, assignment_of, step_residu
 from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
-from planner.jobs.training.launchable import values_for
+from planner.jobs.training.launchable import target_for, told_by, values_for
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of
 from planner.jobs.training.searched import Searched, searched
@@ -75,9 +75,10 @@ class TrainingJob:
 
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
-        return self if not update else training_job(
-            self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms, self.confidence,
-            self.stack.name, self.place)
+        work = {**update}
+        sure: float = work.pop("confidence", self.confidence)
+        return self if not update else training_job(self.name, self.asked.model_copy(update=work), self.catalog,
+                                                    self.terms, sure, self.stack.name, self.place)
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD,
                 known: Sequence[StagedLayout] = ()) -> Searched:
@@ -262,17 +263,19 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     """Return a resolved training workload by one stack, with what storage costs where nodes are bought."""
     method = asked.method or "pretrain"
     model, candidates = catalog.model(asked.model), terms.market.candidates
-    stack = with_recipe(catalog.recipes, catalog.stack(stack_name), model,
+    own = catalog.stack(stack_name)
+    target = target_for(asked, own, method, catalog)
+    stack = with_recipe(catalog.recipes, told_by(target, own, method), model,
                         Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     typical = usual(model, method, catalog.recipes)
     sequence = asked.sequence_length or typical.sequence_length
     batch = Batch(1) if method == "inference" else (asked.global_batch or typical.global_batch).of(sequence)
     question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
                            precisions=asked.precision, method=method, confidence=confidence,
-                           lora_rank=asked.lora_rank, trained_layers=asked.trained_layers,
+                           lora_rank=asked.rank, trained_layers=asked.trained_layers,
                            adapted=asked.lora_targets)
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)
-    facts = replace(facts, space=replace(facts.space, only=values_for(asked, stack, catalog)))
+    facts = replace(facts, space=replace(facts.space, only=values_for(target, stack, method)))
     return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts, place)

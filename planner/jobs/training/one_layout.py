@@ -169,9 +169,6 @@ def idle_keys(asked: Training) -> Iterator[Idle]:
     if method == "inference":
         yield from (idle(key, "applies to training, but method inference only holds the model") for key in (
             "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
-    if method not in ("lora", "qlora"):
-        yield from (idle(key, f"applies to methods lora and qlora, but this is {method}")
-                    for key in ("lora_rank", "lora_targets"))
     if asked.tokens is None:
         yield idle("mean_length", "applies to tokens, and none are given")
 
@@ -193,7 +190,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     batch = 1 if serving else _batch((asked.global_batch or typical.global_batch).of(sequence_length), row)
     candidate = usual_candidate(machine, catalog)
     question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
-                           precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.lora_rank,
+                           precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.rank,
                            trained_layers=asked.trained_layers, adapted=asked.lora_targets)
     if not computes(candidate, question.rates[0], precision):
         raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")

@@ -96,11 +96,12 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
 
     Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
     """
-    tuning, h = question.tuning, question.shape.hidden
+    tuning = question.tuning
     if not tuning.keeps_frozen_inputs:
         outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
-    adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
-               + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
+    # matrices of one product read the same input
+    adapted = sum((linear.k / (tp if linear.split == "row" else 1.0) for linear in kind.linears
+                   if linear.split != "none" and tuning.adapted(linear)[0]), np.zeros_like(tp))
     # an adapter narrower than 32 bits keeps its input as narrow
     held = question.recipes.adapter_input - (4 - tuning.adapter.weight if tuning.adapter else 0)
     return outputs, attention + held * adapted, mlp

@@ -67,9 +67,12 @@ def _passes(question: Question, on: MachineRates, passes: float, elements: Float
     return min(passes, 1.0) + max(0.0, passes - 1) * again
 
 
-def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: Floats, *,
-            adapted: bool) -> tuple[Floats, Floats]:
-    """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
+def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: Floats,
+            adapted: tuple[int, float]) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of one linear layer, with the casts of low-precision formats.
+
+    adapted: how many of its matrices have an adapter, and their share of its columns.
+    """
     law, tuning, stack = question.kernels, question.tuning, question.stack
     forward = gemm(question, on, on.matrix, tokens, k, n)
     backward = gemm(question, on, on.matrix, tokens, n, k)
@@ -78,11 +81,12 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
         backward = backward + gemm(question, on, on.matrix, k, tokens, n) + 2 * on.gradient * k * n / on.memory
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
-    if adapted:
+    matrices, share = adapted
+    if matrices:
         # adapter products are bound by reading inputs and outputs; their gradients read both twice
         passes = stack.adapter_passes + (0.0 if tuning.quantized else stack.adapter_casts)
-        moved = 2 * tokens * (k + n) * _passes(question, on, passes, tokens * np.maximum(k, n)) / on.memory
-        moved = moved + 2 * law.launch
+        again = _passes(question, on, passes, tokens * np.maximum(k, n))
+        moved = 2 * tokens * (matrices * k + share * n) * again / on.memory + 2 * matrices * law.launch
         forward, backward = forward + moved, backward + 2 * moved
     # quantized weights are expanded to 16 bits before every product
     slow = stack.dequantize.get(tuning.base or "", 1.0)
@@ -90,12 +94,17 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
     return forward + expand, backward + expand
 
 
-def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear, part: str) -> tuple[Floats, Floats]:
+def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one product as tensor parallelism splits it."""
     tp = rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
     k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
-    return _linear(question, on, tokens, k, linear.columns(tp), adapted=question.tuning.adapts(part, linear.split))
+    return _linear(question, on, tokens, k, linear.columns(tp), _adapted(question, linear))
+
+
+def _adapted(question: Question, linear: Linear, *, routed: bool = False) -> tuple[int, float]:
+    matrices, columns = question.tuning.adapted(linear, routed=routed)
+    return matrices, columns / linear.n
 
 
 def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
@@ -108,11 +117,11 @@ def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
     few = rows.take(first)
     on = machine(question, few.candidate, few.precision)
 
-    def each(linears: Sequence[Linear], part: str) -> list[tuple[Floats, Floats]]:
-        both = (_product(question, on, few, linear, part) for linear in linears)
+    def each(linears: Sequence[Linear]) -> list[tuple[Floats, Floats]]:
+        both = (_product(question, on, few, linear) for linear in linears)
         return [(forward[place], backward[place]) for forward, backward in both]
 
-    return each(kind.attention, "attention"), each(kind.mlp, "mlp")
+    return each(kind.attention), each(kind.mlp)
 
 
 def _expert_products(question: Question, on: MachineRates, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
@@ -129,9 +138,10 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
     assert run is not None, "question_of refuses mixtures on stacks without experts"
     split = rows.expert_split.astype(np.float64)
     each = np.maximum(1.0, tokens * split / tp * ep * experts.per_token / experts.count * run.imbalance)
-    wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
-    up = _linear(question, on, each, wide, experts.fan * experts.ffn / split, adapted=adapts("column"))
-    down = _linear(question, on, each, experts.ffn / split, wide, adapted=adapts("row"))
+    wide = np.full_like(tp, experts.hidden)
+    into, out = (_adapted(question, linear, routed=True) for linear in experts.linears)
+    up = _linear(question, on, each, wide, experts.fan * experts.ffn / split, into)
+    down = _linear(question, on, each, experts.ffn / split, wide, out)
     routed = tokens * experts.per_token * run.imbalance * (stack.upcast if question.tuning.quantized else 1.0)
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory

@@ -76,8 +76,8 @@ class Question:
     @property
     def adapted(self) -> float:
         """Matrices with an adapter in a mean layer."""
-        return sum(share * sum(kind.matrices(part, linear) for part, linear in kind.linears
-                               if self.tuning.adapts(part, linear.split)) for kind, share in self.shape.kinds)
+        return sum(share * sum(self.tuning.adapted(linear)[0] for linear in kind.linears)
+                   for kind, share in self.shape.kinds)
 
     @property
     def launch(self) -> float:
@@ -87,7 +87,7 @@ class Question:
     @property
     def units(self) -> float:
         """Times that ZeRO-3 gathers or reduces a unit of a mean layer: each twice, and once more where it trains."""
-        matrices = sum(share * sum(kind.matrices(*linear) for linear in kind.linears)
+        matrices = sum(share * sum(len(linear.modules) for linear in kind.linears)
                        for kind, share in self.shape.kinds)
         base = matrices if self.stack.gathers_matrices else 1.0
         return (3 if self.tuning.trains_base else 2) * base + 3 * 2 * self.adapted
@@ -155,7 +155,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     """
     residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
                                              {"tokens": float(sequence_length)}) for split in (False, True)]
-    shape = shape_of(model)
+    shape = shape_of(model, stack.fused)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
     if shape.experts and stack.experts is None:

@@ -70,6 +70,15 @@ class Reading:
             raise self.wrong(keys, value, "a whole number above zero")
         return int(number)
 
+    def share(self, *keys: str) -> float | None:
+        """Return a share above zero. Raises InputError where a key states anything else."""
+        value = self.get(*keys)
+        if value is None:
+            return None
+        if not _is_number(value) or not 0 < float(str(value)) <= 1:
+            raise self.wrong(keys, value, "a share above 0, at most 1")
+        return float(str(value))
+
     def text(self, *keys: str) -> str | None:
         """Return text, as it stands or as a number is written."""
         value = self.get(*keys)

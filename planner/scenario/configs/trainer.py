@@ -102,8 +102,8 @@ def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> Non
         words = [word for name in said for word in re.split(r"\W+", name) if word in MODULES]
         places = places_of([*words, *whole, *routed]) or places_of(["all"])
         reading.counted.append(f"{key}: adapters are counted on {said_shortly(places)}")
-    if experts and "mlp-in" in places:
-        places = places_of([*places, "experts"])
+    if experts and not {"gate", "up", "down"}.isdisjoint(places):
+        places = (*places, "routed")
     if set(places) != set(places_of(["all"])):
         reading.put("workload.lora_targets", said_shortly(places), key)
 
