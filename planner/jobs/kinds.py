@@ -184,7 +184,9 @@ def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenar
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScenario:
     """Return the question how fast one step of a training job is on a node type, whatever it costs."""
     asked = only_training(scenario, "the best layout")
-    work = asked.workload.model_copy(update={"tokens": None, "mean_length": None})
+    # answers of preferences go by their mean length
+    lengths = {} if asked.workload.preference else {"mean_length": None}
+    work = asked.workload.model_copy(update={"tokens": None, **lengths})
     market = Market((usual_candidate(catalog.node(node), catalog),))
     return _training(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
 

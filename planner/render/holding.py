@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
+from planner.render.figures import METHODS
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
 from planner.scenario.workload import EVERY
 from planner.units import GIB
-
-METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
 
 
 def asks_what_holds(plan: Plan) -> bool:

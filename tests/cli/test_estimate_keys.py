@@ -22,8 +22,8 @@ OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
     "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
-    "launchable": "unsloth", "tuning": "lora", "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2",
-    "packing": True}
+    "launchable": "unsloth", "tuning": "lora", "reference": "copy", "samples": "9k", "epochs": 2,
+    "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
@@ -80,7 +80,8 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    refused = ("tuning", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer", "packing")
+    refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer",
+               "packing")
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 
