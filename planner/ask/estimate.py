@@ -62,7 +62,8 @@ class Estimating:
         if estimated is not None:
             return Estimated(*estimated)
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        return replace(best, assignment=with_steps(best.assignment, only_training(asked, "the best layout").workload))
+        return replace(best, assignment=with_steps(
+            best.assignment, only_training(asked, "the best layout").workload, self.catalog))
 
     @property
     def rate(self) -> float | None:

@@ -28,8 +28,8 @@ Flag = Literal[
     "several_batches", "slow_experts", "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
     "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in", "loss",
-    "memory_engine", "page", "peak_kind", "positions", "preset_recompute", "ran_version", "refused", "regime",
-    "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack", "targets",
+    "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute", "ran_version", "refused",
+    "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack", "targets",
     "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[

@@ -13,6 +13,10 @@ _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0)
 _LISTED = 8
 """More values than this are shown as a range."""
 
+METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training",
+           "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model"}
+"""Methods as people write them."""
+
 
 def days(value: float) -> str:
     """Write a duration given in days: `54.2 days`, or hours and less below two days; up, so that it is kept."""

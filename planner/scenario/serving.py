@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
 from planner.scenario.pixels import PixelSize, check_images
+from planner.scenario.speculative import Speculative
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
@@ -46,27 +47,6 @@ def _users(value: object) -> int:
 
 def _documents(value: object) -> int:
     return parse_count(value, "number of documents", "1 M", DOCUMENTS)
-
-
-class Speculative(Frozen):
-    """Tokens drafted ahead in each step, and the share of them that the model accepts."""
-
-    tokens: int = Field(gt=0, le=64)
-    """Tokens drafted per step."""
-    acceptance: Share = Field(ge=0, le=1)
-    """Share that the model accepts."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_short(cls, data: object) -> object:
-        """Read 3:0.7 as three tokens of which 70% are accepted."""
-        if not isinstance(data, str):
-            return data
-        tokens, colon, acceptance = data.partition(":")
-        if not colon:
-            raise ValueError(f"{data!r} is not a speculative setting: write tokens per step and the share accepted, "
-                             "such as '3:0.7'")
-        return {"tokens": tokens.strip(), "acceptance": acceptance.strip()}
 
 
 class Serving(Frozen):
@@ -158,6 +138,11 @@ class Serving(Frozen):
     def label(self) -> str:
         """What the service is called: its name, else its model."""
         return self.name or self.model
+
+    @property
+    def ends(self) -> int | None:
+        """Requests of a batch, which ends; none of a service."""
+        return self.documents
 
     @property
     def gap_cv(self) -> float:

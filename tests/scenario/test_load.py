@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.batch import Batch
 from planner.scenario.flags import FLAGS
 from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
@@ -20,7 +21,7 @@ from planner.scenario.load import (
 )
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.resolve import resolve
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse, validate
 from tests.scenario.said import said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
 from planner.physics.encoders import Part, parts_of
@@ -22,6 +24,7 @@ from planner.scenario.media import media_of
 from planner.scenario.resolve import trace_file
 from planner.scenario.serving import USUAL_RANK, Serving
 from planner.simulate.reading import read_trace
+from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Trace
 from planner.units import plural
 
@@ -56,6 +59,8 @@ class Service:
     """The number of the service that it is a part of, or is."""
     seen: tuple[Part, ...] = ()
     """What encoders do for a request, whose tokens are among those of the prompt."""
+    replica: Callable[[ReplicaColumn], ReplicaKind] | None = None
+    """What replays run for a column whose requests are no tokens, such as images; none is an engine of tokens."""
 
     @property
     def adapters(self) -> AdapterSlots | None:

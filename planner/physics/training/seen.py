@@ -17,7 +17,7 @@ from planner.physics.encoders import Part
 from planner.physics.training.activations import saved_per_token
 from planner.physics.training.compute import kind_times
 from planner.physics.training.machine import machine
-from planner.physics.training.question import Question
+from planner.physics.training.question import SUPERVISED, Question
 from planner.physics.training.states import States, adapted, added, frozen, trained
 from planner.physics.training.tuning import INFERENCE, PRETRAIN
 
@@ -28,7 +28,7 @@ HALF = 2.0
 def encoder_states(question: Question, rows: Layouts) -> States:
     """Return the states of all encoders and projectors."""
     none = np.zeros(len(rows))
-    total = States(none, none, none, none)
+    total = States(none, none, none, none, none)
     for part in question.seen:
         learns = float(question.learned(part))
         still = part.tower.parameters - learns
@@ -80,7 +80,7 @@ def encoder_flops(question: Question) -> float:
 def _alone(question: Question, rows: Layouts, part: Part, *, trains: bool) -> tuple[Question, Layouts]:
     """Return the question of an encoder alone, its pictures as sequences, and the rows without what splits it."""
     one, none = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
-    asked = replace(question, shape=part.shape, sequence_length=part.positions, seen=(),
-                    tuning=PRETRAIN if trains else INFERENCE)
+    asked = replace(question, shape=part.shape, sequence_length=part.positions, longest=part.positions, seen=(),
+                    sample=SUPERVISED, tuning=PRETRAIN if trains else INFERENCE)
     return asked, rows.replace(tp=one, cp=one, ep=one, expert_tp=none, sp=none,
-                               micro_batch=rows.micro_batch * np.float64(part.pictures))
+                               micro_batch=rows.micro_batch * np.float64(part.pictures * question.sample.sequences))

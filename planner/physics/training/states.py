@@ -19,6 +19,8 @@ class States:
     gradients: Floats
     master: Floats
     moments: Floats
+    reference: Floats
+    """Weights of a frozen copy."""
 
     def take(self, rows: Ints) -> States:
         """Return those of the chosen rows."""
@@ -31,10 +33,12 @@ class States:
     @property
     def every(self) -> Floats:
         """Return all states together, as backward and the optimizer step see them."""
-        return self.weights + self.gradients + self.master + self.moments
+        return self.weights + self.gradients + self.master + self.moments + self.reference
 
 
 STATES = tuple(f.name for f in fields(States))
+COPIED = 2.0
+"""Bytes of a weight of a frozen copy, in 16 bits."""
 Parts = tuple[Floats, Floats]
 """Dense parameters on one GPU, and those of routed experts, which other ranks share out."""
 
@@ -61,21 +65,29 @@ def trained(question: Question, rows: Layouts, parts: Parts, share: float = 1.0)
     on_gpu = share * over(question, rows, parts, 1) * (1 - rows.offload)
     gradients = share * over(question, rows, parts, 2) * (1 - rows.offload if stack.offload.gradients else 1.0)
     return States(weights=recipe("weight") * weights, gradients=recipe("gradient") * gradients,
-                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
+                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu,
+                  reference=_copy(question, weights))
 
 
 def frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> States:
     """Return the weights of a frozen base, `held` bytes a parameter."""
     none = np.zeros(len(rows))
     weights = over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
-    return States(weights=held * weights, gradients=none, master=none, moments=none)
+    return States(weights=held * weights, gradients=none, master=none, moments=none,
+                  reference=held / COPIED * _copy(question, weights))
+
+
+def _copy(question: Question, weights: Floats) -> Floats:
+    """Return the bytes of a frozen copy, sharded and offloaded as the weights that train; zero without one."""
+    return COPIED * weights if question.sample.copy else np.zeros_like(weights)
 
 
 def adapted(question: Question, rows: Layouts, parts: Parts, held: TrainedBytes) -> States:
     """Return the states of what trains beside a frozen base, of which `held` are the bytes a parameter."""
     return States(weights=held.weight * over(question, rows, parts, _sharded_from(question)),
                   gradients=held.gradient * over(question, rows, parts, 2), master=np.zeros(len(rows)),
-                  moments=held.moments * over(question, rows, parts, 1) * (1 - rows.offload))
+                  moments=held.moments * over(question, rows, parts, 1) * (1 - rows.offload),
+                  reference=np.zeros(len(rows)))
 
 
 def _sharded_from(question: Question) -> int:
