@@ -24,6 +24,8 @@ Preference = Literal["dpo", "kto", "orpo", "simpo", "reward-model"]
 Method = Literal[Weights, Preference]
 Tuned = Literal["full", "lora", "qlora"]
 """What trains of a model that is trained already."""
+Trained = Literal["language", "projector", "encoder"]
+"""Parts of a model that sees or hears."""
 Reference = Literal["copy", "adapters-off", "precomputed"]
 """Where the frozen model that preferences are held against is: beside the policy, in it, or run before training."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]

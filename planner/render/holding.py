@@ -16,7 +16,7 @@ from planner.units import GIB
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
     work = plan.provenance.scenario.get("workload")
-    return isinstance(work, dict) and work.get("tokens") is None and work.get("kind") not in ("serving", "diffusion")
+    return isinstance(work, dict) and work.get("tokens") is None and work.get("kind", "training") == "training"
 
 
 def holding_sentence(plan: Plan) -> str:

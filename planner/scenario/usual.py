@@ -11,8 +11,9 @@ from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.stack import Method, Stack, Tuned
 from planner.errors import Unsupported
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
