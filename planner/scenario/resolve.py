@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
@@ -23,7 +24,7 @@ from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import common, refuse_stack, usual, usual_precision
-from planner.scenario.workload import AUTO, EVERY, Batch, Training
+from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
 
