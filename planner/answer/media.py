@@ -27,6 +27,11 @@ class DiffusionAssignment(Placement):
     global_batch: int = Field(gt=0)
     """Images or clips of a step."""
     @property
+    def chosen(self) -> tuple[object, ...]:
+        """What tells it from another way to do the same."""
+        return self.layout, self.offer, self.base, self.stack
+
+    @property
     def noun(self) -> str:
         """What a sample is called."""
         return "clip" if self.frames > 1 else "image"

@@ -44,9 +44,11 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         read = read_samples(path, work.tokenizer, recipes.text.characters_per_token)
         lengths = read.cut(work.sequence_length)
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
-    elif work.samples is not None and work.mean_length is not None:
-        count, longest, total = work.samples, work.sequence_length, work.samples * work.mean_length
-        how = f"of {work.mean_length:,} tokens"
+    elif work.samples is not None:
+        # of unknown lengths none is longer than a sequence: what that takes is the most it can be
+        mean = work.mean_length or work.sequence_length or recipes.tuning.sequence_length
+        count, longest, total = work.samples, work.sequence_length, work.samples * mean
+        how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")
     else:
         return work, []
     epochs = work.epochs or 1.0
