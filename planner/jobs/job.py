@@ -62,6 +62,8 @@ class Tried:
     """Of these what it holds within the targets."""
     requests: int
     """Replayed in all."""
+    missed: str = ""
+    """Which target is missed by how much, where one is."""
 
 
 @dataclass(frozen=True, slots=True)

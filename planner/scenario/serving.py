@@ -151,6 +151,11 @@ class Serving(Frozen):
         return self.name or self.model
 
     @property
+    def ends(self) -> int | None:
+        """Requests of a batch, which ends; none of a service."""
+        return self.documents
+
+    @property
     def gap_cv(self) -> float:
         """Coefficient of variation of the gaps between requests at a rate."""
         return 1.0 if self.arrivals is None else self.arrivals.cv

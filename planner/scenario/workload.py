@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import ceil, floor
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method, Tuned, Weights
+from planner.catalog.stack import Method, Preference, Reference, Tuned, Weights
 from planner.scenario.targets import Targets
 from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
@@ -28,12 +28,12 @@ from planner.yaml_io import Frozen
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
+REFERRING = ("dpo", "kto")
+"""Methods that hold the policy against a frozen reference."""
 EVERY = "any"
 """In place of models: every published one of the catalog."""
 AUTO = "auto"
 """In place of stacks: all that people use for the method."""
-TUNING = ("full", "lora", "qlora")
-"""Methods that start from trained weights."""
 _BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
@@ -147,7 +147,8 @@ class Training(Frozen):
     sequence_length: SequenceLength | None = None
     """Tokens of a sequence; none means the model's default, of fine-tuning at most 4,096."""
     global_batch: GlobalBatch | None = None
-    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; of preferences samples. None means the model's default, of
+    tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched; beside bf16, fp16 on GPUs without it. None means these two."""
     stack: Stacks = (AUTO,)
@@ -165,7 +166,8 @@ class Training(Frozen):
     mean_length: SequenceLength | None = None
     """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
     samples: Count | None = None
-    """Samples instead of tokens, each of mean_length: 50k."""
+    """Samples instead of tokens, each of mean_length: 50k; of preferences pairs of two such answers with their prompt.
+    """
     epochs: Passes | None = None
     """Passes over the samples; none means one."""
     dataset: str | None = Field(default=None, min_length=1, max_length=1000)
@@ -178,6 +180,8 @@ class Training(Frozen):
     """Rank of the adapters, which alone asks for lora; none means 16."""
     lora_targets: Targets = ()
     """What has adapters: attention, mlp, experts, embeddings, or modules by name (q_proj); none means every product."""
+    reference: Reference | None = None
+    """Of dpo and kto, the frozen model; none means adapters-off where there are adapters, else a copy."""
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
     """Train only this many of the last layers, and the head; needs a layout without a pipeline."""
 
@@ -208,7 +212,7 @@ class Training(Frozen):
             raise ValueError(f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
         if self.dataset is not None and self.mean_length is not None:
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
-        for name, needed in (("epochs", ("samples", "dataset")), ("packing", ("samples", "dataset")),
+        for name, needed in (("epochs", ("samples", "dataset", "reference")), ("packing", ("samples", "dataset")),
                              ("tokenizer", ("dataset",))):
             if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
                 raise ValueError(f"{name} applies to {' or '.join(needed)}, and none is given")
@@ -233,6 +237,18 @@ class Training(Frozen):
         return weights_of(self) or "pretrain"
 
     @property
+    def preference(self) -> Preference | None:
+        """The method, where it trains on preferences."""
+        return cast("Preference", self.method) if self.method in get_args(Preference) else None
+
+    @property
+    def held_reference(self) -> Reference | None:
+        """Where the frozen reference is; none for methods without one."""
+        if self.method not in REFERRING:
+            return None
+        return self.reference or ("copy" if self.trains == "full" else "adapters-off")
+
+    @property
     def rank(self) -> int:
         """Rank of the adapters, where there are some."""
         return self.lora_rank or RANK
@@ -247,6 +263,19 @@ class Training(Frozen):
         check_tuning(self)
         if self.trained_layers is not None and self.trains not in ("pretrain", "full"):
             raise ValueError(f"trained_layers is for methods pretrain and full; {self.trains} freezes every layer")
+        return self
+
+    @model_validator(mode="after")
+    def _references_are_of_their_methods(self) -> Training:
+        if self.reference is not None and self.method not in REFERRING:
+            raise ValueError(f"reference applies to methods {' and '.join(REFERRING)}, but method "
+                             f"{self.method or 'pretrain'} has none")
+        if self.reference == "adapters-off" and self.trains == "full":
+            raise ValueError("reference adapters-off needs adapters, and tuning full trains none: write copy or "
+                             "precomputed, or lora or qlora as the tuning")
+        if self.preference is not None and self.packing:
+            raise ValueError(f"packing applies to supervised tuning: method {self.method} pads the answers of a batch "
+                             "to the longest")
         return self
 
     @field_validator("precision")

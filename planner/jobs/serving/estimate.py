@@ -152,7 +152,7 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     if service.rate is not None and service.asked.concurrency is None and fits:
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
-        served = working(d, column, service, service.rate / replicas)
+        served = working(d, column, service, service.rate / replicas, service.rate)
         return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
                          each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
                          users=None if service.asked.users is None else service.rate / replicas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
 from planner.physics.serving.adapters import AdapterSlots
@@ -20,6 +22,7 @@ from planner.scenario.lengths import Length
 from planner.scenario.resolve import trace_file
 from planner.scenario.serving import USUAL_RANK, Serving
 from planner.simulate.reading import read_trace
+from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Trace
 from planner.units import plural
 
@@ -52,6 +55,8 @@ class Service:
     """Tokens of the prompts it answers, from and up to and with (none: no end); none is all of them."""
     of: int = 0
     """The number of the service that it is a part of, or is."""
+    replica: Callable[[ReplicaColumn], ReplicaKind] | None = None
+    """What replays run for a column whose requests are no tokens, such as images; none is an engine of tokens."""
 
     @property
     def adapters(self) -> AdapterSlots | None:
