@@ -25,8 +25,7 @@ def in_blocks(data: object) -> object:
     """
     if not isinstance(data, dict):
         return data
-    blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, data.keys() - {
-        name for name, path in (NAMES | _BLOCKS).items() if "." in path})
+    blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
         blocks["jobs"] = [_job(job) for job in jobs]
@@ -57,12 +56,12 @@ def _job(job: object) -> object:
     return moved
 
 
-def _moved(data: Mapping[Any, Any], paths: Mapping[str, str], kept: object) -> dict[Any, Any]:
+def _moved(data: Mapping[Any, Any], paths: Mapping[str, str], kept: frozenset[str]) -> dict[Any, Any]:
     """Return a mapping with the keys of `paths`, other than those kept, in the blocks that these name."""
     blocks: dict[Any, Any] = {}
     for key, value in data.items():
         path = paths.get(str(key).replace("-", "_"))
-        if path is None or key in kept:  # type: ignore[operator]
+        if path is None or key in kept:
             blocks[key] = {**value, **blocks[key]} if isinstance(value, dict) and isinstance(
                 blocks.get(key), dict) else value
             continue
