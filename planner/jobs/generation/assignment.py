@@ -18,8 +18,8 @@ from planner.jobs.serving.assignment import WATT_HOURS, WHOLE, ReplicaPlace
 from planner.jobs.serving.delivered import percentiles
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
-from planner.scenario.diffusion import Resolution
 from planner.scenario.generation import Generation
+from planner.scenario.pixels import Resolution
 from planner.units import MONTH_DAYS
 
 
