@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 
 from planner.catalog.architecture import Model
+from planner.catalog.quirk import Sources
 from planner.evidence.rows import TrainRun
 from planner.physics.encoders import Part, parts_of
 
 TWO_PARTS = 2
 """Of the name of a model: its maker and its own."""
-USUAL_PIXELS = 1003520.0
-"""MAX_PIXELS of the examples: 1,280 tokens of Qwen2-VL."""
 CARD_SIZE = "a rounded card size"
 """How notes begin whose figure is the card that a script asks for, not a reading."""
 _COLUMNS = {"stack": "framework", "global_batch": "global_batch_seqs", "max_length": "seq_len",
@@ -62,11 +61,11 @@ def _maps_devices(stated: Mapping[str, str]) -> bool:
             and stated.get("stack", "").endswith("transformers") and "ddp" not in stated.get("source", ""))
 
 
-def seen_in(run: TrainRun, model: Model) -> tuple[Part, ...]:
+def seen_in(run: TrainRun, model: Model, sources: Sources) -> tuple[Part, ...]:
     """Return what encoders do in a run of a multimodal model: an image of the most pixels in each sequence."""
     if run.task is None or not any(tower.encoder for tower in model.towers):
         return ()
-    side = round(math.sqrt(run.max_pixels or USUAL_PIXELS))
+    side = round(math.sqrt(run.max_pixels or sources.usual("usual_pixels")))
     return parts_of(model, float(model.tower is not None), (side, side), 1, float(model.ear is not None))
 
 

@@ -94,7 +94,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     method = method_of(run, said)
     model = model or model_of(run, catalog, assumed)
     stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
-    seen = seen_in(run, model)
+    seen = seen_in(run, model, said)
     degrees = degrees_of(run, model, stack, said, assumed, memory_only=memory_only,
                          beside=sum(part.tokens for part in seen))
     if stack.family == "hf-peft" and _frees_gradients(degrees.table):
