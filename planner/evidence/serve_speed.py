@@ -23,6 +23,8 @@ from planner.physics.serving.disaggregated import WorkerPool, disaggregated
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.steady import RequestMix, SteadyState, closed, offline, static
 
+MOST_SEQUENCES = 8192
+"""Of a tuned engine in a step."""
 DEGREES = (1, 2, 4, 8)
 """Tensor parallelism that is tried where a row leaves it open."""
 
@@ -124,7 +126,8 @@ def engine_speed(row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
 def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
     """Return a release as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
     if row.tuned:
-        return speed.quicker(catalog.serving_law.tuned)
+        # a batch limit is the first that is set, to what memory holds
+        return speed.quicker(catalog.serving_law.tuned).model_copy(update={"sequences": MOST_SEQUENCES})
     memory = catalog.sources.word("memory_engine", row) or row.engine
     limits = catalog.engine(memory).release(row.version).limits(gpu.usable_memory, gpu.architecture)
     # engines that let prompts go first take them whole
@@ -176,7 +179,7 @@ def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: 
     elif regime == "closed":
         service = closed(d, layout, each, most)
     elif regime == "limited":
-        service = within(d, layout, rows, most)
+        service = within(d, layout, rows, most, copies)
         # who comes waits for half of the steps that are scheduled at once
         service = replace(service, ttft=service.ttft + (rows[0].scheduled - 1) / 2 * service.tpot)
     else:

@@ -263,6 +263,15 @@ def waiting(gap_cv: float, work_cv: float | Floats, busy: Floats, service: Float
     return mean
 
 
+def evened(gap_cv: float, replicas: float) -> float:
+    """Return how uneven the gaps are between the requests of one of several replicas behind a router.
+
+    Who gets every n-th request has n of their gaps between its own, whose squared variation is an n-th of theirs. A
+    router that goes by how many are there sends several where several end together: by replay it is the root of that.
+    """
+    return float(gap_cv / max(replicas, 1.0) ** 0.25)
+
+
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:
     """Return what one layout does at a rate, or with so many users: `work` at the load, between two, of as many."""
     for _ in range(3):
