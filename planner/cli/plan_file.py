@@ -22,10 +22,10 @@ MAX_BYTES = 64 * 2**20
 
 def read_placed(path: Path) -> Plan | Assignment:
     """Return the plan of a file, or the assignment that `planner estimate --json` printed. Raises InputError."""
-    from planner.answer.assignment import DiffusionAssignment, ServingAssignment, TrainingAssignment
+    from planner.answer.assignment import KINDS
 
     text = read_text(path, MAX_BYTES)
-    for kind in (TrainingAssignment, ServingAssignment, DiffusionAssignment):
+    for kind in KINDS.values():
         with suppress(ValidationError):
             return kind.model_validate_json(text)
     return _plan(text, path)

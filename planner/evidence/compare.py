@@ -14,6 +14,8 @@ from planner.evidence.diffusion import entries as diffusion_entries
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.kinds import EvidenceFile
 from planner.evidence.multimodal import CARD_SIZE
+from planner.evidence.posttraining import RlRow
+from planner.evidence.posttraining import entries as rl_entries
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rates import LinkRow, RateRow, link_row, predicted_seconds
 from planner.evidence.rows import ServeRow, TrainMeasured, TrainRow
@@ -95,8 +97,9 @@ def compare(evidence: EvidenceFile, catalog: Catalog) -> EvidenceComparison:
                 whole.append(_whole(row, catalog))
             elif isinstance(row, RateRow):
                 links.append((row.id, link_row(row, catalog)))
-            elif isinstance(row, DiffusionRow):
-                served += _stated(diffusion_entries(row, catalog))
+            elif isinstance(row, DiffusionRow | RlRow):
+                served += _stated(diffusion_entries(row, catalog) if isinstance(row, DiffusionRow)
+                                  else rl_entries(row, catalog))
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:

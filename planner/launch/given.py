@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
+from planner.answer.assignment import KINDS, Assignment
 from planner.answer.schema import Plan, to_json
 from planner.errors import InputError
 from planner.scenario.load import as_question
@@ -76,8 +76,7 @@ def _scenario(plan: Plan) -> AnyScenario | None:
 
 
 def _as_assignment(found: Assignment) -> Assignment:
-    kinds: dict[str, type[Assignment]] = {"serving": ServingAssignment, "diffusion": DiffusionAssignment}
-    kind = kinds.get(found.kind, TrainingAssignment)
+    kind = KINDS[found.kind]
     return kind(**{name: getattr(found, name) for name in kind.model_fields})
 
 

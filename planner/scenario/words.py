@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
 from planner.catalog.price import Term
-from planner.catalog.stack import Method, Tuned, Weights
+from planner.catalog.stack import Method, Reference, Tuned, Weights
 from planner.errors import InputError
 from planner.scenario.limits import ServingObjective
+from planner.scenario.posttraining import RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated, Quantization
 from planner.scenario.workload import Loss, Optimizer
 
@@ -22,12 +23,20 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 
 
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
-    "workload.method": (get_args(Method), {
+    "workload.method": ((*get_args(Method), *get_args(RlMethod)), {
+        "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
         "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",
         "lora": "loraft lorafinetuning peft adapter adapters", "qlora": "qlorafinetuning",
+        "dpo": "directpreferenceoptimization dpotuning dpotraining preference preferencetuning "
+               "preferenceoptimization",
+        "kto": "kahnemantverskyoptimization", "orpo": "oddsratiopreferenceoptimization",
+        "simpo": "simplepreferenceoptimization",
+        "reward-model": "rm reward rewardmodeling rewardmodelling rewardmodeltraining rewardtraining",
         "inference": "infer serving serve"}),
+    "workload.reference": (get_args(Reference), {
+        "adapters-off": "adapteroff disabledadapters", "precomputed": "precompute precomputedlogprobs"}),
     "workload.tuning": (get_args(Tuned), {
         "full": "fullfinetune fullfinetuning fullft fft fullparameter fullweights",
         "lora": "peft adapter adapters", "qlora": "4bitlora lora4bit"}),

@@ -21,9 +21,10 @@ from planner.jobs.training.lacking import broken_rules, shorter
 from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
-from planner.scenario.workload import AUTO, Batch
+from planner.scenario.workload import AUTO
 from planner.solver.search.found import StagedLayout
 from planner.solver.settings import UNLIMITED, Effort
 
