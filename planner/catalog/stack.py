@@ -119,6 +119,8 @@ class PreferenceSupport(Frozen):
     """What it can train by them."""
     precomputed: tuple[Preference, ...] = ()
     """Those whose reference it can run on all samples before training, which leaves it out of the memory."""
+    padding_free: bool = False
+    """Whether the answers of a micro-batch stand end to end, and are not padded to the longest."""
     place: Annotated[int, Field(ge=1, le=100)] | None = None
     """Among the stacks that people use for it, which `stack: auto` searches; none where it is searched by name alone.
     """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
@@ -22,7 +23,7 @@ from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
-from planner.scenario.usual import common, refuse_stack, usual, usual_precision
+from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_stack
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
@@ -90,7 +91,9 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         if batch.tokens:
             defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    said = {**chosen, **_usual(chosen, work.trains, catalog)}
+    said = {**chosen, **usual_stack(chosen, work.trains, catalog)}
+    if catalog.recipes.sequences(work.preference) > 1 and isinstance(taken := said.get("global_batch"), Batch):
+        said["global_batch"] = str(taken).replace("sequences", "pairs")
     defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     return work.model_copy(update=chosen), defaults
 
@@ -187,13 +190,6 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
         for stack in stacks if work.preference else ():
             refuse_stack(work, stack)
         return tuple(dict.fromkeys(stack.name for stack in stacks))
-
-
-def _usual(chosen: Mapping[str, Any], trains: str, catalog: Catalog) -> dict[str, object]:
-    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
-    if chosen["stack"] != (AUTO,) or "method" not in chosen:
-        return {}
-    return {"stack": catalog.usual_stacks(chosen["method"], trains)[0].name}
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE

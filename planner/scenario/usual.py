@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, get_args
 
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
@@ -13,7 +13,7 @@ from planner.catalog.stack import Method, Stack, Tuned
 from planner.errors import Unsupported
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default
-from planner.scenario.workload import Training
+from planner.scenario.workload import AUTO, Training
 
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
@@ -55,6 +55,13 @@ def refuse_stack(asked: Training, stack: Stack) -> None:
                           f"{', '.join(held.tunings)}")
     if asked.reference == "precomputed" and asked.preference not in held.precomputed:
         raise Unsupported(f"reference precomputed of {method} on stack {stack.name}: the reference runs in each step")
+
+
+def usual_stack(chosen: Mapping[str, Any], trains: str, catalog: Catalog) -> dict[str, object]:
+    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
+    if chosen["stack"] != (AUTO,) or "method" not in chosen:
+        return {}
+    return {"stack": catalog.usual_stacks(chosen["method"], trains)[0].name}
 
 
 def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:

@@ -145,7 +145,8 @@ def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate
     model, method = catalog.model(asked.model), asked.method or "pretrain"
     typical = usual(model, method, catalog.recipes)
     longest = asked.sequence_length or typical.sequence_length
-    sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0)
+    padded = not (stack.preference and stack.preference.padding_free)
+    sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0, padded=padded)
     stack = with_recipe(catalog.recipes, stack, model, Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     return question_of(
         catalog, model, candidates, stack, sequence_length=length_of(asked, longest), longest=longest, sample=sample,

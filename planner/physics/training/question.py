@@ -23,7 +23,7 @@ from planner.physics.encoders import Part
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
-from planner.physics.training.preference import Sample, headed
+from planner.physics.training.preference import Sample, headed, longest_of
 from planner.physics.training.tuning import LANGUAGE, STILL, Tuning, tuning_of
 
 SUPERVISED = Sample()
@@ -102,8 +102,15 @@ class Question:
         return self.sample.sequences * self.sequence_length
 
     def tokens(self, rows: Layouts) -> Floats:
-        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train."""
-        return rows.micro_batch * self.sample_length / rows.cp
+        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train, and their padding."""
+        plain: Floats = rows.micro_batch * self.sample_length / rows.cp
+        most = self.longest / self.sequence_length
+        if not self.sample.spread or most <= 1:
+            return plain
+        sizes, place = np.unique(rows.micro_batch, return_inverse=True)
+        padded = [min(1 + self.sample.spread * longest_of(size), most) for size in sizes.tolist()]
+        with_padding: Floats = plain * np.array(padded)[place]
+        return with_padding
 
     def memory_margin(self, rows: Layouts) -> Floats:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
