@@ -49,10 +49,13 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         most = None if work.sequence_length is None else max(1, work.sequence_length - round(beside))
         lengths = [length + round(beside) for length in read.cut(most)]
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
-    elif work.samples is not None and work.mean_length is not None:
+    elif work.samples is not None:
         longer = recipes.preference.longer if recipes.sequences(work.preference) > 1 else 1.0
+        # of unknown lengths none is longer than a sequence: what that takes is the most it can be
+        mean = work.mean_length or work.sequence_length or recipes.tuning.sequence_length
         count, longest = work.samples, work.sequence_length
-        total, how = round(count * (longer * work.mean_length + round(beside))), f"of {work.mean_length:,} tokens"
+        total = round(count * (longer * mean + round(beside) if work.mean_length else mean))
+        how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")
     else:
         return work, []
     epochs = work.epochs or 1.0
