@@ -10,7 +10,7 @@ import numpy as np
 from planner.catalog.engine import Engine
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
-from planner.catalog.ranges import MOST_GPUS
+from planner.catalog.ranges import MOST_GPUS, MOST_WIDTH
 from planner.catalog.speed import EngineSpeed
 from planner.evidence.hardware import candidate_of, machine_gpus
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
@@ -23,8 +23,6 @@ from planner.physics.serving.disaggregated import WorkerPool, disaggregated
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.steady import RequestMix, SteadyState, closed, offline, static
 
-MOST_SEQUENCES = 8192
-"""Of a tuned engine in a step."""
 DEGREES = (1, 2, 4, 8)
 """Tensor parallelism that is tried where a row leaves it open."""
 
@@ -127,7 +125,7 @@ def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -
     """Return a release as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
     if row.tuned:
         # a batch limit is the first that is set, to what memory holds
-        return speed.quicker(catalog.serving_law.tuned).model_copy(update={"sequences": MOST_SEQUENCES})
+        return speed.quicker(catalog.serving_law.tuned).model_copy(update={"sequences": MOST_WIDTH})
     memory = catalog.sources.word("memory_engine", row) or row.engine
     limits = catalog.engine(memory).release(row.version).limits(gpu.usable_memory, gpu.architecture)
     # engines that let prompts go first take them whole
