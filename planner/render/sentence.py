@@ -196,6 +196,7 @@ def batch(a: Assignment) -> str:
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
     each = f"{a.sequences_per_sample} x " if sample_noun(a) == "pair" else ""
+    each = f"up to {each}" if a.sequences_per_sample else each
     return f" of {plural(a.global_batch, sample_noun(a))} of {each}{a.sequence_length:,} tokens"
 
 
