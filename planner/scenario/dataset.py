@@ -49,15 +49,22 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         most = None if work.sequence_length is None else max(1, work.sequence_length - round(beside))
         lengths = [length + round(beside) for length in read.cut(most)]
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
-    elif work.samples is not None and work.mean_length is not None:
+    elif work.samples is not None:
         longer = recipes.preference.longer if recipes.sequences(work.preference) > 1 else 1.0
+        # of unknown lengths none is longer than a sequence: what that takes is the most it can be
+        mean = work.mean_length or work.sequence_length or recipes.tuning.sequence_length
         count, longest = work.samples, work.sequence_length
-        total, how = round(count * (longer * work.mean_length + round(beside))), f"of {work.mean_length:,} tokens"
+        total = round(count * (longer * mean + round(beside) if work.mean_length else mean))
+        how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")
     else:
         return work, []
     epochs = work.epochs or 1.0
     how += f" and {beside:,.0f} beside" if beside else ""
     if work.preference:
+        usual = recipes.preference.usual.sequence_length
+        if longest is None and (work.mean_length or 0) > usual:
+            raise document.error((*at, "mean_length"), f"{work.mean_length:,} is more than the {usual:,} tokens that "
+                                 "the longest answer usually has: give sequence_length, to which answers are cut")
         return _preferred(work, recipes, count, max(1, round(total / count)), longest, how)
     packed = longest is None if work.packing is None else work.packing
     mean = max(1, round(total / count))
@@ -81,7 +88,7 @@ def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest:
                ) -> tuple[Training, Defaults]:
     """Return a job on preferences in tokens: `count` samples, of which each answer is padded to `mean` on average."""
     epochs, each = work.epochs or 1.0, recipes.sequences(work.preference)
-    mean = min(mean, work.sequence_length or mean)
+    mean = min(mean, longest or recipes.preference.usual.sequence_length)
     tokens = round(epochs * count * each * mean)
     noun = "pairs of two answers" if each > 1 else "samples"
     padded = f", {mean:,} with the padding to the longer of a pair" if each > 1 else ""

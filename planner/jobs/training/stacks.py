@@ -258,7 +258,7 @@ class ByStack:
     @property
     def choices(self) -> Mapping[str, str]:
         """Other choices that are its own."""
-        return {"stack": "workload.stack", "precision": "workload.precision"}
+        return {"stack": "workload.stack", "precision": "workload.precision", "method": "workload.method"}
 
     def knobs(self, assignments: Sequence[Assignment]) -> list[Knob]:
         """Return what memory and network are worth to the job."""
