@@ -76,6 +76,11 @@ class Placement(Shown, Frozen):
     """One workload placed on hardware, of whatever kind; what was not asked (`planner estimate`: price, duration) is
     none."""
 
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What tells it from another way to do the same."""
+        return self.layout, self.offer
+
     workload: str
     """Its name."""
     kind: str

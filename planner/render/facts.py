@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, in_unit, listed, milliseconds, percent
+from planner.render.figures import days, in_unit, listed, milliseconds, pace, paid_each, percent
 from planner.render.layout_text import axes, in_words, prompts_of
 from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
@@ -175,8 +175,8 @@ def held_against(evidence: Evidence, what: str, lacks: str = "of it by this meth
 
 def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
     time = a.time
-    whole = show_count(time.tokens_per_second_per_gpu * a.gpus)
-    yield "tokens", f"{time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, {whole} tokens/s in all"
+    yield "tokens", pace(a) + ("" if isinstance(a, DiffusionAssignment) else
+                               f", {show_count(time.tokens_per_second_per_gpu * a.gpus)} tokens/s in all")
     yield from _step(time)
     if time.steps:
         yield "steps", f"{time.steps:,}"
@@ -233,7 +233,7 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     if (slots := serving.adapters) is not None:
         yield "adapters", f"{slots.count:,} of rank {slots.rank:,} at once, {show_bytes(slots.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
-        yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
+        yield "memory fraction", f"{serving.memory_fraction:g}, instead of the engine's default"
     if serving.max_batched_tokens is not None:
         yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens per step, instead of the engine's default"
     if serving.max_sequences is not None:
@@ -260,11 +260,12 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
         hourly, part = listed(a) * (a.nodes + a.spare_nodes), a.serving.part_of_nodes if a.serving else None
         shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
         yield "price", f"{held} at {listed(a):,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
-    if a.offer:
-        yield "offer", a.offer
+    yield from [("offer", a.offer)] if a.offer else []
     if isinstance(a, TrainingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
+    if isinstance(a, ServingAssignment) and a.committed_usd is not None:
+        yield "commitment", f"signed for: {a.committed_usd:,.2f} USD over the term of the offer"
     if a.cost_usd is not None:
         yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
 
@@ -277,8 +278,7 @@ def is_endless(a: Assignment) -> bool:
 def _per_tokens(a: Assignment) -> str:
     if a.serving is not None:
         return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.each}"
-    tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
-    return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
+    return "" if (each := paid_each(a, a.cost_usd or 0.0)) is None else f", {show_usd(each[0])} per {each[1]}"
 
 
 def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from planner.catalog.generation_law import StepCache, Stored
-from planner.scenario.diffusion import DiffusionTraining, PixelSize, listed
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.pixels import PixelSize
 from planner.scenario.serving import Serving
-from planner.scenario.workload import Count
+from planner.scenario.workload import Count, listed
 
 GENERATED = ("rate", "samples")
 """What images or clips may be asked for by."""

@@ -17,8 +17,8 @@ from planner.jobs.posttraining.options import RlWay, ways_on
 from planner.jobs.posttraining.question import questions
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
+from planner.scenario.batch import Batch
 from planner.scenario.posttraining import PostTraining
-from planner.scenario.workload import Batch
 from planner.solver.settings import Effort
 
 

@@ -25,8 +25,9 @@ from planner.layouts.table import from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes
+from planner.scenario.batch import Batch
 from planner.scenario.limits import MOST
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
         "mbs": "micro_batch",
