@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.causes import CAUSES
 from benchmarks.constants import constants
 from benchmarks.coverage import coverage
+from benchmarks.diffusion import diffusion
 from benchmarks.formulas import FORMULAS, inputs_of
 from benchmarks.intervals import shipped
 from benchmarks.multimodal import multimodal
@@ -85,6 +86,7 @@ def page(runs: Sequence[EvidenceComparison]) -> Iterator[str]:
     yield from multimodal(EVIDENCE / "multimodal.csv")
     yield from serving(EVIDENCE / "serve_memory.csv")
     yield from speed(EVIDENCE / "serve_throughput.csv")
+    yield from diffusion(EVIDENCE / "diffusion.csv")
 
 
 def _opening(runs: Sequence[EvidenceComparison], pairs: Sequence[Pair]) -> Iterator[str]:
