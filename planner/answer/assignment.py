@@ -13,6 +13,7 @@ from pydantic import Field
 from planner.answer.media import DiffusionAssignment
 from planner.answer.placement import SECONDS_PER_DAY, Commitment, Failures, Placement, WholeRun
 from planner.answer.posttraining import PostTrainingAssignment
+from planner.catalog.stack import Reference, Tuned
 from planner.yaml_io import Frozen, absent
 
 __all__ = [
@@ -47,7 +48,13 @@ class TrainingAssignment(Placement):
     sequence_length: int | None = Field(default=None, gt=0)
     """Tokens of a sequence."""
     global_batch: int | None = Field(default=None, gt=0)
-    """Sequences of a step: dp x micro_batch x micro_batches."""
+    """Samples of a step, dp x micro_batch x micro_batches: sequences, or of preferences what they are of."""
+    sequences_per_sample: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Of preferences, the sequences that a sample trains on: 2 of a pair; left out of other methods."""
+    tuning: Tuned | None = Field(default=None, exclude_if=absent)
+    """Of preferences, what trains; left out where the method's name says it."""
+    reference: Reference | None = Field(default=None, exclude_if=absent)
+    """Of preferences, where the frozen reference is; left out where there is none."""
     failures: Failures | None = None
     """None where no duration was asked."""
     commitment: Commitment | None = None
@@ -63,6 +70,8 @@ class ServingAssignment(Placement):
 
     kind: Literal["serving"] = "serving"
     """Serving."""
+    committed_usd: float | None = Field(default=None, ge=0, exclude_if=absent)
+    """What is signed for where the offer commits for longer than a month, of which `cost_usd` is; else left out."""
 
 
 Assignment = TrainingAssignment | ServingAssignment | DiffusionAssignment | PostTrainingAssignment

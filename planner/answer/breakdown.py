@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from planner.catalog.residuals import Residual
-from planner.yaml_io import Frozen, absent
+from planner.yaml_io import Frozen, absent, empty
 
 Fits = Literal["fits", "tight", "does not fit"]
 RELATIVE = 1e-6
@@ -30,6 +30,8 @@ class MemoryComponents(Frozen):
     """The full copy of weights that the optimizer steps."""
     optimizer: int = Field(default=0, ge=0)
     """The optimizer's moments."""
+    reference: int = Field(default=0, ge=0, exclude_if=empty)
+    """Weights of the frozen copy that preferences are held against; left out where there is none."""
     activations: int = Field(default=0, ge=0)
     """What forward keeps for backward, and what a layer works with."""
     logits: int = Field(default=0, ge=0)

@@ -85,6 +85,11 @@ class Placement(Shown, Frozen):
     """One workload placed on hardware, of whatever kind; what was not asked (`planner estimate`: price, duration) is
     none."""
 
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What tells it from another way to do the same."""
+        return self.layout, self.offer
+
     workload: str
     """Its name."""
     kind: str
@@ -193,6 +198,9 @@ class Placement(Shown, Frozen):
         if self.serving is None:
             return f"step {show_seconds(self.time.step_seconds)}, MFU {self.time.mfu:.1%}"
         service = self.serving
+        if service.made is not None:
+            return (f"{service.requests_per_second:,.4g} {service.noun}/s, {show_seconds(service.made.seconds_each)} "
+                    "each")
         each = f", TPOT {show_seconds(service.tpot_seconds.p50)}" if service.writes else ""
         return f"{service.requests_per_second:,.4g} requests/s, TTFT {show_seconds(service.ttft_seconds.p50)}{each}"
 

@@ -18,7 +18,8 @@ from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
 from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
-from planner.scenario.model_notes import text_notes, text_part
+from planner.scenario.media import SEEN, estimate_notes
+from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, only_training
 
@@ -61,7 +62,8 @@ class Estimating:
         if estimated is not None:
             return Estimated(*estimated)
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        return replace(best, assignment=with_steps(best.assignment, only_training(asked, "the best layout").workload))
+        return replace(best, assignment=with_steps(
+            best.assignment, only_training(asked, "the best layout").workload, self.catalog))
 
     @property
     def rate(self) -> float | None:
@@ -132,10 +134,10 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for idle in idle_keys:
         if not idle.left_to_plan or idle.path in overrides:
             raise document.error(idle.path.split("."), idle.why)
-    said = text_part([model for model in [catalog.known_model(scenario.workload.model)] if model is not None]
-                     if scenario.workload else [])
+    said = estimate_notes(scenario.workload, catalog, document) if scenario.workload else []
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
-        *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in thousands(document))))
+        *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in (
+            *(default for default in said if default.name in SEEN), *thousands(document)))))
 
 
 def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:

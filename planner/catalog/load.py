@@ -207,10 +207,11 @@ class Catalog(Calibrated):
         """Return a software stack by name or alias; raises UnknownName."""
         return self._find("stacks", name, Stack, "stack")
 
-    def usual_stacks(self, method: Method) -> list[Stack]:
-        """Return the stacks that people use for a method, the most usual first."""
-        used = [stack for stack in self.all("stacks", Stack) if method in stack.used_for]
-        return sorted(used, key=lambda stack: (stack.used_for[method], stack.name))
+    def usual_stacks(self, method: Method, trains: str = "full") -> list[Stack]:
+        """Return the stacks that people use for a method that trains so, the most usual first."""
+        used = [(place, stack.name, stack) for stack in self.all("stacks", Stack)
+                if (place := stack.place_for(method, trains)) is not None]
+        return [stack for _, _, stack in sorted(used, key=lambda each: each[:2])]
 
     def last_stacks(self, method: Method) -> list[Stack]:
         """Return the stacks that have a method, and that few use for it."""

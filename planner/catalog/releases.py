@@ -46,6 +46,8 @@ class Releases(Sourced):
 
     accelerators: dict[str, str] = Field(default={})
     """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
+    skypilot_at: dict[str, dict[str, str]] = Field(default={})
+    """Provider -> GPU -> what SkyPilot calls it there, where that differs."""
     targets: dict[str, Target]
     nothing: dict[str, str] = Field(default={})
     """Stack or engine -> why there is nothing to write for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, field_validator
 
@@ -19,9 +19,15 @@ RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "mo
 KeptProduct = Literal["gate", "wo", "wkv_a"]
 Weights = Literal["pretrain", "full", "lora", "qlora", "inference"]
 """Methods whose name says what trains, and from where."""
-Method = Weights
+Preference = Literal["dpo", "kto", "orpo", "simpo", "reward-model"]
+"""Methods that train on preferences: pairs of answers, or answers that are labeled good or bad."""
+Method = Literal[Weights, Preference]
 Tuned = Literal["full", "lora", "qlora"]
 """What trains of a model that is trained already."""
+Trained = Literal["language", "projector", "encoder"]
+"""Parts of a model that sees or hears."""
+Reference = Literal["copy", "adapters-off", "precomputed"]
+"""Where the frozen model that preferences are held against is: beside the policy, in it, or run before training."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
@@ -104,6 +110,22 @@ class Refusal(Frozen):
     """Why, as a plan and an error say it."""
 
 
+class PreferenceSupport(Frozen):
+    """How a framework trains on preferences."""
+
+    methods: tuple[Preference, ...] = Field(min_length=1)
+    """Those that it has."""
+    tunings: tuple[Tuned, ...] = ("full", "lora", "qlora")
+    """What it can train by them."""
+    precomputed: tuple[Preference, ...] = ()
+    """Those whose reference it can run on all samples before training, which leaves it out of the memory."""
+    padding_free: bool = False
+    """Whether the answers of a micro-batch stand end to end, and are not padded to the longest."""
+    place: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Among the stacks that people use for it, which `stack: auto` searches; none where it is searched by name alone.
+    """
+
+
 class Stack(Sourced):
     """One framework at one generation of releases."""
 
@@ -113,6 +135,8 @@ class Stack(Sourced):
     """Methods that people train with it, and its place among the stacks that they use: `stack: auto` searches these."""
     last_resort_for: tuple[Method, ...] = ()
     """Methods that it has and few use it for: `stack: auto` searches it where no stack in use has a plan."""
+    preference: PreferenceSupport | None = None
+    """None where it does not train on preferences, or nobody looked."""
     zero_stages: tuple[Literal[0, 1, 2, 3], ...]
     zero_with_pipeline: Literal[0, 1, 2, 3]
     """Highest ZeRO stage that the framework allows together with pipeline parallelism."""
@@ -237,6 +261,17 @@ class Stack(Sourced):
         """Add 32-bit training, which every framework has: weight, gradient and two moments, no master copy."""
         whole = StateBytes(weight=4, gradient=4, master=0, moments=8)
         return {"fp32": whole, "tf32": whole, **states}
+
+    def place_for(self, method: Method, trains: str) -> int | None:
+        """Return its place among the stacks that people use for a method that trains so; none where it has none."""
+        if method not in get_args(Preference):
+            return self.used_for.get(method)
+        return self.preference.place if self.preference and self.prefers(method, trains) else None
+
+    def prefers(self, method: Method, trains: str) -> bool:
+        """Say whether it trains so by a method that takes preferences."""
+        held = self.preference
+        return held is not None and method in held.methods and trains in held.tunings
 
     @property
     def family(self) -> str:

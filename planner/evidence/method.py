@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.catalog.recipes import TrainedBytes
@@ -9,6 +11,7 @@ from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 from planner.evidence.software import WEIGHT_BYTES
+from planner.physics.training.preference import Sample, sample_of
 from planner.physics.training.tuning import Tuning, adapter_bytes, tuning_of
 from planner.scenario.targets import places_of
 
@@ -18,6 +21,16 @@ def method_of(run: TrainRun, sources: Sources) -> str:
     if run.method in (None, "pretrain") and sources.flag("adapters", run):
         return "qlora" if run.base_quantization else "lora"
     return run.method or "pretrain"
+
+
+def sample_of_row(run: TrainRun, method: str, catalog: Catalog) -> Sample:
+    """Return what a step of a row does with a sample, by its task; the reference of adapters is the policy without."""
+    task = catalog.sources.word("preference", run) or ""
+    if task == "classification":
+        return Sample(scores=True)
+    sample = sample_of(catalog.recipes.preference, task, "copy" if method in ("pretrain", "full") else "adapters-off")
+    # both answers are in what is packed to the length
+    return replace(sample, sequences=1) if run.packed and sample.sequences > 1 else sample
 
 
 def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) -> Tuning:

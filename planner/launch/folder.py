@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
-from planner.launch.place import Place, place_of, usual_place
+from planner.launch.place import asked_job, usual_job
 from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
 from planner.launch.readme import readme
 from planner.launch.replicas import nodes_of
@@ -123,8 +123,9 @@ def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:
     if found is None:
         return None
     _, prices, offer = found
-    return Offered(prices.name, offer.instance, offer.region, offer.term,
-                   catalog.releases.accelerators.get(placed.gpu, ""))
+    known = catalog.releases.accelerators.get(placed.gpu, "")
+    return Offered(prices.name, offer.instance, offer.region, offer.term, known,
+                   catalog.releases.skypilot_at.get(prices.name, {}).get(placed.gpu, known))
 
 
 def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None = None) -> Launched:
@@ -140,8 +141,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     program = replace(program, image=release.image or "", files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
-    place: Place = place_of(scheduler) if scheduler else usual_place(program)
-    job = place.job(program, placed)
+    place, job = asked_job(scheduler, program, placed) if scheduler else usual_job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
     variables = (*program.variables, *image, *job.variables)
     manifest = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
@@ -135,6 +135,18 @@ def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: So
     terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
     return (*dict.fromkeys(offer.note for offer in offers if offer.note),
             *(f"{name} is left out: no offer has terms {terms}, and none is owned or bought" for name in without))
+
+
+def old_prices(offers: Sequence[RentalOffer], labels: Collection[str], catalog: Catalog) -> list[str]:
+    """Return of the rented offers named by their labels those whose price is a year older than the catalog's newest."""
+    newest = max((offer.as_of or prices.as_of for prices in catalog.price_lists for offer in prices.offers), default="")
+    if not newest[:4].isdecimal():
+        return []
+    year = f"{int(newest[:4]) - 1}{newest[4:]}"
+    # a month or a year counts from its end
+    return [f"the price of {offer.label} is of {offer.as_of}, over a year older than the newest here ({newest}): ask "
+            "for a quote" for offer in offers
+            if offer.how == "rent" and offer.label in labels and f"{offer.as_of}-99" < year]
 
 
 def _marked(offers: list[RentalOffer], age: float | None) -> list[RentalOffer]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, in_unit, listed, milliseconds, percent
+from planner.render.figures import days, in_unit, listed, milliseconds, pace, paid_each, percent
 from planner.render.layout_text import axes, in_words, prompts_of
+from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
 from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
@@ -91,6 +92,8 @@ def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     rows = rows if serving.writes else [("answer", *rows[0][1:])]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
+    if serving.made is not None:
+        rows = [(serving.noun[:-1], *rows[-1][1:])]
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({target.at for target in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if replay else ["computed"]
@@ -122,7 +125,8 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
 
 def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
     yield "GPUs", a.counted_gpus
-    yield "nodes", " and ".join(f"{each.nodes:,} x {each.node}" for each in a.kinds_of_nodes) + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
+    nodes = [f"{each.nodes:,} x {each.node}" for each in a.kinds_of_nodes]
+    yield "nodes", " and ".join([*nodes, *([f"{a.spare_nodes:,} spare"] if a.spare_nodes else [])])
     if a.idle_gpus:
         yield "idle", f"{plural(a.idle_gpus, 'GPU')}, paid for and unused"
 
@@ -169,8 +173,8 @@ def held_against(evidence: Evidence, what: str, lacks: str = "of it by this meth
 
 def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
     time = a.time
-    whole = show_count(time.tokens_per_second_per_gpu * a.gpus)
-    yield "tokens", f"{time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, {whole} tokens/s in all"
+    yield "tokens", pace(a) + ("" if isinstance(a, DiffusionAssignment) else
+                               f", {show_count(time.tokens_per_second_per_gpu * a.gpus)} tokens/s in all")
     yield from _step(time)
     if time.steps:
         yield "steps", f"{time.steps:,}"
@@ -213,12 +217,13 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
     most = "" if serving.load_share is None else f", {percent(serving.load_share)} of the most within the targets"
-    yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
-                       f"{plural(serving.replicas, 'replica')}{most}")
+    yield serving.noun, (f"{serving.requests_per_second:,.4g} {serving.noun}/s{prompts_of(a)} over "
+                         f"{plural(serving.replicas, 'replica')}{most}")
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
-    yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
+    cache = f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
+    yield from made_facts(serving.made) if serving.made else [("cache", cache)]
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -226,7 +231,7 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     if (slots := serving.adapters) is not None:
         yield "adapters", f"{slots.count:,} of rank {slots.rank:,} at once, {show_bytes(slots.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
-        yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
+        yield "memory fraction", f"{serving.memory_fraction:g}, instead of the engine's default"
     if serving.max_batched_tokens is not None:
         yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens per step, instead of the engine's default"
     if serving.max_sequences is not None:
@@ -248,19 +253,17 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
 
 
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
-    held = plural(a.nodes, "node")
-    if a.spare_nodes:
-        held += f" + {a.spare_nodes:,} spare"
+    held = plural(a.nodes, "node") + (f" + {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.usd_per_node_hour is not None:
-        hourly = listed(a) * (a.nodes + a.spare_nodes)
-        part = a.serving.part_of_nodes if a.serving else None
+        hourly, part = listed(a) * (a.nodes + a.spare_nodes), a.serving.part_of_nodes if a.serving else None
         shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
         yield "price", f"{held} at {listed(a):,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
-    if a.offer:
-        yield "offer", a.offer
+    yield from [("offer", a.offer)] if a.offer else []
     if isinstance(a, TrainingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
+    if isinstance(a, ServingAssignment) and a.committed_usd is not None:
+        yield "commitment", f"signed for: {a.committed_usd:,.2f} USD over the term of the offer"
     if a.cost_usd is not None:
         yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
 
@@ -272,9 +275,8 @@ def is_endless(a: Assignment) -> bool:
 
 def _per_tokens(a: Assignment) -> str:
     if a.serving is not None:
-        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 documents"
-    tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
-    return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
+        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.each}"
+    return "" if (each := paid_each(a, a.cost_usd or 0.0)) is None else f", {show_usd(each[0])} per {each[1]}"
 
 
 def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
@@ -293,5 +295,4 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
     """Return the bill of materials: item, count, each, USD."""
-    return [(bill_item.item, f"{bill_item.count:,}", show_usd(bill_item.unit_usd), f"{bill_item.usd:,.0f}")
-            for bill_item in bought.bill]
+    return [(each.item, f"{each.count:,}", show_usd(each.unit_usd), f"{each.usd:,.0f}") for each in bought.bill]

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, get_args
 
+from planner.catalog.generation_law import StepCache
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method, Tuned
+from planner.catalog.stack import Reference as Frozen
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
@@ -48,15 +50,15 @@ def _of(block: str, **flags: Flag) -> dict[str, Flag]:
 TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
-          method=Flag("", "Train from scratch, tune all weights, train adapters, only hold the model, or learn "
-                      "from rewards.",
-                      choices=(*get_args(Method), *get_args(RlMethod))),
+          method=Flag("", "Train from scratch, tune all weights, train adapters, only hold the model, tune on "
+                      "preferences, or learn from rewards.", choices=(*get_args(Method), *get_args(RlMethod))),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
-          global_batch=Flag("", "Sequences in a step, or '4 M tokens'. Default: by model; for fine-tuning 128.",
+          global_batch=Flag("", "Sequences in a step, of preferences samples, or '4 M tokens'. Default: by model; for "
+                            "tuning 128.",
                             "SEQUENCES"),
-          samples=Flag("", "Samples to train on, instead of tokens: 50k.", "COUNT"),
+          samples=Flag("", "Samples to train on, of preferences pairs, instead of tokens: 50k.", "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
@@ -78,11 +80,26 @@ TABLE: dict[str, Flag] = {
                             "Default: every product.", "NAME,..", many=True),
           adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
-          resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
-          frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
-          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
-          steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for.",
-                     "N"),
+          images=Flag("", "Images or clips of a sample, for a model that sees; of a diffusion model: --samples.", "N"),
+          images_per_request=Flag("", "Images (or clips) in a prompt beside its --input tokens, for a model that sees.",
+                                  "N"),
+          audio=Flag("", "Sound of a sample or in a prompt, for a model that hears: 30s.", "TIME"),
+          resolution=Flag("", "Width and height of an image in pixels, 1024x1024. Default: 1024x1024; of a diffusion "
+                          "model: by model.", "WxH"),
+          frames=Flag("", "Frames of a clip. Default: images; of a diffusion model: by model.", "N"),
+          samples_per_sequence=Flag("", "Samples with images that share a sequence. Default: as packing has it, or 1.",
+                                    "N"),
+          trained_parts=Flag("", "What of a model that sees trains: language (default), projector, encoder.",
+                             "PART,..", many=True),
+          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. "
+                     "Default: 1, or searched.", "N"),
+          steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for. "
+                     "Of a diffusion model that is run: of denoising.", "N"),
+          guidance=Flag("", "Of a diffusion model that is run: scale of guidance; up to 1 is none. Default: by model.",
+                        "SCALE"),
+          compile=Flag("", "Of a diffusion model that is run: compile the denoiser.", switch=True),
+          step_cache=Flag("", "Of a diffusion model that is run: leave out passes that change little.",
+                          choices=get_args(StepCache)),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
@@ -93,8 +110,9 @@ TABLE: dict[str, Flag] = {
                       "WHO"),
           reward_model=Flag("", "The model that judges, with --reward model. Default: one as the policy.", "NAME"),
           critic=Flag("", "The model that values answers, with --method ppo. Default: one as the policy.", "NAME"),
-          reference=Flag("", "What the policy is held near: the model it started from, or none. Default: by framework.",
-                         choices=get_args(Reference)),
+          reference=Flag("", "What the policy is held near: of dpo and kto a frozen copy, itself with adapters off, or "
+                         "precomputed; of reinforcement learning initial, or none. Default: as usual.",
+                         choices=(*get_args(Frozen), *get_args(Reference))),
           policy_lag=Flag("", "Steps that answers may lie behind the policy: 0 (default) waits for every update.", "N"),
           placement=Flag("", "Whether trainer and rollouts share GPUs. Default: any.", choices=get_args(Placement)),
           rollouts_on=Flag("", "Node types or GPUs of rollouts with their own. Default: as the trainer.", "NAME,..",
@@ -166,7 +184,7 @@ _ALSO = {
     "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
     "precision": "dtype", "objective": "minimize optimize goal",
-    "samples": "images clips num-samples", "provider": "cloud providers vendor",
+    "samples": "clips num-samples", "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",

@@ -7,16 +7,20 @@ from typing import Literal, get_args
 
 from planner.catalog.load import Catalog
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.generation import Generation, is_generation
 from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
 
-Kind = Literal["training", "serving", "diffusion", "posttraining", "portfolio"]
+Kind = Literal["training", "serving", "diffusion", "generation", "posttraining", "portfolio"]
 WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining,
-                                "posttraining": PostTraining}
+                                  "generation": Generation, "posttraining": PostTraining}
 NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model",
-                         "posttraining": "reinforcement learning"}
+                         "generation": "running a diffusion model", "posttraining": "reinforcement learning"}
+KEYS: dict[Kind, set[str]] = {kind: set(work.model_fields) for kind, work in WORK.items()}
+KEYS["generation"] -= Generation.FOREIGN
+"""Keys of each kind of workload."""
 
 INSTEAD = {"steps": ": write --tokens, which are steps x --global-batch x --seq-len",
            "batch": ": write --global-batch, the sequences of a step on all GPUs together"}
@@ -28,7 +32,11 @@ def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | N
     name = overrides.get("workload.model")
     if not isinstance(name, str) or catalog.known_model(name) is not None:
         return None
-    return "diffusion" if catalog.known_diffusion(name) is not None else None
+    if catalog.known_diffusion(name) is None:
+        return None
+    work: dict[object, object] = {path.removeprefix("workload."): value for path, value in overrides.items()
+                                  if path.startswith("workload.")}
+    return "generation" if is_generation(work) else "diffusion"
 
 
 def kind_by_method(work: Mapping[str, object]) -> Kind | None:
@@ -42,9 +50,10 @@ def kind_of(document: Document) -> Kind:
     data = document.data if isinstance(document.data, dict) else {}
     if "jobs" in data:
         return "portfolio"
-    if "workloads" in data:
-        return "serving"
-    work = data.get("workload")
+    several, work = data.get("workloads"), data.get("workload")
+    if several is not None and not (several == [] and isinstance(work, dict)):
+        first = several[0] if isinstance(several, list) and several else None
+        return "generation" if isinstance(first, dict) and first.get("kind") == "generation" else "serving"
     kind = work.get("kind", "training") if isinstance(work, dict) else "training"
     for known in WORK:
         if kind == known:
@@ -56,8 +65,9 @@ def refuse_other_kinds(document: Document, kind: Kind) -> None:
     """Refuse what only other kinds of workload have."""
     for at, work in workloads_in(document.data):
         for key in work:
-            others = [NOUN[other] for other, model in WORK.items() if key in model.model_fields]
-            if others and key not in WORK[kind].model_fields:
+            others = [NOUN[other] for other in WORK if key in KEYS[other]
+                      and not (other == "generation" and key in KEYS["serving"])]
+            if others and key not in KEYS[kind]:
                 told = INSTEAD.get(str(key), "") if kind == "training" else ""
                 raise document.error((*at, key),
                                      f"applies to {' or '.join(others)}; this scenario is {NOUN[kind]}{told}")
@@ -76,6 +86,7 @@ def workloads_in(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hash
 def refuse_wrong_kind(document: Document, catalog: Catalog) -> None:
     """Refuse a file whose model is for another kind of work than it states."""
     for at, work in workloads_in(document.data):
-        kind = kind_by_model({"workload.model": work.get("model")}, catalog)
-        if kind is not None and work.get("kind", "training") != kind:
-            raise document.error((*at, "model"), f"{work['model']} is a {kind} model: write kind: {kind} beside it")
+        known = kind_by_model({"workload.model": work.get("model")}, catalog)
+        if known is not None and work.get("kind", "training") not in ("diffusion", "generation"):
+            raise document.error((*at, "model"), f"{work['model']} is a diffusion model: write kind: diffusion beside "
+                                 "it to train it, or kind: generation to run it")

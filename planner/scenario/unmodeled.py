@@ -35,12 +35,15 @@ FAMILIES = (
 )
 
 
-_TUNED = "tuning on preferences or rewards is not modeled; 'full' or 'lora' plans the supervised step alone"
+_LOSS = "it differs from DPO in its loss alone: write 'dpo'"
 METHODS = {
     "dora": "DoRA is not modeled; 'lora' is the nearest: DoRA also norms every adapted matrix in each step, which "
             "takes longer, and trains one more vector for each",
     **dict.fromkeys(("rslora", "loraplus", "pissa"), "it differs from LoRA in scaling or start alone: write 'lora'"),
-    **dict.fromkeys(("dpo", "orpo", "kto", "simpo"), _TUNED),
+    **dict.fromkeys(("ipo", "cdpo", "rdpo", "sppo", "apo", "nca", "robustdpo", "tdpo"), _LOSS),
+    "cpo": "it differs from SimPO in its loss alone: write 'simpo'", "bco": "it is KTO with another loss: write 'kto'",
+    **dict.fromkeys(("onlinedpo", "iterativedpo"), "answers drawn while it trains are not modeled; 'dpo' is the step "
+                    "on pairs that are there"),
     **dict.fromkeys(("rlhf", "rlvr", "rl"), "name the method: grpo, ppo, rloo or reinforce"),
     **dict.fromkeys(("ppo", "grpo", "rloo", "reinforce", "gspo", "dapo"), "that is kind: posttraining"),
     **dict.fromkeys(("distill", "distillation"), "a teacher beside the model is not modeled"),
@@ -66,6 +69,10 @@ def family_of(name: str) -> Family | None:
 
 
 SEEING = (
+    Family("mllama vision", "a model whose encoder is not in the catalog, or is read by cross-attention",
+           "qwen2.5-vl-7b and gemma-3-12b"),
+    Family("whisper wav2vec2 canary parakeet seamless", "an encoder-decoder of speech", "qwen2-audio-7b, which reads "
+           "sound and writes text"),
     Family("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train on "
            "images, llama-3.1-8b on text"),
     Family("clip siglip openclip blip", "a model of images beside text (CLIP)", "sdxl to train on images, "

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
 from planner.catalog.price import Term
-from planner.catalog.stack import Method, Tuned, Weights
+from planner.catalog.stack import Method, Reference, Tuned, Weights
 from planner.errors import InputError
 from planner.scenario.limits import ServingObjective
 from planner.scenario.posttraining import RlMethod
@@ -29,7 +29,14 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",
         "lora": "loraft lorafinetuning peft adapter adapters", "qlora": "qlorafinetuning",
+        "dpo": "directpreferenceoptimization dpotuning dpotraining preference preferencetuning "
+               "preferenceoptimization",
+        "kto": "kahnemantverskyoptimization", "orpo": "oddsratiopreferenceoptimization",
+        "simpo": "simplepreferenceoptimization",
+        "reward-model": "rm reward rewardmodeling rewardmodelling rewardmodeltraining rewardtraining",
         "inference": "infer serving serve"}),
+    "workload.reference": (get_args(Reference), {
+        "adapters-off": "adapteroff disabledadapters", "precomputed": "precompute precomputedlogprobs"}),
     "workload.tuning": (get_args(Tuned), {
         "full": "fullfinetune fullfinetuning fullft fft fullparameter fullweights",
         "lora": "peft adapter adapters", "qlora": "4bitlora lora4bit"}),

@@ -22,8 +22,9 @@ OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
     "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
-    "launchable": "unsloth", "tuning": "lora", "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2",
-    "packing": True}
+    "launchable": "unsloth", "tuning": "lora", "reference": "copy", "samples": "9k", "epochs": 2,
+    "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True, "images": 1, "audio": "3 s", "frames": 2,
+    "resolution": 448, "samples_per_sequence": 2, "trained_parts": "encoder"}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
@@ -33,7 +34,7 @@ OTHER_SERVED: dict[str, Any] = {
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,
     "memory_fraction": 0.5, "max_sequences": 4, "max_batched_tokens": 512,
-    "startup": "9 min"}
+    "startup": "9 min", "images_per_request": 1, "audio": "3 s", "frames": 2, "resolution": 448}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
 OTHER_DIFFUSION: dict[str, Any] = {
@@ -41,6 +42,10 @@ OTHER_DIFFUSION: dict[str, Any] = {
     "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
     "latents": "online", "ema": True,
     "confidence": 0.6, "gpus": 2}
+OTHER_GENERATED: dict[str, Any] = {
+    "model": "sd3.5-medium", "resolution": "512x768", "frames": 2, "batch": 4, "steps": 20, "samples": 90,
+    "quantization": "nf4", "guidance": 1, "compile": True, "step_cache": "teacache", "rate": 9, "headroom": "20%",
+    "confidence": 0.6, "gpus": 2, "epochs": 2, "ttft": "1 s"}
 LEARNED: dict[str, Any] = {"method": "grpo", "prompts": 32, "samples_per_prompt": 4, "input": 200, "output": 300}
 OTHER_LEARNED: dict[str, Any] = {
     "model": "qwen2.5-1.5b", "method": "ppo", "tuning": "lora", "lora_rank": 64, "steps": 50, "prompts": 64,
@@ -76,15 +81,24 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    refused = ("tuning", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer", "packing")
+    refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer",
+               "packing", "images", "audio", "frames", "resolution", "samples_per_sequence", "trained_parts")
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 
 
 @pytest.mark.parametrize("name", OTHER_DIFFUSION)
 def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
-    refused = ("frames", "epochs", "gpus")
+    # images alone are images to make, which a plan is for
+    refused = ("frames", "epochs", "gpus", "samples")
     assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {}, "sdxl") == (
+        "refused" if name in refused else "counts")
+
+
+@pytest.mark.parametrize("name", OTHER_GENERATED)
+def test_a_key_of_running_a_diffusion_model_counts_or_is_refused(name: str) -> None:
+    refused = ("frames", "samples", "headroom", "epochs", "ttft")
+    assert counts_or_is_refused(name, OTHER_GENERATED[name], {"method": "inference"}, "sdxl") == (
         "refused" if name in refused else "counts")
 
 
@@ -105,7 +119,7 @@ def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
 
 
 def test_every_key_is_tried_here() -> None:
-    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *OTHER_LEARNED, *CHOOSING}
+    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *OTHER_GENERATED, *OTHER_LEARNED, *CHOOSING}
 
 
 @pytest.mark.parametrize("name", CHOOSING)

@@ -47,7 +47,7 @@ KNOWN = {
     "simulate/router.py": {"SLACK"},
     "simulate/trace.py": {"PREFIX_BLOCK", "MOST_TOKENS", "synthetic"},
     "evidence/degrees.py": {"MANY_SAMPLES"},
-    "evidence/diffusion.py": {"CONFIDENCE"},
+    "evidence/generation.py": {"CONFIDENCE"},
     "evidence/prediction.py": {"STATED"},
     "evidence/posttraining.py": {"_numbers"},
     "evidence/residuals.py": {"LEAST_ROWS"},

@@ -53,7 +53,8 @@ def test_shipped_services_run_on_what_exists(name):
 
 
 def test_shipped_scenarios_are_of_every_kind_and_each_of_one():
-    assert sorted(shipped("training") + shipped("serving") + shipped("diffusion") + shipped("portfolio")) == shipped()
+    assert sorted(shipped("training") + shipped("serving") + shipped("diffusion") + shipped("generation")
+                  + shipped("portfolio")) == shipped()
     assert {CHAT, TRACED} <= set(shipped("serving"))
     assert all(isinstance(load_any(name, {}, CATALOG)[0], Scenario) for name in shipped("training"))
 
@@ -113,7 +114,8 @@ def test_a_flag_overrides_a_file_and_the_rest_stays():
     ("chat-and-code", {"workload.rate": "5"}, r"^--x: the scenario has several workloads"),
     (None, {"workload.model": "llama-3.1-8b", "workload.rate": "5"}, "workload: input and output missing"),
     (TRAINED, {"workload.kind": "inference"},
-     "expected 'training' or 'serving' or 'diffusion' or 'posttraining', got 'inference'"),
+     "expected 'training' or 'serving' or 'diffusion' or 'generation' or 'posttraining', "
+     "got 'inference'"),
 ])
 def test_the_two_kinds_are_kept_apart(reference, overrides, message):
     with pytest.raises(InputError, match=message):

@@ -21,8 +21,8 @@ from planner.jobs.posttraining.question import RlQuestion, questions
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
 from planner.layouts.candidate import Candidate
+from planner.scenario.batch import Batch
 from planner.scenario.posttraining import PostTraining
-from planner.scenario.workload import Batch
 from planner.solver.settings import Effort
 
 NODES = frozenset({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64})

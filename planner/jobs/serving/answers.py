@@ -134,6 +134,8 @@ def routed(picks: Sequence[Pick], rates: Sequence[float], pick: Pick) -> float:
 
 def at_load(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> list[Pick]:
     """Return the picks of a service with as many sequences as its load has decode: prompts run beside these."""
+    if service.replica is not None:
+        return list(picks)
     made, rates = [], loads(service, picks)
     for pick, rate in zip(picks, rates, strict=True):
         column = pick.column

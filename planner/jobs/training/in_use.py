@@ -21,7 +21,7 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
     method = asked.method or "pretrain"
     usual, last = ([stack for stack in stacks
                     if asked.launchable != AUTO or catalog.releases.of_stack(stack.name, method)]
-                   for stacks in (catalog.usual_stacks(method), catalog.last_stacks(method)))
+                   for stacks in (catalog.usual_stacks(method, asked.trains), catalog.last_stacks(method)))
     measured = [stack.name for stack in usual if not timed
                 or (method in WHOLE and has_evidence(catalog, stack, method))]
     others = [stack.name for stack in usual if stack.name not in measured]

@@ -109,7 +109,7 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
 
 def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:
     """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     if not question.tuning.forward_only:
         # beside what is split: the gathered input of a product, and the gradient before its reduce-scatter
         whole = 2 * question.element_bytes(rows.precision) * question.shape.hidden * (rows.tp > 1)

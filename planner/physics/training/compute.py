@@ -97,7 +97,7 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
 def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of one product as tensor parallelism splits it."""
     tp = rows.tp.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
     return _linear(question, on, tokens, k, linear.columns(tp), _adapted(question, linear))
 
@@ -132,7 +132,7 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
     """
     law, stack = question.kernels, question.stack
     tp, ep = rows.tp.astype(np.float64), rows.ep.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     local = experts.count / ep
     run = stack.experts
     assert run is not None, "question_of refuses mixtures on stacks without experts"
@@ -161,7 +161,7 @@ def _attention_core(question: Question, on: MachineRates, rows: Layouts, kind: L
     law, s = question.kernels, question.sequence_length
     if not kind.heads:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    tokens = rows.micro_batch * s / rows.cp
+    tokens = question.tokens(rows)
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
     if question.stack.fused_attention:
         flops = 4 * tokens * kind.span(s) * width
@@ -186,7 +186,7 @@ def _scan(question: Question, on: MachineRates, rows: Layouts, scan: Scan | None
     law, tp = question.kernels, rows.tp.astype(np.float64)
     if scan is None:
         return np.zeros_like(tp)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     moved = law.scan_passes * 2 * tokens * (scan.projected + scan.inner) / tp / on.memory
     took: Floats = moved + tokens * scan.forward_flops(law.scan_chunk) / tp / (on.peak16 * law.scan) + (
         law.scan_launches * law.launch)
@@ -196,7 +196,7 @@ def _scan(question: Question, on: MachineRates, rows: Layouts, scan: Scan | None
 def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerKind) -> LayerTimes:
     """Return the kernel times of one layer of `kind`."""
     law, stack, tp = question.kernels, question.stack, rows.tp.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     split = sequence_split(question, rows)
     none = np.zeros_like(tp)
     attention, mlp = _products(question, rows, tokens, kind)
@@ -242,16 +242,19 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
     law, stack, shape = question.kernels, question.stack, question.shape
     on = machine(question, rows.candidate, rows.precision)
     tp = rows.tp.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
     wide = np.full_like(tp, shape.hidden)
     head = (gemm(question, on, on.matrix16, tokens, wide, vocab) + gemm(question, on, on.matrix16, tokens, vocab, wide)
             + law.loss_bytes_per_logit * tokens * vocab / on.memory)
+    once = gemm(question, on, on.matrix16, tokens, wide, vocab)
     if question.tuning.forward_only:
-        head = gemm(question, on, on.matrix16, tokens, wide, vocab)
+        head = once
     elif question.tuning.trains_base:
         head = head + gemm(question, on, on.matrix16, wide, tokens, vocab) + 2 * on.gradient * wide * vocab / on.memory
-    return law.embedding_bytes * tokens * shape.hidden / on.memory, head
+    more = question.sample.forwards
+    head = head + more * (once + law.loss_bytes_per_logit / 2 * tokens * vocab / on.memory)
+    return (1 + more / 2) * law.embedding_bytes * tokens * shape.hidden / on.memory, head
 
 
 def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Floats]:

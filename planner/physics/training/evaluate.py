@@ -10,10 +10,12 @@ import numpy as np
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.estimate import StepBreakdown, TimeTerms, step_breakdown, time_terms
-from planner.physics.training.memory import MemoryTerms, memory_terms, stage_memory
+from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.parameters import trained_share
 from planner.physics.training.question import Question, splits_model
 from planner.physics.training.schedule import in_flight_chunks, usual_layers
+from planner.physics.training.seen import encoder_flops
+from planner.physics.training.stages import stage_memory
 
 Fits = Literal["fits", "tight", "does not fit"]
 
@@ -72,13 +74,14 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     time = time or time_terms(question, rows)
     memory = memory or memory_terms(question, rows)
     step = step_breakdown(time, rows, row, layers, counts)
-    tokens = int(rows.batch[row]) * question.sequence_length
+    tokens = int(rows.batch[row]) * question.sample.sequences * question.sequence_length
     speed = tokens / step.seconds / float(rows.gpus[row])
     # forward alone is a third of the work; a frozen base has no weight gradients, another third
     share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
-    share = min(share, (1 + 2 * trained_share(question)) / 3)
+    share = min(share, (1 + 2 * trained_share(question)) / 3) + question.sample.forwards / 3
     flops = share * speed * question.shape.model_flops_per_token(
         question.sequence_length, question.kernels.scan_chunk)
+    flops += speed / question.sequence_length * encoder_flops(question)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
                       flops / peak)
@@ -115,7 +118,8 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
     margin = question.memory_margins[split]
     parts = {
         "weights": held.weights[worst], "gradients": held.gradients[worst], "master_weights": held.master[worst],
-        "optimizer": held.moments[worst], "activations": held.activations[worst], "logits": held.logits[worst],
+        "optimizer": held.moments[worst], "reference": held.reference[worst],
+        "activations": held.activations[worst], "logits": held.logits[worst],
         "communication_buffers": held.gathered[worst] + terms.communicators[row],
         "framework": stack.context_bytes + held.allocated[worst] * (stack.allocator_ratio - 1),
         "reserve": device[worst] * (margin - 1),

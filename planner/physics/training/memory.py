@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from planner.catalog.recipes import TrainedBytes
 from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.activations import checkpoint_gradients, live_layer, saved_per_token
@@ -21,29 +20,8 @@ from planner.physics.training.parameters import (
 )
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """Bytes of one GPU's states: of one uniform layer, or of what one end of the pipeline holds besides layers."""
-
-    weights: Floats
-    gradients: Floats
-    master: Floats
-    moments: Floats
-
-    def take(self, rows: Ints) -> States:
-        """Return those of the chosen rows."""
-        return States(*(getattr(self, name)[rows] for name in _STATES))
-
-    def held(self, gradients_persist: bool) -> Floats:
-        """Return what is held while activations peak: gradients only where their buffers persist."""
-        return self.every - (0.0 if gradients_persist else self.gradients)
-
-    @property
-    def every(self) -> Floats:
-        """Return all states together, as backward and the optimizer step see them."""
-        return self.weights + self.gradients + self.master + self.moments
+from planner.physics.training.seen import encoder_kept, encoder_states
+from planner.physics.training.states import COPIED, STATES, States, adapted, added, frozen, over, trained
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,64 +55,15 @@ class MemoryTerms:
         return MemoryTerms(layer=self.layer.take(rows), first=self.first.take(rows), last=self.last.take(rows), **taken)
 
 
-_STATES = tuple(f.name for f in fields(States))
 _TERMS = tuple(f.name for f in fields(MemoryTerms) if f.name not in ("layer", "first", "last"))
-
-Parts = tuple[Floats, Floats]
-"""Dense parameters on one GPU, and those of routed experts, which other ranks share out."""
-
-
-def _over(question: Question, rows: Layouts, parts: Parts, stage: int) -> Floats:
-    """Return the parameters left on one GPU where ZeRO shards from `stage` on."""
-    dense, experts = parts
-    shard = rows.shard.astype(np.float64)
-    whole, sharded = dense, dense / shard
-    if question.shape.experts:
-        whole, sharded = whole + experts, sharded + experts / rows.expert_shard
-    return np.where(rows.zero >= stage, sharded, whole)
-
-
-def _trained(question: Question, rows: Layouts, parts: Parts, share: float = 1.0) -> States:
-    """Return the state bytes of parameters by the stack's recipe; `share` of them train, the rest is frozen."""
-    stack = question.stack
-
-    def recipe(field: str) -> Floats:
-        by_precision = [getattr(stack.recipe(p), field) for p in question.precisions]
-        return np.array(by_precision, np.float64)[rows.precision]
-
-    weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
-    on_gpu = share * _over(question, rows, parts, 1) * (1 - rows.offload)
-    gradients = share * _over(question, rows, parts, 2) * (1 - rows.offload if stack.offload.gradients else 1.0)
-    return States(weights=recipe("weight") * weights, gradients=recipe("gradient") * gradients,
-                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
-
-
-def _frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> States:
-    """Return the weights of a frozen base, `held` bytes a parameter."""
-    none = np.zeros(len(rows))
-    weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
-    return States(weights=held * weights, gradients=none, master=none, moments=none)
-
-
-def _adapted(question: Question, rows: Layouts, parts: Parts, held: TrainedBytes) -> States:
-    """Return the states of what trains beside a frozen base, of which `held` are the bytes a parameter."""
-    return States(weights=held.weight * _over(question, rows, parts, _sharded_from(question)),
-                  gradients=held.gradient * _over(question, rows, parts, 2), master=np.zeros(len(rows)),
-                  moments=held.moments * _over(question, rows, parts, 1) * (1 - rows.offload))
-
-
-def _sharded_from(question: Question) -> int:
-    """Return the ZeRO stage from which weights are sharded."""
-    return 2 if question.stack.fully_sharded else 3
-
 
 def _layers(question: Question, rows: Layouts, kinds: Kinds, share: float) -> States:
     """Return the states of the weighted sum of `kinds`, of which `share` trains."""
     tuning, parts = question.tuning, layer_parameters(rows, kinds)
     if tuning.trains_base:
-        return _trained(question, rows, parts, share)
-    frozen = _frozen(question, rows, parts, tuning.base_bytes)
-    return frozen if tuning.adapter is None else _sum(frozen, _adapted(
+        return trained(question, rows, parts, share)
+    base = frozen(question, rows, parts, tuning.base_bytes)
+    return base if tuning.adapter is None else added(base, adapted(
         question, rows, adapter_parameters(question, rows, kinds), tuning.adapter))
 
 
@@ -148,36 +77,34 @@ def _tables(question: Question, rows: Layouts, held: Floats) -> States:
     """Return the states of a table (embedding or head): frozen beside adapters, or with a trained copy of its own."""
     tuning, parts = question.tuning, (held, np.zeros(len(rows)))
     if tuning.trains_base:
-        return _trained(question, rows, parts)
-    frozen = _frozen(question, rows, parts, tuning.table_bytes)
-    return _sum(frozen, _adapted(question, rows, parts, question.recipes.table)) if tuning.trains_tables else frozen
-
-
-def _sum(*parts: States) -> States:
-    return States(*(sum(getattr(p, name) for p in parts) for name in _STATES))
+        return trained(question, rows, parts)
+    base = frozen(question, rows, parts, tuning.table_bytes)
+    return added(base, adapted(question, rows, parts, question.recipes.table)) if tuning.trains_tables else base
 
 
 def _twice(states: States, rows: Layouts) -> States:
     """Return the states where DualPipe holds two stages on a rank, of which the two copies share the optimizer."""
     times = np.where(rows.schedule == DUALPIPE, 2, 1)
-    return replace(states, weights=states.weights * times, gradients=states.gradients * times)
+    return replace(states, weights=states.weights * times, gradients=states.gradients * times,
+                   reference=states.reference * times)
 
 
 def _both(states: States, other: States, rows: Layouts) -> States:
     """Return the states of one end of the pipeline, with those of the other where DualPipe holds both on a rank."""
     dual = rows.schedule == DUALPIPE
-    return States(*(getattr(states, name) + np.where(dual, getattr(other, name), 0.0) for name in _STATES))
+    return States(*(getattr(states, name) + np.where(dual, getattr(other, name), 0.0) for name in STATES))
 
 
 def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
-    """Return the memory terms of each row."""
+    """Return the memory terms of each row, at the longest sequences."""
+    question = question.at_longest
     shape, stack = question.shape, question.stack
     tp, none = rows.tp.astype(np.float64), np.zeros(len(rows))
     layer, layer_experts = layer_parameters(rows, shape.kinds)
     lead, lead_experts = layer_parameters(rows, shape.lead)
     # a tied head is the token table on one stage, and a copy of it on the last of several
     table, head = shape.embedding / tp, np.where((rows.pp == 1) & shape.tied, 0, shape.vocab * shape.hidden) / tp
-    tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
+    tokens = question.tokens(rows)[:, None]
     kept = tokens * sum(share * saved_per_token(question, rows, kind) for kind, share in shape.kinds)
     live = live_layer(question, rows, kept)
     # backward stops at the first layer that trains, so the frozen ones below keep nothing
@@ -187,6 +114,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     live = live + checkpoint_gradients(question, rows, kept)
     kept_first = (trained_share(question) == 1) * sum(
         (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
+    kept_first = kept_first * tokens[:, 0] + encoder_kept(question, rows)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
     whole = layer + layer_experts
     piped = rows.pp > 1
@@ -201,10 +129,11 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
     on_node = np.minimum(rows.gpus, on.gpus[rows.candidate])
     room = (usable / question.memory_margin(rows) - stack.context_bytes - communicators) / stack.allocator_ratio
-    per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
+    per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit + question.sample.reference_logit
     share = trained_share(question)
     states = _layers(question, rows, shape.kinds, share)
-    first = _sum(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table))
+    first = added(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table),
+                  encoder_states(question, rows))
     last = _tables(question, rows, head)
     if not stack.gradients_persist:
         # the shard of a gradient takes the place of the whole one, layer by layer
@@ -214,14 +143,14 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
     if step:
         dense, more = (np.ceil(shape.layers / rows.pp) * part for part in (layer, layer_experts))
-        held = _over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
+        held = over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
         live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
     return MemoryTerms(
         layer=states, first=first, last=last,
-        kept=kept, kept_first=kept_first * tokens[:, 0],
-        kept_last=np.where(rows.schedule == DUALPIPE, kept_first * tokens[:, 0], 0.0), live=live,
+        kept=kept, kept_first=kept_first,
+        kept_last=np.where(rows.schedule == DUALPIPE, kept_first, 0.0), live=live,
         logits=per_logit * tokens[:, 0] * vocab, gathered=gathered,
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,
@@ -238,6 +167,7 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     states = stack.recipe(question.precisions[0])
     owned = owned_parameters(rows, dense, experts)
     held = states.weight if question.tuning.trains_base else question.tuning.base_bytes
+    held += COPIED * question.sample.copy
     # master and moments with a pinned gradient buffer; adapters' are too few to count
     optimizer = (states.master + states.moments + 4) * rows.offload if question.tuning.trains_base else 0.0
     moved = owned * (optimizer * trained_share(question) + held * rows.offload_parameters)
@@ -245,56 +175,3 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     pinned = (stack.offload.pinned * np.where(rows.nvme == 1, 0.0, moved)
               + stack.offload.pinned_checkpoints * checkpoint * flight)
     return pinned, np.where(rows.nvme == 1, moved, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class StageMemory:
-    """Peak bytes of every stage of one layout by component, arrays of shape (stages,); states, then work."""
-
-    weights: Floats
-    gradients: Floats
-    master: Floats
-    moments: Floats
-    activations: Floats
-    logits: Floats
-    gathered: Floats
-
-    @property
-    def allocated(self) -> Floats:
-        """Tensors of the phase that peaks."""
-        return (self.weights + self.gradients + self.master + self.moments + self.activations + self.logits
-                + self.gathered)
-
-
-def stage_memory(question: Question, terms: MemoryTerms, row: int, layers: Ints, counts: Ints, in_flight: Ints,
-                 chunks: int) -> StageMemory:
-    """Return the peak of each stage of row `row`.
-
-    layers: (stages,) uniform layers; counts: (stages, 3) of them per recompute mode; in_flight: (stages,) chunk
-    activations.
-    """
-    n, flight = layers.astype(np.float64), in_flight / chunks
-    last = np.arange(len(layers)) == len(layers) - 1
-
-    def states(field: str) -> Floats:
-        total: Floats = n * getattr(terms.layer, field)[row]
-        total[0] += getattr(terms.first, field)[row]
-        total[-1] += getattr(terms.last, field)[row]
-        return total
-
-    kept = (counts * terms.kept[row]).sum(axis=1) * flight
-    kept[0] += terms.kept_first[row] * flight[0]
-    kept[-1] += terms.kept_last[row] * flight[-1]
-    live = np.full(len(layers), terms.live[row])
-    logits = np.where(last & (terms.logits[row] > live), terms.logits[row], 0.0)
-    work = np.where(logits > 0, 0.0, live)
-    gradients = states("gradients")
-    activations, gathered = kept + work, np.full(len(layers), terms.gathered[row])
-    if not question.stack.gradients_persist:
-        # freed gradients never meet the saved activations: the peak is the larger of loss and backward
-        loss_peaks = activations + logits >= gradients + live
-        activations = np.where(loss_peaks, activations, live)
-        logits = np.where(loss_peaks, logits, 0.0)
-        gradients = np.where(loss_peaks, 0.0, gradients)
-    return StageMemory(weights=states("weights"), gradients=gradients, master=states("master"),
-                       moments=states("moments"), activations=activations, logits=logits, gathered=gathered)

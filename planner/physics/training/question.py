@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -15,15 +15,18 @@ from planner.catalog.likeness import memory_traits
 from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import Residual
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Stack, Trained
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.encoders import Part
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
-from planner.physics.training.tuning import Tuning, tuning_of
+from planner.physics.training.preference import Sample, headed, longest_of
+from planner.physics.training.tuning import LANGUAGE, STILL, Tuning, tuning_of
 
+SUPERVISED = Sample()
 FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""
 
@@ -43,6 +46,9 @@ class Question:
     collectives: Collectives
     recipes: Recipes
     tuning: Tuning
+    sample: Sample
+    longest: int
+    """Tokens of the longest sequence, which memory has to hold."""
     memory_residuals: tuple[Residual, Residual]
     """Measured over predicted device memory, without and with a split model."""
     memory_margins: tuple[float, float]
@@ -50,6 +56,17 @@ class Question:
     is held in reserve."""
     memory_least: tuple[float, float]
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
+    seen: tuple[Part, ...] = ()
+    """What encoders do for a sequence; empty for text."""
+    trains: frozenset[Trained] = LANGUAGE
+    """What of a model with encoders trains."""
+
+    def learned(self, part: Part) -> int:
+        """Return the parameters of a tower that train."""
+        encoder = part.tower.encoder
+        projector = encoder.projector if encoder else 0
+        return ("projector" in self.trains) * projector + ("encoder" in self.trains) * (
+            part.tower.parameters - projector)
 
     @cached_property
     def hardware(self) -> HardwareColumns:
@@ -69,6 +86,32 @@ class Question:
             same += [twin] if twin == at else []
         return found
 
+    @property
+    def bare(self) -> Question:
+        """The question with its adapters off."""
+        return replace(self, tuning=replace(self.tuning, adapter_rank=0)) if self.tuning.adapter_rank else self
+
+    @property
+    def at_longest(self) -> Question:
+        """The question at its longest sequences."""
+        return self if self.longest == self.sequence_length else replace(self, sequence_length=self.longest)
+
+    @property
+    def sample_length(self) -> int:
+        """Tokens of a sample, of all its sequences."""
+        return self.sample.sequences * self.sequence_length
+
+    def tokens(self, rows: Layouts) -> Floats:
+        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train, and their padding."""
+        plain: Floats = rows.micro_batch * self.sample_length / rows.cp
+        most = self.longest / self.sequence_length
+        if not self.sample.spread or most <= 1:
+            return plain
+        sizes, place = np.unique(rows.micro_batch, return_inverse=True)
+        padded = [min(1 + self.sample.spread * longest_of(size), most) for size in sizes.tolist()]
+        with_padding: Floats = plain * np.array(padded)[place]
+        return with_padding
+
     def memory_margin(self, rows: Layouts) -> Floats:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
         return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]
@@ -81,8 +124,9 @@ class Question:
 
     @property
     def launch(self) -> float:
-        """Seconds of host time to launch the kernels of a mean layer, forward and backward."""
-        return self.stack.launch_layer + self.stack.launch_adapter * self.adapted
+        """Seconds of host time to launch the kernels of a mean layer, forward and backward, and in passes besides."""
+        besides = 1 + self.sample.forwards / self.kernels.launches_per_forward
+        return (self.stack.launch_layer + self.stack.launch_adapter * self.adapted) * besides
 
     @property
     def units(self) -> float:
@@ -90,7 +134,8 @@ class Question:
         matrices = sum(share * sum(len(linear.modules) for linear in kind.linears)
                        for kind, share in self.shape.kinds)
         base = matrices if self.stack.gathers_matrices else 1.0
-        return (3 if self.tuning.trains_base else 2) * base + 3 * 2 * self.adapted
+        return (3 + self.sample.forwards if self.tuning.trains_base else 2 + self.sample.forwards
+                ) * base + 3 * 2 * self.adapted
 
     def element_bytes(self, precision: Ints) -> Floats | float:
         """Return bytes of an activation for each row of a precision column: 4 in fp32 and tf32, else 2."""
@@ -148,14 +193,22 @@ def quantile(residual: Residual, confidence: float) -> float:
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
                 confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
-                adapted: Collection[str] = (), tuning: Tuning | None = None) -> Question:
+                adapted: Collection[str] = (), tuning: Tuning | None = None, sample: Sample = SUPERVISED,
+                longest: int | None = None, seen: tuple[Part, ...] = (),
+                trains: Collection[Trained] = LANGUAGE) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
 
-    tuning: what is known of the method beyond its name and rank, as evidence rows state it.
+    method: what trains. tuning: what is known of it beyond its name and rank, as evidence rows state it.
+    sample: what a step does with one, where it is not supervised; longest: tokens of the longest sequence, where
+    sequence_length is the mean. seen: what encoders do for a sequence; trains: what of such a model trains, the
+    language model by the method.
     """
+    if not {"language"} & set(trains):
+        tuning = STILL
     residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
-                                             {"tokens": float(sequence_length)}) for split in (False, True)]
-    shape = shape_of(model, stack.fused)
+                                             {"tokens": float(longest or sequence_length)}, is_open=bool(seen))
+                 for split in (False, True)]
+    shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
     if shape.experts and stack.experts is None:
@@ -165,10 +218,10 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
         tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted),
-        memory_residuals=(residuals[0], residuals[1]),
+        sample=sample, longest=max(longest or 0, sequence_length), memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
-                      min(1.0, quantile(residuals[1], 1 - confidence))))
+                      min(1.0, quantile(residuals[1], 1 - confidence))), seen=seen, trains=frozenset(trains))
 
 
 def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:

@@ -51,7 +51,7 @@ class Reading:
     def get(self, *keys: str) -> object:
         """Return the value of the first of some keys that states one, and take all of them; none where none does."""
         first: object = None
-        for key in keys:
+        for key in map(self.source.named, keys):
             if key in self.source.keys:
                 self.taken.add(key)
                 value = self.source.keys[key]

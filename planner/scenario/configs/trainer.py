@@ -11,6 +11,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.scenario.configs.reading import Reading
 from planner.scenario.targets import MODULES, places_of, said_shortly
+from planner.scenario.workload import REFERRING
 
 OPTIMIZERS: dict[str, str] = {
     **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "adamw_apex_fused", "adamw"), "adamw"),
@@ -83,6 +84,22 @@ def adapter(reading: Reading, method: str, rank: str, key: str) -> None:
     size = reading.number(rank)
     if method in ("lora", "qlora"):
         reading.put("workload.lora_rank", size, rank)
+
+
+def preferences(reading: Reading, method: str, key: str, *, precomputed: str | None = None, copied: str | None = None
+                ) -> None:
+    """Make of what trains, which is put down, the tuning of a method that takes preferences.
+
+    precomputed: the switch of a reference that runs before training; copied: the key that names one beside adapters.
+    """
+    trains, said = reading.values["workload.method"], reading.origin["workload.method"]
+    reading.put("workload.tuning", "full" if trains == "pretrain" else trains, said)
+    reading.put("workload.method", method, key)
+    reading.of_samples.pop("workload.packing", None)
+    if precomputed is not None and reading.on(precomputed):
+        reading.put("workload.reference", "precomputed", precomputed)
+    elif copied is not None and reading.text(copied) and method in REFERRING:
+        reading.put("workload.reference", "copy", copied)
 
 
 def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> None:

@@ -82,7 +82,8 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
             slots = slots_of(question.batch, engines)
             if slots is None:
                 continue
-            made = drawn(question.batch, engines, slots, question.host_layer, flowing=not together and asked.policy_lag > 1)
+            made = drawn(question.batch, engines, slots, question.host_layer,
+                         flowing=not together and asked.policy_lag > 1)
             beside = law.asleep if together and framework.sleeps else (
                 made.weights + made.cache + made.work if together else 0.0)
             peaks = [held - (0.0 if swaps else each_trained.states) + each_trained.peak.memory.peak + beside
@@ -92,8 +93,8 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
             peaks.append(held + beside + context + fetched)
             if swaps:
                 peaks.append(weights(policy) + made.weights + law.asleep + context)
-            on_host = law.process * (2 if together else 1) + (made.weights if together and framework.sleeps else 0.0) + (
-                sum(each_trained.states for each_trained in trained) + sum(frozen) if swaps else 0.0)
+            on_host = law.process * (2 if together else 1) + (
+                made.weights if together and framework.sleeps else 0.0) + (sum(each_trained.states for each_trained in trained) + sum(frozen) if swaps else 0.0)
             on_host = on_host * min(candidate.node.gpus, trainer) + policy.peak.memory.host_per_node
             if max(peaks) <= usable and on_host <= host:
                 found.append(seconds(question, policy, models, made, rollouts // each, swaps=swaps, together=together))
@@ -115,7 +116,8 @@ def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, rep
     if models.reward:
         reward = law.forward * models.reward.forward_seconds + law.phase + weights(models.reward) * copy
     work = 0.0
-    for other in ([policy] if framework.recomputes else []) + [each for each in (models.reference, models.critic) if each]:
+    readers = [each for each in (models.reference, models.critic) if each]
+    for other in ([policy] if framework.recomputes else []) + readers:
         work += law.forward * other.forward_seconds + law.phase + weights(other) * copy
     for other in [policy, *([models.critic] if models.critic else [])]:
         work += law.update * other.update_seconds + law.phase + 2 * other.states * copy
