@@ -93,8 +93,9 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
             peaks.append(held + beside + context + fetched)
             if swaps:
                 peaks.append(weights(policy) + made.weights + law.asleep + context)
-            on_host = law.process * (2 if together else 1) + (
-                made.weights if together and framework.sleeps else 0.0) + (sum(each_trained.states for each_trained in trained) + sum(frozen) if swaps else 0.0)
+            waits = sum(each_trained.states for each_trained in trained) + sum(frozen) if swaps else 0.0
+            copied = made.weights if together and framework.sleeps else 0.0
+            on_host = law.process * (2 if together else 1) + copied + waits
             on_host = on_host * min(candidate.node.gpus, trainer) + policy.peak.memory.host_per_node
             if max(peaks) <= usable and on_host <= host:
                 found.append(seconds(question, policy, models, made, rollouts // each, swaps=swaps, together=together))
