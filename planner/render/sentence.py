@@ -122,7 +122,8 @@ def infeasible_sentence(infeasible: Infeasible) -> str:
 
 def largest_sentence(what: str, largest: Largest[Any]) -> str:
     """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses."""
-    unit = {"micro-batch": " sequences", "sequence": " tokens"}.get(what, "")
+    noun = sample_noun(largest.estimate) if largest.estimate else "sequence"
+    unit = {"micro-batch": f" {noun}s", "sequence": " tokens"}.get(what, "")
     shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
     beyond = ""
     if largest.beyond is not None:
