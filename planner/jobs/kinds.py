@@ -233,7 +233,7 @@ def at_one(scenario: ServingScenario) -> ServingScenario:
         raise InputError(f"objective: {name} looks for the largest load: leave workload.{given[0]} out")
     least = {"users": 1} if name == "users" or work.think is not None else {"rate": 1.0}
     # as a file would have it, so that keys that do nothing to users are refused
-    asked = Serving.model_validate(work.model_dump(exclude_defaults=True) | {"kind": "serving"} | least)
+    asked = type(work).model_validate(work.model_dump(exclude_defaults=True) | {"kind": work.kind} | least)
     return scenario.model_copy(update={"workload": asked, "objective": "cost"})
 
 

@@ -92,6 +92,8 @@ def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     rows = rows if serving.writes else [("answer", *rows[0][1:])]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
+    if serving.made is not None:
+        rows = [(serving.noun[:-1], *rows[-1][1:])]
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({target.at for target in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if replay else ["computed"]
@@ -255,12 +257,10 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     held = plural(a.nodes, "node") + (f" + {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.usd_per_node_hour is not None:
-        hourly = listed(a) * (a.nodes + a.spare_nodes)
-        part = a.serving.part_of_nodes if a.serving else None
+        hourly, part = listed(a) * (a.nodes + a.spare_nodes), a.serving.part_of_nodes if a.serving else None
         shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
         yield "price", f"{held} at {listed(a):,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
-    if a.offer:
-        yield "offer", a.offer
+    yield from [("offer", a.offer)] if a.offer else []
     if isinstance(a, TrainingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"

@@ -122,7 +122,8 @@ def infeasible_sentence(infeasible: Infeasible) -> str:
 
 def largest_sentence(what: str, largest: Largest[Any]) -> str:
     """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses."""
-    unit = {"micro-batch": " sequences", "sequence": " tokens"}.get(what, "")
+    noun = sample_noun(largest.estimate) if largest.estimate else "sequence"
+    unit = {"micro-batch": f" {noun}s", "sequence": " tokens"}.get(what, "")
     shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
     beyond = ""
     if largest.beyond is not None:
@@ -196,6 +197,7 @@ def batch(a: Assignment) -> str:
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
     each = f"{a.sequences_per_sample} x " if sample_noun(a) == "pair" else ""
+    each = f"up to {each}" if a.sequences_per_sample else each
     return f" of {plural(a.global_batch, sample_noun(a))} of {each}{a.sequence_length:,} tokens"
 
 

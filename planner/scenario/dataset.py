@@ -61,6 +61,10 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     epochs = work.epochs or 1.0
     how += f" and {beside:,.0f} beside" if beside else ""
     if work.preference:
+        usual = recipes.preference.usual.sequence_length
+        if longest is None and (work.mean_length or 0) > usual:
+            raise document.error((*at, "mean_length"), f"{work.mean_length:,} is more than the {usual:,} tokens that "
+                                 "the longest answer usually has: give sequence_length, to which answers are cut")
         return _preferred(work, recipes, count, max(1, round(total / count)), longest, how)
     packed = longest is None if work.packing is None else work.packing
     mean = max(1, round(total / count))
@@ -84,7 +88,7 @@ def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest:
                ) -> tuple[Training, Defaults]:
     """Return a job on preferences in tokens: `count` samples, of which each answer is padded to `mean` on average."""
     epochs, each = work.epochs or 1.0, recipes.sequences(work.preference)
-    mean = min(mean, work.sequence_length or mean)
+    mean = min(mean, longest or recipes.preference.usual.sequence_length)
     tokens = round(epochs * count * each * mean)
     noun = "pairs of two answers" if each > 1 else "samples"
     padded = f", {mean:,} with the padding to the longer of a pair" if each > 1 else ""

@@ -188,7 +188,7 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
             return work.stack
         stacks = [catalog.stack(name) for name in work.stack]
         for stack in stacks if work.preference else ():
-            refuse_stack(work, stack)
+            refuse_stack(work, stack, catalog)
         return tuple(dict.fromkeys(stack.name for stack in stacks))
 
 

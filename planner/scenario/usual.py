@@ -44,12 +44,13 @@ def common(recipes: Recipes, method: Method | None) -> Usual:
                  f"usual for {method if prefers else 'fine-tuning'}: {tuning.example}")
 
 
-def refuse_stack(asked: Training, stack: Stack) -> None:
+def refuse_stack(asked: Training, stack: Stack, catalog: Catalog) -> None:
     """Raise Unsupported where a stack does not train on preferences as it is asked to."""
     method, held = asked.method, stack.preference
     if held is None or asked.preference not in held.methods:
         told = f"it trains by {', '.join(held.methods)}" if held else "it is not known to train on preferences"
-        raise Unsupported(f"method {method} on stack {stack.name}: {told}")
+        able = [one.name for one in catalog.all("stacks", Stack) if one.prefers(method or "full", asked.trains)]
+        raise Unsupported(f"method {method} on stack {stack.name}: {told}; these do: {', '.join(able)}")
     if asked.trains not in held.tunings:
         raise Unsupported(f"method {method} with tuning {asked.trains} on stack {stack.name}: it has "
                           f"{', '.join(held.tunings)}")

@@ -102,3 +102,27 @@ def test_sound_is_served_too():
     with pytest.raises(InputError, match="at most 30 s"):
         planner.estimate("qwen2-audio-7b", "h100-sxm-1x", layout={"tp": 1}, concurrency=8, output=200, input=100,
                          audio="60 s")
+
+
+@pytest.mark.parametrize(("model", "told"), [
+    ("Llama-3.2-11B-Vision", "cross-attention"), ("whisper-large-v3", "encoder-decoder of speech"),
+    ("clip-vit-large", "not modeled"), ("siglip-so400m", "CLIP")])
+def test_what_is_no_multimodal_language_model_is_refused_by_name(model, told):
+    with pytest.raises(InputError, match=told):
+        planner.plan(model=model, method="lora", tokens="10M", on="h100-sxm-1x")
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-vl-7b-full-8xh100", "llava-from-scratch", "qwen-vl-service-with-images"])
+def test_scenarios_of_images_are_proven(name):
+    assert planner.plan(name).status == "optimal"
+
+
+def test_plan_with_images_is_compared_and_swept_like_any_other():
+    compared = planner.compare(model="qwen2.5-vl-7b", rate="5", input=100, output=100, images_per_request=1,
+                               resolution=896, on=["h100-sxm-1x", "l40s-1x"], provider="nebius")
+    assert {row.status for row in compared.rows} == {"optimal"}
+    few, many = (planner.plan(model="qwen2.5-vl-7b", concurrency=32, input=100, output=100, images_per_request=count,
+                              resolution=896, on="h100-sxm-1x", gpus=1).assignments[0].serving.requests_per_second
+                 for count in (1, 4))
+    # four times the image tokens and encoder time are most of the work
+    assert many < 0.5 * few

@@ -141,7 +141,7 @@ def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate
     Raises Unsupported where the stack does not train so.
     """
     if asked.preference:
-        refuse_stack(asked, stack)
+        refuse_stack(asked, stack, catalog)
     model, method = catalog.model(asked.model), asked.method or "pretrain"
     typical = usual(model, method, catalog.recipes)
     longest = asked.sequence_length or typical.sequence_length

@@ -206,7 +206,8 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     if not {"language"} & set(trains):
         tuning = STILL
     residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
-                                             {"tokens": float(longest or sequence_length)}) for split in (False, True)]
+                                             {"tokens": float(longest or sequence_length)}, is_open=bool(seen))
+                 for split in (False, True)]
     shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
