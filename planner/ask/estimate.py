@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
 from planner.ask.fastest import Estimated, fastest
-from planner.ask.largest import Largest, largest_model, largest_of, largest_sequence
+from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.kinds import computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
@@ -25,7 +26,7 @@ from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
-Measured = Literal["micro-batch", "sequence", "model"]
+Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch"]
 """What the largest may be asked of."""
 HEARD = ("workload.", "limits.gpus", "confidence")
 """How the paths of what an estimate depends on begin: it searches nothing, and no offer, limit or goal decides."""
@@ -55,8 +56,9 @@ class Estimating:
         """
         asked = self.scenario
         if work:
-            changed = only_training(asked, "the largest that fits").workload.model_copy(update=work)
-            asked = asked.model_copy(update={"workload": changed})
+            changed = asked.workload
+            assert changed is not None
+            asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
         layout = self.layout if layout is None else layout
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
@@ -80,7 +82,13 @@ class Estimating:
         return levers(self, self.layout, now)
 
     def largest(self, what: Measured) -> Largest[Any]:
-        """Return the largest `micro-batch`, `sequence` or `model` that fits. Raises InputError."""
+        """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest
+        `resolution`, `frames` or `batch`. Raises InputError.
+        """
+        if what in ("resolution", "frames", "batch"):
+            size, most = sizes(self.scenario, what, self.catalog)
+            return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
+                                 lambda count: size(count).shown, most)
         only_training(self.scenario, "the largest that fits")
         if what == "model":
             names = sorted(_trainable(self.catalog), key=lambda name: -parameters(self.catalog.model(name)))

@@ -130,6 +130,14 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
     return candidates, offers
 
 
+def others_of(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog) -> str:
+    """Return on which other terms the nodes are offered, in words; empty where they are not."""
+    asked = sourcing.rent.terms if sourcing.rent else ()
+    terms = sorted({offer.term for prices in catalog.price_lists for offer in prices.offers
+                    if catalog.node(offer.node).name in nodes} - set(asked))
+    return f"; offered with terms {', '.join(terms)}" if terms else ""
+
+
 def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: Sourcing) -> tuple[str, ...]:
     """Return what the user should know: of single offers, and of the nodes `without` any."""
     terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"

@@ -12,6 +12,7 @@ import pytest
 
 import planner
 from planner.answer.level import Made
+from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.generation.options import option, pictures
@@ -156,3 +157,17 @@ def test_a_plan_reads_back() -> None:
     assert scenario["workload"]["kind"] == "generation"
     assert "engine" not in scenario["workload"]
     assert planner.plan(scenario).assignments == plan.assignments
+
+
+@pytest.mark.parametrize(("what", "asked", "key"), [
+    ("resolution", {"model": "flux.1-dev", "method": "inference", "quantization": "nf4"}, "resolution"),
+    ("frames", {"model": "wan2.1-14b", "method": "inference", "quantization": "fp8-weights"}, "frames"),
+    ("batch", {"model": "sdxl", "method": "lora"}, "batch")])
+def test_the_largest_fits_and_the_next_does_not(what: Any, asked: dict[str, str], key: str) -> None:
+    found = estimating(None, {f"workload.{name}": value for name, value in asked.items()}, CATALOG, node="rtx-4090-1x",
+                       layout={}, labels={}).largest(what)
+    fits = [planner.estimate(node="rtx-4090-1x", **asked | {key: value},
+                             **({"layout": f"mbs={value}"} if key == "batch" else {})).memory.fits
+            for value in (found.value, found.beyond)]
+    assert (fits[0], fits[1] != "fits") == ("fits", True)
+    assert found.missing_bytes > 0
