@@ -175,7 +175,7 @@ class PortfolioSourcing(Sourcing):
     @classmethod
     def _in_short(cls, value: object) -> object:
         """Read {dgx-h100: 8}, or 8xdgx-h100, as a list of one; of an entry `count` is the number of nodes."""
-        value = owned_in_words(value)
+        value = value if value == [] else owned_in_words(value)  # as a plan states none
         if isinstance(value, dict):
             return [{"node": node, "nodes": nodes} for node, nodes in value.items()]
         return [{("nodes" if key == "count" else key): inner for key, inner in entry.items()}
