@@ -134,6 +134,8 @@ def _at_rest(name: str) -> int:
 def distinct(*columns: Ints) -> tuple[Ints, Ints]:
     """Return the first row of every distinct combination, and for each row the number of its combination."""
     code = np.zeros(len(columns[0]), np.int64)
+    if len(code) == 1:
+        return code, code
     for column in columns:
         code = code * (int(column.max(initial=0)) + 1) + column
     codes, rows = int(code.max(initial=0)) + 1, len(code)

@@ -90,12 +90,20 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
     return forward + expand, backward + expand
 
 
-def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear, part: str) -> tuple[Floats, Floats]:
-    """Return forward and backward seconds of one product as tensor parallelism splits it."""
+def _split(question: Question, on: MachineRates, rows: Layouts, linears: Sequence[Linear], part: str
+           ) -> list[tuple[Floats, Floats]]:
+    """Return forward and backward seconds of each product as tensor parallelism splits it, of all alike at once."""
     tp = rows.tp.astype(np.float64)
     tokens = rows.micro_batch * question.sequence_length / rows.cp
-    k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
-    return _linear(question, on, tokens, k, linear.columns(tp), adapted=question.tuning.adapts(part, linear.split))
+    found: dict[int, tuple[Floats, Floats]] = {}
+    for adapted in (False, True):
+        mine = [at for at, linear in enumerate(linears) if question.tuning.adapts(part, linear.split) == adapted]
+        if mine:
+            k = np.stack([linears[at].k / tp if linears[at].split == "row" else np.full_like(tp, linears[at].k)
+                          for at in mine])
+            n = np.stack([linears[at].columns(tp) for at in mine])
+            found |= zip(mine, zip(*_linear(question, on, tokens, k, n, adapted=adapted), strict=True), strict=True)
+    return [found[at] for at in range(len(linears))]
 
 
 def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
@@ -109,8 +117,8 @@ def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
     on = machine(question, few.candidate, few.precision)
 
     def each(linears: Sequence[Linear], part: str) -> list[tuple[Floats, Floats]]:
-        both = (_product(question, on, few, linear, part) for linear in linears)
-        return [(forward[place], backward[place]) for forward, backward in both]
+        return [(forward[place], backward[place])
+                for forward, backward in _split(question, on, few, linears, part)]
 
     return each(kind.attention, "attention"), each(kind.mlp, "mlp")
 
