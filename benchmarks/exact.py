@@ -98,9 +98,12 @@ def _modes(counts: Iterable[Iterable[int]]) -> int:
     return sum(any(layers) for layers in zip(*counts, strict=True))
 
 
-def outcome(seed: int, searches: Sequence[bool] = (True, False)) -> Outcome:
-    """Solve one scenario by every point, and by searching: for every candidate's best, or (False) for that of all."""
-    case = small_case(seed)
+def outcome(seed: int, searches: Sequence[bool] = (True, False), case: Small | None = None) -> Outcome:
+    """Solve one scenario by every point, and by searching: for every candidate's best, or (False) for that of all.
+
+    case: the scenario, where it is not that of the seed as it stands.
+    """
+    case = case or small_case(seed)
     exact = truth(case)
     both = zip(*(_searched(case, exact, each=each) for each in searches), strict=True)
     value, ties, account = ("; ".join(dict.fromkeys(filter(None, said))) for said in both)

@@ -1,7 +1,8 @@
 """The intervals of the shipped catalog, about its constants as they stand.
 
 Run `python -m benchmarks.intervals` at the top of the checkout (about two minutes) after a change of physics, of
-constants or of evidence. `planner calibrate` does the same after it has fitted the constants of step time anew.
+constants or of evidence, then `python -m benchmarks.published`. `planner calibrate` does the same after it has fitted
+the constants of step time anew.
 """
 
 from __future__ import annotations

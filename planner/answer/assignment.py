@@ -12,11 +12,30 @@ from pydantic import Field
 
 from planner.answer.media import DiffusionAssignment
 from planner.answer.placement import SECONDS_PER_DAY, Commitment, Failures, Placement, WholeRun
+from planner.answer.posttraining import PostTrainingAssignment
+from planner.catalog.stack import Reference, Tuned
 from planner.yaml_io import Frozen, absent
 
-__all__ = ["SECONDS_PER_DAY", "SIMPLEST", "Alternative", "Assignment", "Commitment", "DiffusionAlternative",
-           "DiffusionAssignment", "Failures", "Runner", "ServingAlternative", "ServingAssignment",
-           "TrainingAlternative", "TrainingAssignment", "WholeRun", "alternative"]
+__all__ = [
+    "KINDS",
+    "SECONDS_PER_DAY",
+    "SIMPLEST",
+    "Alternative",
+    "Assignment",
+    "Commitment",
+    "DiffusionAlternative",
+    "DiffusionAssignment",
+    "Failures",
+    "PostTrainingAlternative",
+    "PostTrainingAssignment",
+    "Runner",
+    "ServingAlternative",
+    "ServingAssignment",
+    "TrainingAlternative",
+    "TrainingAssignment",
+    "WholeRun",
+    "alternative",
+]
 
 
 class TrainingAssignment(Placement):
@@ -29,7 +48,13 @@ class TrainingAssignment(Placement):
     sequence_length: int | None = Field(default=None, gt=0)
     """Tokens of a sequence."""
     global_batch: int | None = Field(default=None, gt=0)
-    """Sequences of a step: dp x micro_batch x micro_batches."""
+    """Samples of a step, dp x micro_batch x micro_batches: sequences, or of preferences what they are of."""
+    sequences_per_sample: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Of preferences, the sequences that a sample trains on: 2 of a pair; left out of other methods."""
+    tuning: Tuned | None = Field(default=None, exclude_if=absent)
+    """Of preferences, what trains; left out where the method's name says it."""
+    reference: Reference | None = Field(default=None, exclude_if=absent)
+    """Of preferences, where the frozen reference is; left out where there is none."""
     failures: Failures | None = None
     """None where no duration was asked."""
     commitment: Commitment | None = None
@@ -47,10 +72,14 @@ class ServingAssignment(Placement):
     """Serving."""
 
 
-Assignment = TrainingAssignment | ServingAssignment | DiffusionAssignment
+Assignment = TrainingAssignment | ServingAssignment | DiffusionAssignment | PostTrainingAssignment
 """What is placed, told apart by `kind`; a new kind of work is one more member here and below."""
 
 
+KINDS: dict[str, type[Assignment]] = {
+    "training": TrainingAssignment, "serving": ServingAssignment, "diffusion": DiffusionAssignment,
+    "posttraining": PostTrainingAssignment}
+"""The class of each kind."""
 SIMPLEST = "simplest of the tied"
 """How the reason of the simplest layout begins, which says that it is tied."""
 
@@ -84,7 +113,11 @@ class DiffusionAlternative(Runner, DiffusionAssignment):
     """A next-best assignment of training a diffusion model, with the reason it lost."""
 
 
-Alternative = TrainingAlternative | ServingAlternative | DiffusionAlternative
+class PostTrainingAlternative(Runner, PostTrainingAssignment):
+    """A next-best assignment of reinforcement learning, with the reason it lost."""
+
+
+Alternative = TrainingAlternative | ServingAlternative | DiffusionAlternative | PostTrainingAlternative
 
 
 def alternative(assignment: Assignment, why: str, *, tied: bool = False, fleet: int | None = None) -> Alternative:
@@ -93,4 +126,6 @@ def alternative(assignment: Assignment, why: str, *, tied: bool = False, fleet: 
         return TrainingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)
     if isinstance(assignment, DiffusionAssignment):
         return DiffusionAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)
+    if isinstance(assignment, PostTrainingAssignment):
+        return PostTrainingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)
     return ServingAlternative(**dict(assignment), why=why, tied=tied, fleet=fleet)

@@ -8,11 +8,15 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from planner.catalog.residuals import Residual
-from planner.yaml_io import Frozen, absent
+from planner.yaml_io import Frozen, absent, empty
 
 Fits = Literal["fits", "tight", "does not fit"]
 RELATIVE = 1e-6
 """How closely sums and products of seconds must agree, relative."""
+
+
+def _zero(seconds: float) -> bool:
+    return seconds == 0
 
 
 class MemoryComponents(Frozen):
@@ -26,6 +30,8 @@ class MemoryComponents(Frozen):
     """The full copy of weights that the optimizer steps."""
     optimizer: int = Field(default=0, ge=0)
     """The optimizer's moments."""
+    reference: int = Field(default=0, ge=0, exclude_if=empty)
+    """Weights of the frozen copy that preferences are held against; left out where there is none."""
     activations: int = Field(default=0, ge=0)
     """What forward keeps for backward, and what a layer works with."""
     logits: int = Field(default=0, ge=0)
@@ -66,6 +72,8 @@ class Evidence(Frozen):
     """By what none of them is like the question; not part of the JSON."""
     causes: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
     """Variances of the logarithm of measured over predicted, by cause; not part of the JSON."""
+    alike: dict[str, str] | None = Field(default=None, exclude_if=absent)
+    """Traits that they share with the question, by name; none without rows."""
 
 
 def evidence_of(residual: Residual) -> Evidence:
@@ -73,7 +81,8 @@ def evidence_of(residual: Residual) -> Evidence:
     known = residual.validated
     return Evidence(rows=residual.rows if known else 0, sources=residual.sources if known else 0,
                     median_abs_error=residual.error if known else None, validated=known,
-                    unlike=() if not known else residual.unseen, causes=residual.causes)
+                    unlike=() if not known else residual.unseen, causes=residual.causes,
+                    alike=dict(residual.alike) if known else None)
 
 
 class Memory(Frozen):
@@ -136,6 +145,22 @@ class TimeComponents(Frozen):
     """The step itself."""
     other: float = 0.0
     """Kernel launches, imbalance and all else."""
+    generation: float = Field(default=0.0, exclude_if=_zero)
+    """Of reinforcement learning, as what follows: drawing answers, as far as the trainer waits for them."""
+    reward: float = Field(default=0.0, exclude_if=_zero)
+    """Judging answers."""
+    log_probabilities: float = Field(default=0.0, exclude_if=_zero)
+    """Forward passes of the policy over the answers."""
+    reference: float = Field(default=0.0, exclude_if=_zero)
+    """The same of the model that it is held near."""
+    values: float = Field(default=0.0, exclude_if=_zero)
+    """The same of the critic."""
+    critic_update: float = Field(default=0.0, exclude_if=_zero)
+    """Forward, backward and step of the critic."""
+    actor_update: float = Field(default=0.0, exclude_if=_zero)
+    """The same of the policy."""
+    synchronization: float = Field(default=0.0, exclude_if=_zero)
+    """New weights on their way to the rollouts."""
 
 
 class Time(Frozen):

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from planner.units import show_seconds
 from planner.yaml_io import Frozen, absent
 
 
@@ -22,6 +23,15 @@ class Asked(Frozen):
     """The latency there."""
     target_seconds: float
     """What it may be."""
+
+    def beside(self, name: str) -> str:
+        """Write the latency beside its target."""
+        return f"{name} {show_seconds(self.seconds)} at {self.at}, target {show_seconds(self.target_seconds)}"
+
+
+def name_of(share: float | None) -> str:
+    """Return what a target holds at: p95 of a share of the requests, the mean of none."""
+    return "mean" if share is None else f"p{100 * share:.10g}"
 
 
 class Percentiles(Frozen):
@@ -88,6 +98,50 @@ class Adapters(Frozen):
     """What they take of a GPU of the first stage, counted with the weights."""
 
 
+class Made(Frozen):
+    """Images or clips that replicas make, and how: of a service or a batch of a diffusion model."""
+
+    media: Literal["image", "video"]
+    """What is made: images, or clips."""
+    resolution: str
+    """Width and height in pixels: 1024x1024."""
+    frames: int = Field(gt=0)
+    """Of a clip; 1 of an image."""
+    steps: int = Field(gt=0)
+    """Of denoising."""
+    passes: int = Field(gt=0)
+    """Of the denoiser for a step: two with guidance by a second prompt."""
+    batch: int = Field(gt=0)
+    """Images or clips of a call at most."""
+    offload: Literal["none", "model", "sequential"]
+    """What waits on the host: nothing, each part while another is at work, or every block."""
+    vae: Literal["whole", "tiled"]
+    """Whether the autoencoder decodes all images of a call at once, or one tile of one."""
+    cfg: int = Field(gt=0)
+    """GPUs that share out the passes of guidance."""
+    ulysses: int = Field(gt=0)
+    """GPUs that exchange tokens for heads."""
+    ring: int = Field(gt=0)
+    """GPUs that pass keys and values round."""
+    pipefusion: int = Field(gt=0)
+    """Stages of blocks that patches pass."""
+    call_seconds: float = Field(gt=0)
+    """Of a call for a whole batch."""
+    seconds_each: float = Field(gt=0)
+    """Of one image or clip, of a whole batch: call_seconds over batch."""
+    interval90_seconds_each: tuple[float, float]
+    """The same, 5% and 95% quantile of comparable evidence."""
+    seconds: dict[str, float]
+    """Of a call, by what takes them: encode, denoise, exchange, offload, decode, other."""
+    bytes: dict[str, int]
+    """Of one GPU at the median while each part is at work: encode, denoise, decode."""
+
+    @property
+    def noun(self) -> str:
+        """What is made."""
+        return "images" if self.media == "image" else "clips"
+
+
 class ServingFigures(Frozen):
     """What a serving plan delivers within its latency targets."""
 
@@ -103,6 +157,9 @@ class ServingFigures(Frozen):
     """Time to the last token, where that has a target; elsewhere the key is left out."""
     users: float | None = Field(default=None, ge=0, exclude_if=absent)
     """Of a closed loop, over all replicas; the key is left out in an open one."""
+    load_share: float | None = Field(default=None, ge=0, exclude_if=absent)
+    """The load over the most that the replicas hold within the latency targets, by formula and by what replays showed;
+    left out of estimates."""
     documents: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a batch, which ends when all are answered; the key is left out where requests keep coming."""
     output_tokens_per_second_per_gpu: float = Field(ge=0)
@@ -137,8 +194,20 @@ class ServingFigures(Frozen):
     """Nodes in each hour of the day; the key is left out where they are as many at every hour."""
     replicas_by_hour: tuple[int, ...] | None = Field(default=None, exclude_if=absent)
     """Replicas in each hour of the day; left out likewise."""
+    made: Made | None = Field(default=None, exclude_if=absent)
+    """Of a diffusion model, whose images or clips are the requests; elsewhere the key is left out."""
     replayed: Replayed | None = Field(default=None, exclude_if=absent)
     """Of all replicas of the workload together that answer the same prompts; elsewhere the key is left out."""
+
+    @property
+    def noun(self) -> str:
+        """What is asked for and answered: requests, images or clips."""
+        return "requests" if self.made is None else self.made.noun
+
+    @property
+    def each(self) -> str:
+        """What a batch is of: documents, images or clips."""
+        return "documents" if self.made is None else self.made.noun
 
     @property
     def decodes(self) -> bool:
@@ -154,3 +223,11 @@ class ServingFigures(Frozen):
         """Return the requests/s that its replicas answer in an hour of the day."""
         there = self.replicas if self.replicas_by_hour is None else self.replicas_by_hour[hour]
         return self.requests_per_second / self.replicas * there
+
+
+def above_targets(seen: Replayed | ServingFigures) -> list[tuple[str, Asked]]:
+    """Return the latencies that are above their targets, by name, replayed or computed."""
+    latencies = ("TTFT", seen.ttft_seconds), ("TPOT", seen.tpot_seconds), ("E2E", seen.e2e_seconds)
+    return [(name, latency.asked) for name, latency in latencies
+            if latency is not None and latency.asked is not None
+            and latency.asked.seconds > latency.asked.target_seconds]

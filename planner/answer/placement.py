@@ -173,6 +173,9 @@ class Placement(Shown, Frozen):
         if self.serving is None:
             return f"step {show_seconds(self.time.step_seconds)}, MFU {self.time.mfu:.1%}"
         service = self.serving
+        if service.made is not None:
+            return (f"{service.requests_per_second:,.4g} {service.noun}/s, {show_seconds(service.made.seconds_each)} "
+                    "each")
         each = f", TPOT {show_seconds(service.tpot_seconds.p50)}" if service.writes else ""
         return f"{service.requests_per_second:,.4g} requests/s, TTFT {show_seconds(service.ttft_seconds.p50)}{each}"
 

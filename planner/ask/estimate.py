@@ -16,7 +16,8 @@ from planner.jobs.kinds import computed_on, estimate_of, idle_in, loads_of, on_n
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
-from planner.scenario.load import Reference, load_work, thousands
+from planner.scenario.in_thousands import thousands
+from planner.scenario.load import Reference, load_work
 from planner.scenario.model_notes import text_notes, text_part
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, only_training
@@ -60,7 +61,8 @@ class Estimating:
         if estimated is not None:
             return Estimated(*estimated)
         best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        return replace(best, assignment=with_steps(best.assignment, only_training(asked, "the best layout").workload))
+        return replace(best, assignment=with_steps(
+            best.assignment, only_training(asked, "the best layout").workload, self.catalog))
 
     @property
     def rate(self) -> float | None:

@@ -83,7 +83,8 @@ def _held(question: ResolvedScenario, most: float, floor: Callable[[float], floa
     for _ in range(TIMES):
         if met or effort.is_over:
             break
-        low, high = max(floor(low * LOWER), floor(1.0)), low
+        # users are whole, while a rate may be below one
+        low, high = max(floor(low * LOWER), int(floor is math.floor)), low
         best, met = at(low)
     for _ in range(HALVINGS):
         middle = floor((low + high) / 2)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
+from planner.answer.level import above_targets
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import ByReplay, Infeasible, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
@@ -27,7 +28,6 @@ from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
 from planner.solver.settings import Effort
-from planner.units import show_seconds
 
 MOST_OWN = 8
 """Node types without an offer that are tried as the user's own; of more, nobody has named them."""
@@ -130,9 +130,7 @@ def _by_replay(settled: Settled, made: Sequence[Assignment]) -> ByReplay | None:
         return None
     # classes of prompts keep their targets together, not each
     services = {} if any(assignment.serving and assignment.serving.prompts for assignment in made) else dict(seen_of)
-    missed = tuple(f"{name} {what} {show_seconds(asked.seconds)} at {asked.at}, target "
-                   f"{show_seconds(asked.target_seconds)}"
-                   for name, seen in services.items()
-                   for what, asked in (("TTFT", seen.ttft_seconds.asked), ("TPOT", seen.tpot_seconds.asked))
-                   if asked is not None and asked.seconds > asked.target_seconds)
-    return ByReplay(met=settled.met and not missed, gap=settled.gap, missed=missed)
+    missed = tuple(f"{name} {asked.beside(what)}" for name, seen in services.items()
+                   for what, asked in above_targets(seen))
+    other = settled.missed if not settled.met and not missed else ()
+    return ByReplay(met=settled.met and not missed, gap=settled.gap, missed=missed or other)

@@ -23,6 +23,11 @@ AnyRecurrence: TypeAlias = Annotated[
         "mamba, mamba2, deltanet, kda or channels")]
 
 
+Fused = Literal["qkv", "gate-up", "experts", "qkvz"]
+"""Products held as one matrix, which then has one adapter: of queries, keys and values; into the feed-forward; the same
+of each routed expert; into a gated delta rule (all of them, and both of its steps)."""
+
+
 class Tower(Frozen):
     """What turns images into tokens, with its projector: served with the model, no part of its training shape."""
 
@@ -159,6 +164,8 @@ class Model(Sourced):
     parameters: Parameters | None = None
     stored: Literal["bf16", "fp8", "int8", "mxfp4", "nvfp4", "w4a16"] = "bf16"
     """Format of the weights as they are published."""
+    fused: tuple[Fused, ...] = ()
+    """Products that the published weights hold as one matrix."""
     sequence_length: int = Field(gt=0, le=10**8)
     """Default training length in tokens."""
     global_batch: int = Field(gt=0, le=10**6)

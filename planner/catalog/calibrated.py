@@ -12,6 +12,8 @@ from planner.catalog.diffusion_law import DiffusionLaw
 from planner.catalog.diffusion_runs import DiffusionRuns
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
+from planner.catalog.generation_law import GenerationLaw, GenerationRuns
+from planner.catalog.posttraining import PostTrainingLaw, PostTrainingRuns
 from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import SPEEDS, Residuals, Spreading
 from planner.catalog.sourced import Sourced
@@ -52,6 +54,14 @@ class Calibrated(ABC):
     """What training a denoiser takes beside its shape."""
     diffusion_runs = EntryAttribute("diffusion-runs", DiffusionRuns)
     """What published runs of diffusion models mean by their words."""
+    generation_law = EntryAttribute("generation", GenerationLaw)
+    """What running a diffusion model takes beside its shape."""
+    generation_runs = EntryAttribute("generation-runs", GenerationRuns)
+    """What published runs of it mean by their words."""
+    posttraining_law = EntryAttribute("posttraining", PostTrainingLaw)
+    """What reinforcement learning takes beside passes and decoding, and its frameworks."""
+    posttraining_runs = EntryAttribute("posttraining-runs", PostTrainingRuns)
+    """What published runs of reinforcement learning leave open."""
     whole_runs = EntryAttribute("whole-runs", WholeRuns)
     """What whole runs take beyond their steps."""
     step_residuals = EntryAttribute("step-residuals", Residuals)

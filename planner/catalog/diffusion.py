@@ -74,6 +74,16 @@ class Denoiser(Frozen):
     """That blocks read beside the image, as pipelines pad the prompt."""
 
 
+class Coding(Frozen):
+    """What an autoencoder takes for one pixel of one frame, in 16 bits and with flash attention."""
+
+    flops: Annotated[float, Field(gt=0, le=1e12)]
+    bytes: Kept
+    """What is alive at once."""
+    frames: Few | None = None
+    """That it works on at once; none is all of them."""
+
+
 class Autoencoder(Frozen):
     """What turns pixels into latents and back."""
 
@@ -83,6 +93,12 @@ class Autoencoder(Frozen):
     frames: Few = 1
     """Frames of a latent frame after the first; 1 of images."""
     channels: Few
+    decode: Coding
+    encode: Coding | None = None
+    tile: Width = 1024
+    """Pixels of a side of a tile, where it works on tiles."""
+    wide: bool = False
+    """Whether it works in 32 bits, as it overflows in fewer."""
 
 
 class TextEncoder(Frozen):
@@ -90,6 +106,16 @@ class TextEncoder(Frozen):
 
     name: str
     parameters: Parameters
+
+
+class Sampling(Frozen):
+    """How a model is run unless the question says otherwise, as its pipeline's defaults or its card have it."""
+
+    steps: Few
+    guidance: Annotated[float, Field(ge=0, le=100)]
+    """Scale of guidance; up to 1 is none."""
+    passes: Literal[1, 2]
+    """Of the denoiser for a step with guidance: two (with and without the prompt), or one that is told the scale."""
 
 
 class Diffusion(Sourced):
@@ -106,6 +132,7 @@ class Diffusion(Sourced):
     """Width and height that it was made for, in pixels."""
     frames: Few = 1
     """Of a clip that it was made for."""
+    sampling: Sampling
 
     @model_validator(mode="after")
     def _clips_have_frames(self) -> Self:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -43,6 +45,12 @@ class Residue(Frozen):
     """Median of the relative error."""
     rows: int = Field(ge=0, le=10**9)
     models: int = Field(ge=0, le=10**9)
+
+    def at(self, share: float, widened: float = 1.0) -> float:
+        """Return a quantile; the spread about the median is that of the rows times `widened`."""
+        side = self.q95 if share >= 0.5 else self.q05
+        deviations = NormalDist().inv_cdf(share) / abs(NormalDist().inv_cdf(0.05))
+        return self.q50 * math.exp(abs(math.log(side / self.q50)) * widened * deviations)
 
 
 class Seen(Frozen):

@@ -153,6 +153,8 @@ class Engine(Sourced):
     """Sequences of a step that no setting goes above; none where any number can be set."""
     adapters: bool = False
     """Whether requests for different LoRA adapters run in one batch."""
+    disaggregates: bool = True
+    """Whether prefill and decode of a request may be on different replicas."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 

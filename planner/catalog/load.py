@@ -25,6 +25,7 @@ from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.part_node import part_named
 from planner.catalog.parts import Part
 from planner.catalog.price import PriceList, Purchase, Site
+from planner.catalog.published import PublishedRun, published
 from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.releases import Releases
 from planner.catalog.sized import TEMPLATE, size_of, sized
@@ -206,14 +207,19 @@ class Catalog(Calibrated):
         """Return a software stack by name or alias; raises UnknownName."""
         return self._find("stacks", name, Stack, "stack")
 
-    def usual_stacks(self, method: Method) -> list[Stack]:
-        """Return the stacks that people use for a method, the most usual first."""
-        used = [stack for stack in self.all("stacks", Stack) if method in stack.used_for]
-        return sorted(used, key=lambda stack: (stack.used_for[method], stack.name))
+    def usual_stacks(self, method: Method, trains: str = "full") -> list[Stack]:
+        """Return the stacks that people use for a method that trains so, the most usual first."""
+        used = [(place, stack.name, stack) for stack in self.all("stacks", Stack)
+                if (place := stack.place_for(method, trains)) is not None]
+        return [stack for _, _, stack in sorted(used, key=lambda each: each[:2])]
 
     def last_stacks(self, method: Method) -> list[Stack]:
         """Return the stacks that have a method, and that few use for it."""
         return [stack for stack in self.all("stacks", Stack) if method in stack.last_resort_for]
+
+    def published_runs(self, name: str) -> tuple[PublishedRun, ...]:
+        """Return the runs that the shipped intervals stand on: step-runs, of training, or tpot-runs, of serving."""
+        return published(self.roots[0] / "calibration" / f"{name}.csv")
 
     def site(self, name: str) -> Site:
         """Return a site by name or alias; raises UnknownName."""

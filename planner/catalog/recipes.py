@@ -8,6 +8,7 @@ from pydantic import Field
 
 from planner.catalog.ranges import Held
 from planner.catalog.sourced import Sourced
+from planner.catalog.stack import Preference
 from planner.yaml_io import Frozen
 
 
@@ -28,6 +29,31 @@ class UsualTuning(Frozen):
     """Tokens, of a model that reads as many."""
     global_batch: int = Field(gt=0, le=10**6)
     """Sequences."""
+
+
+class PreferenceMethod(Frozen):
+    """What a method that trains on preferences works through for one sample."""
+
+    sequences: int = Field(ge=1, le=8)
+    """That train: both answers of a pair, or one that is labeled."""
+    policy_forwards: float = Field(default=0, ge=0, le=8)
+    """Further forward passes of the model that trains, each over as many sequences: the KL estimate of KTO."""
+    reference_forwards: float = Field(default=0, ge=0, le=8)
+    """Forward passes of the frozen reference, likewise; 0 where there is none."""
+    scores: bool = False
+    """Whether the head has one value in place of the vocabulary."""
+
+
+class PreferenceRecipes(Frozen):
+    """Of training on preferences: its methods, and what a run takes unless it is told."""
+
+    methods: dict[Preference, PreferenceMethod]
+    usual: UsualTuning
+    """Its batch is of samples."""
+    longer: float = Field(ge=1, le=4)
+    """Mean length of the longer answer of a pair, to which the other is padded, over that of both."""
+    reference_logit: Held
+    """Per logit: what those of the reference add to the peak of the policy's."""
 
 
 class Text(Frozen):
@@ -57,4 +83,9 @@ class Recipes(Sourced):
     adapter_input: Held
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
     tuning: UsualTuning
+    preference: PreferenceRecipes
     text: Text
+
+    def sequences(self, method: Preference | None) -> int:
+        """Return the sequences that a sample trains on by a method of preferences; one where it is none."""
+        return 1 if method is None else self.preference.methods[method].sequences

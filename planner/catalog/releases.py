@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from planner.catalog.sourced import AsOf, Sourced
-from planner.errors import InputError, UnknownName
+from planner.catalog.stack import AxisValue, Method, Refusal
+from planner.errors import InputError, UnknownName, Unsupported
 from planner.yaml_io import Frozen
 
 
@@ -24,8 +25,16 @@ class Target(Frozen):
     """Container with it, or with what it needs; pinned."""
     complete: bool = False
     """Whether the container has it, and nothing is to be installed there."""
-    only: dict[str, tuple[str | Annotated[float, Field(ge=0, le=10**6)], ...]] = Field(default={})
+    methods: tuple[Method, ...] = ()
+    """What training it does; none named means all that its stacks do."""
+    only: dict[str, tuple[AxisValue, ...]] = Field(default={})
     """Axis of a layout -> the values that it can be told, where these are not all that its stack has."""
+    only_for: dict[Method, dict[str, tuple[AxisValue, ...]]] = Field(default={})
+    """The same for one method."""
+    refuses: tuple[Refusal, ...] = ()
+    """Combinations that it cannot be told."""
+    offloads_together: bool = False
+    """Whether it can only be told to offload optimizer states and weights both."""
     install: tuple[str, ...] = ()
     """Lines of a shell that install it."""
     source: str = Field(min_length=3)
@@ -37,6 +46,8 @@ class Releases(Sourced):
 
     accelerators: dict[str, str] = Field(default={})
     """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
+    skypilot_at: dict[str, dict[str, str]] = Field(default={})
+    """Provider -> GPU -> what SkyPilot calls it there, where that differs."""
     targets: dict[str, Target]
     nothing: dict[str, str] = Field(default={})
     """Stack or engine -> why there is nothing to write for it."""
@@ -49,6 +60,16 @@ class Releases(Sourced):
             raise UnknownName("target", name, self.targets)
         return self.targets[name]
 
-    def of_stack(self, stack: str) -> list[str]:
-        """Return the targets that are a stack or engine, the usual one first."""
-        return [name for name, target in self.targets.items() if stack in target.stacks]
+    def of_stack(self, stack: str, method: str | None = None) -> list[str]:
+        """Return the targets that are a stack or engine, and train by a method, the usual one first."""
+        return [name for name, target in self.targets.items()
+                if stack in target.stacks and (method is None or method in (target.methods or (method,)))]
+
+    def some(self, stack: str, method: str | None = None) -> list[str]:
+        """Return those of `of_stack`; raises Unsupported where there are none."""
+        found = self.of_stack(stack, method)
+        if not found:
+            every = ", ".join(self.of_stack(stack))
+            why = f"{every}: no {method}" if every else self.nothing.get(stack, "no target is this stack")
+            raise Unsupported(f"files that start {stack} ({why})")
+        return found

@@ -155,6 +155,8 @@ class Residual(Frozen):
     """Traits and sizes by which no row of the same head is alike."""
     causes: tuple[tuple[str, float], ...] = ()
     """Variances of the logarithm, by cause."""
+    alike: tuple[tuple[str, str], ...] = ()
+    """Traits that these rows share with the question, by name."""
     q05: Ratio
     q10: Ratio
     q50: Ratio
@@ -277,6 +279,7 @@ class Residuals(Sourced):
         wider = (self.law.optimism * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, unseen=unseen,
+                        alike=tuple(far.cell.traits.items()) if far.same else (),
                         causes=tuple((name, value * wider) for name, value in causes.items()),
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, field_validator
 
+from planner.catalog.architecture import Fused
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
 from planner.catalog.sourced import Sourced
@@ -16,7 +17,15 @@ Schedule = Literal["1f1b", "gpipe", "zero-bubble", "dualpipe"]
 RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "moe_act", "mla_up_proj",
                           "every-second-matmul"]
 KeptProduct = Literal["gate", "wo", "wkv_a"]
-Method = Literal["pretrain", "full", "lora", "qlora", "inference"]
+Weights = Literal["pretrain", "full", "lora", "qlora", "inference"]
+"""Methods whose name says what trains, and from where."""
+Preference = Literal["dpo", "kto", "orpo", "simpo", "reward-model"]
+"""Methods that train on preferences: pairs of answers, or answers that are labeled good or bad."""
+Method = Literal[Weights, Preference]
+Tuned = Literal["full", "lora", "qlora"]
+"""What trains of a model that is trained already."""
+Reference = Literal["copy", "adapters-off", "precomputed"]
+"""Where the frozen model that preferences are held against is: beside the policy, in it, or run before training."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
 
 
@@ -82,13 +91,35 @@ class OffloadSupport(Frozen):
     """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
 
+AxisValue: TypeAlias = str | Annotated[float, Field(ge=0, le=10**6)]
+"""Value of an axis of layouts: a number, or its word."""
+
+
 class Refusal(Frozen):
     """Axes that a framework does not combine."""
 
-    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(min_length=1)
+    together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(default={})
     """Axis -> the least value at which it takes part; `{cp: 2, vpp: 2}` is context parallelism with interleaving."""
+    at: dict[str, tuple[AxisValue, ...]] = Field(default={})
+    """Axis -> the values at which it takes part; `{zero: [0]}`."""
+    methods: tuple[Method, ...] = ()
+    """Of what training this is true; none named means of any."""
     reason: str = Field(min_length=3)
     """Why, as a plan and an error say it."""
+
+
+class PreferenceSupport(Frozen):
+    """How a framework trains on preferences."""
+
+    methods: tuple[Preference, ...] = Field(min_length=1)
+    """Those that it has."""
+    tunings: tuple[Tuned, ...] = ("full", "lora", "qlora")
+    """What it can train by them."""
+    precomputed: tuple[Preference, ...] = ()
+    """Those whose reference it can run on all samples before training, which leaves it out of the memory."""
+    place: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Among the stacks that people use for it, which `stack: auto` searches; none where it is searched by name alone.
+    """
 
 
 class Stack(Sourced):
@@ -100,6 +131,8 @@ class Stack(Sourced):
     """Methods that people train with it, and its place among the stacks that they use: `stack: auto` searches these."""
     last_resort_for: tuple[Method, ...] = ()
     """Methods that it has and few use it for: `stack: auto` searches it where no stack in use has a plan."""
+    preference: PreferenceSupport | None = None
+    """None where it does not train on preferences, or nobody looked."""
     zero_stages: tuple[Literal[0, 1, 2, 3], ...]
     zero_with_pipeline: Literal[0, 1, 2, 3]
     """Highest ZeRO stage that the framework allows together with pipeline parallelism."""
@@ -179,6 +212,8 @@ class Stack(Sourced):
     """Device bytes of the buckets through which gradients are reduced and weights gathered."""
     elementwise: Factor
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
+    fused: tuple[Fused, ...] = ()
+    """Products that the framework holds as one matrix, with one adapter, where the model's own code does not."""
     adapter_passes: Passes = 1.0
     """Times the input and output of an adapted product pass through memory forward for its adapter, twice backward."""
     adapter_casts: Passes = 0.0
@@ -222,6 +257,17 @@ class Stack(Sourced):
         """Add 32-bit training, which every framework has: weight, gradient and two moments, no master copy."""
         whole = StateBytes(weight=4, gradient=4, master=0, moments=8)
         return {"fp32": whole, "tf32": whole, **states}
+
+    def place_for(self, method: Method, trains: str) -> int | None:
+        """Return its place among the stacks that people use for a method that trains so; none where it has none."""
+        if method not in get_args(Preference):
+            return self.used_for.get(method)
+        return self.preference.place if self.preference and self.prefers(method, trains) else None
+
+    def prefers(self, method: Method, trains: str) -> bool:
+        """Say whether it trains so by a method that takes preferences."""
+        held = self.preference
+        return held is not None and method in held.methods and trains in held.tunings
 
     @property
     def family(self) -> str:

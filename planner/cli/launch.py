@@ -15,6 +15,9 @@ from planner.cli.printing import note, say, say_json
 from planner.errors import EXIT_INPUT, EXIT_OK, InputError
 from planner.text_io import json_text
 
+SHELL = "torchrun"
+"""The place that is no scheduler: its line is run on every node."""
+
 if TYPE_CHECKING:
     from planner.launch.folder import Launched
 
@@ -60,7 +63,8 @@ def command(plan: Path | None, output: Path | None, targets: str | None, schedul
 def note_launched(written: Sequence[tuple[Path, Launched]], tell: Callable[[str], None] = note) -> None:
     """Say which folders were written, and how each is started."""
     for folder, made in () if is_quiet() else written:
-        tell(f"Wrote {folder}: {made.target} under {made.scheduler}; start it with: {made.start}")
+        where = f" under {made.scheduler}" if made.scheduler != SHELL else ""
+        tell(f"Wrote {folder}: {made.target}{where}; start it with: {made.start}")
 
 
 def _list(catalog: Catalog, *, as_json: bool) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
 from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import say_yaml
@@ -13,7 +16,9 @@ from planner.cli.question import any_question, asking, from_option, read_from, s
 from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INTERRUPTED, EXIT_OK, InputError
 from planner.scenario.adding import with_jobs
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.default import Defaults
+from planner.scenario.launchable import to_be_launched
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.writing import to_yaml
 
 
@@ -69,12 +74,17 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     from planner.ask.plan import make_plan
     from planner.render.tables import render_answer_line, render_plan
 
-    interrupted = False
-    try:
+    def made(asked: AnyQuestion, defaults: Defaults) -> Plan:
         with bar(shown=replay is not None and not (as_json or is_quiet())) as progress:
-            plan = make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
+            return make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
                              progress=progress, before=before if isinstance(before, Portfolio) else None)
+
+    interrupted = False
+    try:
+        plan = made(asked, defaults)
+        if launch is not None and plan.assignments:
+            plan = _startable(plan, catalog, lambda: made(*to_be_launched(asked, defaults)))
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     warn(plan.notes)
@@ -85,3 +95,16 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
 
         note_launched(write_all(plan, catalog, launch))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
+
+
+def _startable(plan: Plan, catalog: Catalog, again: Callable[[], Plan]) -> Plan:
+    """Return the plan, or where the files of its stack cannot say it the best that they can, found `again`."""
+    from planner.launch.folder import refusal
+
+    refused = refusal(plan, catalog)
+    held = plan if refused is None else again()
+    if refused is None or not held.assignments:
+        return plan
+    note = (f"the best of all plans ({plan.objective.name} {plan.objective.value:,.2f}) cannot be started as it is "
+            f"({refused.problem}); this is the best that can")
+    return held.model_copy(update={"notes": (*held.notes, note)})

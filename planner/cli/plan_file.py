@@ -22,10 +22,10 @@ MAX_BYTES = 64 * 2**20
 
 def read_placed(path: Path) -> Plan | Assignment:
     """Return the plan of a file, or the assignment that `planner estimate --json` printed. Raises InputError."""
-    from planner.answer.assignment import DiffusionAssignment, ServingAssignment, TrainingAssignment
+    from planner.answer.assignment import KINDS
 
     text = read_text(path, MAX_BYTES)
-    for kind in (TrainingAssignment, ServingAssignment, DiffusionAssignment):
+    for kind in KINDS.values():
         with suppress(ValidationError):
             return kind.model_validate_json(text)
     return _plan(text, path)
@@ -54,8 +54,9 @@ def _plan(text: str, path: Path) -> Plan:
 def _of_its_scenario(plan: Plan, path: Path) -> None:
     """Raise InputError where the scenario inside a plan is none, or is not the one that its assignments answer."""
     from planner.scenario.load import as_question
+    from planner.scenario.tuned import without_idle_rank
 
-    document = Document(plan.provenance.scenario, str(path), {})
+    document = Document(without_idle_rank(plan.provenance.scenario), str(path), {})
     try:
         kinds = _kinds(as_question(document))
     except InputError as error:

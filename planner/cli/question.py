@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from textwrap import fill
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -87,7 +87,8 @@ def say_read(config: Config | None, *, as_json: bool) -> None:
     if config is None or is_quiet():
         return
     for line in config.notes(full=is_verbose()):
-        (note if as_json else say)(fill(visible(line), PIPE_WIDTH, break_on_hyphens=False, break_long_words=False))
+        for part in wrap(visible(line), PIPE_WIDTH, break_on_hyphens=False, break_long_words=False):
+            (note if as_json else say)(part)
     if not as_json:
         say("")
 

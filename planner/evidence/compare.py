@@ -13,6 +13,9 @@ from planner.evidence.diffusion import DiffusionRow
 from planner.evidence.diffusion import entries as diffusion_entries
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.kinds import EvidenceFile
+from planner.evidence.multimodal import CARD_SIZE
+from planner.evidence.posttraining import RlRow
+from planner.evidence.posttraining import entries as rl_entries
 from planner.evidence.prediction import Prediction, predict
 from planner.evidence.rates import LinkRow, RateRow, link_row, predicted_seconds
 from planner.evidence.rows import ServeRow, TrainMeasured, TrainRow
@@ -22,6 +25,9 @@ from planner.evidence.serving import predict_serving, quantities
 from planner.evidence.skipping import UNREADABLE, SkippedError, why
 from planner.evidence.whole_rows import WholeRow
 from planner.evidence.whole_runs import WholePrediction, predict_whole
+
+MEMORY_FIRST = ("train_memory", "multimodal")
+"""Kinds of file whose lengths are those of the peak."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +91,15 @@ def compare(evidence: EvidenceFile, catalog: Catalog) -> EvidenceComparison:
             if row.suspect:
                 raise SkippedError("marked suspect")
             if isinstance(row, TrainRow):
-                prediction = predict(row.run, catalog, memory_only=evidence.kind == "train_memory")
+                prediction = predict(row.run, catalog, memory_only=evidence.kind in MEMORY_FIRST)
                 outcomes.append(PredictedRow(row, prediction, _stated(_trained(row, prediction, catalog))))
             elif isinstance(row, WholeRow):
                 whole.append(_whole(row, catalog))
             elif isinstance(row, RateRow):
                 links.append((row.id, link_row(row, catalog)))
-            elif isinstance(row, DiffusionRow):
-                served += _stated(diffusion_entries(row, catalog))
+            elif isinstance(row, DiffusionRow | RlRow):
+                served += _stated(diffusion_entries(row, catalog) if isinstance(row, DiffusionRow)
+                                  else rl_entries(row, catalog))
             elif evidence.kind == "serve_memory":
                 served += _stated(_served(row, catalog, said))
             else:
@@ -151,10 +158,11 @@ def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterato
     if measured.tokens_per_s_per_gpu is not None:
         yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
                       (speed / step.q95, speed / step.q05), assumed, is_new=is_new)
-    if measured.step_time_s is not None:
+    # a GPU that is assumed has a size, and no speed
+    if measured.step_time_s is not None and row.run.gpu is not None:
         yield _number(row.id, "step_time_s", seconds, measured.step_time_s, (seconds * step.q05, seconds * step.q95),
                       assumed, is_new=is_new)
-    if measured.peak_mem_gib is not None:
+    if measured.peak_mem_gib is not None and not (row.run.notes or "").startswith(CARD_SIZE):
         kind = kind_of(measured, prediction)
         peak = prediction.memory_gib(kind)
         yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
+from planner.evidence.generation import CONFIDENCE, GenerationAsked, generation_entries
 from planner.evidence.rows import Amount, Cells, Count, Degree, EvidenceRow, Measured, Positive, Text, Truth
 from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.assignment import verdict
@@ -18,9 +19,10 @@ from planner.scenario.diffusion import DiffusionTraining, resolution_of
 from planner.scenario.pool import node_named
 from planner.units import GIB
 
-CONFIDENCE = 0.95
-"""Of the verdict that is held against runs that ended for want of memory."""
 TRAINING = ("training",)
+MAKING = ("inference", "component inference")
+LOADED = "Server"
+"""In the name of MLPerf's scenario whose latency is that of requests that wait."""
 
 
 class DiffusionRun(Cells):
@@ -49,13 +51,17 @@ class DiffusionRun(Cells):
     checkpointing: Text = None
     lora_rank: Amount = None
     steps: Count = None
+    compile: Truth = None
+    parallel: Text = None
     notes: Text = None
 
 
 class DiffusionMeasured(Measured):
-    """What a row measured: step_time_s, peak_mem_gib, and whether it fits."""
+    """What a row measured: step_time_s, latency_s of a call, throughput in samples/s, peak_mem_gib, whether it fits."""
 
     step_time_s: Positive = None
+    latency_s: Positive = None
+    throughput: Positive = None
     peak_mem_gib: Positive = None
     fits: Truth = None
 
@@ -124,6 +130,18 @@ def _asked(run: DiffusionRun, catalog: Catalog) -> tuple[DiffusionTraining, Spli
     return work, replace(split, swapped=1.0) if example and example.swapped else split, assumed
 
 
+def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
+    run, measured = row.run, row.measured
+    asked = GenerationAsked(
+        stack=run.stack or "", model=run.model or "", component=run.component or "", gpu=run.gpu,
+        gpus=int(run.gpus or 1), resolution=run.resolution or "", frames=int(run.frames or 1),
+        batch=None if run.batch is None else int(run.batch), steps=run.steps, precision=run.precision or "",
+        quantization=run.quantization or "", offload=run.offload or "", compiled=bool(run.compile),
+        parallel=run.parallel or "")
+    yield from generation_entries(row.id, asked, (measured.latency_s, measured.throughput, measured.peak_mem_gib),
+                                  measured.fits, loaded=LOADED in (run.stack or ""), catalog=catalog)
+
+
 def peak_gib(tuning: Tuning, split: Split, catalog: Catalog) -> float:
     """Return PyTorch's peak of allocated memory in GiB, which the runs print."""
     return allocated(tuning, split, catalog.diffusion_law) / GIB
@@ -131,6 +149,9 @@ def peak_gib(tuning: Tuning, split: Split, catalog: Catalog) -> float:
 
 def entries(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a row. Raises SkippedError."""
+    if row.run.kind in MAKING:
+        yield from _generated(row, catalog)
+        return
     made, measured, law = predict_diffusion(row.run, catalog), row.measured, catalog.diffusion_law
     way = made.option
     for name, value, predicted, residue in (

@@ -45,8 +45,9 @@ def _gpu(run: TrainRun, catalog: Catalog, memory_only: bool, assumed: list[str])
     if run.gpu is None:
         if not memory_only:
             raise SkippedError("GPU not stated")
-        assumed.append(UNKNOWN_GPU)
-        return catalog.gpu(STAND_IN)
+        usual = catalog.sources.word("usual_gpu", run)
+        assumed.append(f"gpu={usual}" if usual else UNKNOWN_GPU)
+        return catalog.gpu(usual or STAND_IN)
     try:
         return catalog.gpu(run.gpu)
     except UnknownName:

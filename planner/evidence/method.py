@@ -9,7 +9,9 @@ from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
 from planner.evidence.software import WEIGHT_BYTES
-from planner.physics.training.tuning import TARGETS, Tuning, adapter_bytes, tuning_of
+from planner.physics.training.preference import Sample, sample_of
+from planner.physics.training.tuning import Tuning, adapter_bytes, tuning_of
+from planner.scenario.targets import places_of
 
 
 def method_of(run: TrainRun, sources: Sources) -> str:
@@ -17,6 +19,14 @@ def method_of(run: TrainRun, sources: Sources) -> str:
     if run.method in (None, "pretrain") and sources.flag("adapters", run):
         return "qlora" if run.base_quantization else "lora"
     return run.method or "pretrain"
+
+
+def sample_of_row(run: TrainRun, method: str, catalog: Catalog) -> Sample:
+    """Return what a step of a row does with a sample, by its task; the reference of adapters is the policy without."""
+    task = catalog.sources.word("preference", run) or ""
+    if task == "classification":
+        return Sample(scores=True)
+    return sample_of(catalog.recipes.preference, task, "copy" if method in ("pretrain", "full") else "adapters-off")
 
 
 def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) -> Tuning:
@@ -58,11 +68,11 @@ def _quantization(run: TrainRun, stack: Stack, method: str, catalog: Catalog, as
     return stated
 
 
-def _targets(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) -> frozenset[str]:
-    """Return the products that have adapters; all where nothing is said, or nothing that is known."""
+def _targets(run: TrainRun, stack: Stack, sources: Sources, assumed: list[str]) -> frozenset[str] | None:
+    """Return the modules that have adapters; none for all, where nothing is said, or nothing that is known."""
     stated = run.lora_targets or sources.word("targets", run)
     if stated is None:
         stated = "all-linear"
         assumed.append(f"lora_targets={stated}")
-    targets = sources.several("adapted", run, stack=stack.name, lora_targets=stated)
-    return frozenset(place for places in targets for place in places.split()) or TARGETS
+    said = sources.several("adapted", run, stack=stack.name, lora_targets=stated)
+    return frozenset(places_of(name for names in said for name in names.split(","))) or None

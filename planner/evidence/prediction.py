@@ -15,7 +15,7 @@ from planner.catalog.quirk import Sources
 from planner.catalog.stack import Stack
 from planner.evidence.degrees import degrees_of
 from planner.evidence.hardware import UNKNOWN_GPU, candidate_of
-from planner.evidence.method import method_of, tuning
+from planner.evidence.method import method_of, sample_of_row, tuning
 from planner.evidence.rows import TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
@@ -101,12 +101,13 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     question = question_of(
         catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
         global_batch=degrees.global_batch, precisions=(precision,), method=method,
-        confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed))
+        confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed),
+        sample=sample_of_row(run, method, catalog))
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)
     if degrees.peak_length != degrees.sequence_length:
-        longest = replace(question, sequence_length=degrees.peak_length)
+        longest = replace(question, sequence_length=degrees.peak_length, longest=degrees.peak_length)
         held = evaluate_fixed(longest, degrees.table, 0, degrees.recompute_layers).memory
         evaluation = replace(evaluation, memory=held)
     if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":

@@ -112,9 +112,10 @@ class StatedRun(Cells):
 class TrainRun(StatedRun):
     """What a training row says was run.
 
-    Words: framework, method, scaleout, sharding, seq_parallel, recompute, recompute_modules, precision,
-    precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and moments_dtype, optimizer,
-    attention_impl, loss_kernel, lora_targets, base_quantization, offload. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
+    Words: framework, task (pretrain, sft, embedding, ...), method, scaleout, sharding, seq_parallel, recompute,
+    recompute_modules, precision, precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and
+    moments_dtype, optimizer, attention_impl, loss_kernel, lora_targets, base_quantization, offload. GiB: gpu_mem_gib.
+    Gbit/s: nic_gbit_per_gpu.
     Yes or no: packed (several samples a sequence). Tokens: mean_length of a sample.
     Counts: gpus_per_node, vpp (chunks of a GPU), the degrees cp and dp in GPUs, grad_accum in micro-batches, lora_rank.
     Tokens: seq_len. Sequences: global_batch_seqs, and micro_batch of one GPU. Shares of 1 that stand on the host:
@@ -122,6 +123,7 @@ class TrainRun(StatedRun):
     """
 
     framework: Text = None
+    task: Text = None
     method: Text = None
     gpu_mem_gib: Positive = None
     gpus_per_node: OfNode = None

@@ -13,9 +13,11 @@ from planner.layouts.table import Floats
 TRAINED = ("tokens_per_s_per_gpu", "step_time_s", "peak_mem_gib")
 SERVED = ("weights_gib", "kv_cache_gib", "kv_tokens_or_blocks", "max_concurrency")
 SPED = ("output_tok_s_per_gpu", "total_tok_s_per_gpu", "ttft_ms", "tpot_ms")
+MADE = ("latency_s", "throughput")
 WHOLE = ("gpu_hours",)
 LINKS = ("seconds",)
-QUANTITIES = (*TRAINED, *SERVED, *SPED, *WHOLE, *LINKS)
+LEARNED = ("step_s", "gen_s", "actor_update_s", "gpus")
+QUANTITIES = (*TRAINED, *SERVED, *SPED, *MADE, *WHOLE, *LINKS, *LEARNED)
 _VERDICTS = {("fits", "yes"): "true_fit", ("fits", "no"): "false_fit", ("tight", "yes"): "tight_fit",
              ("does not fit", "no"): "true_oom", ("does not fit", "yes"): "false_oom", ("tight", "no"): "tight_oom"}
 

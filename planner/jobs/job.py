@@ -62,6 +62,8 @@ class Tried:
     """Of these what it holds within the targets."""
     requests: int
     """Replayed in all."""
+    missed: str = ""
+    """Which target is missed by how much, where one is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class Short:
     """What lacks memory, in words, and by how much the nearest layout misses."""
 
     because: str
+    """Empty where nothing does."""
     nearest: str | None = None
     memory: float = 0.0
     """Bytes more on its GPUs with which it would fit, as to them."""
@@ -140,7 +143,7 @@ class Job(Protocol):
         """Return the job on other terms; candidates keep their numbers."""
 
     def asking(self, update: Mapping[str, Any]) -> Self:
-        """Return the job with keys of its workload changed."""
+        """Return the job with keys of its workload changed, or the `confidence` of what fits."""
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
         """Return all that it may be done by; what is left out is no part of what is looked for."""
@@ -163,6 +166,10 @@ class Job(Protocol):
 
     def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""
+
+    @property
+    def leaner(self) -> Iterable[Leaner]:
+        """Smaller values of what takes memory, key by key, the nearest first."""
 
     @property
     def axes(self) -> Collection[str]:
@@ -204,6 +211,10 @@ class Replayable(Job, Protocol):
 class Alone(Job, Protocol):
     """A job that ends, and may be asked for more where it has the fleet to itself."""
 
+    @property
+    def confidence(self) -> float:
+        """With which what is planned fits in memory, 0.5 to 1."""
+
     def alternatives(self, columns: Columns, picks: Sequence[Picked], effort: Effort, *, proven: bool
                      ) -> list[Alternative]:
         """Return what comes next, best first, with why each lost."""
@@ -222,10 +233,6 @@ class Alone(Job, Protocol):
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that its rules admit, rising; other limits of the fleet hold."""
-
-    @property
-    def leaner(self) -> Iterable[Leaner]:
-        """Smaller values of what takes memory, key by key, the nearest first."""
 
     @property
     def batch(self) -> Batch | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeGuard
 
 from planner.answer.assignment import Assignment
@@ -13,9 +13,15 @@ from planner.catalog.stack import Method
 from planner.errors import InputError
 from planner.jobs.diffusion.estimate import estimate_diffusion
 from planner.jobs.diffusion.job import DiffusionJob
+from planner.jobs.generation.batch import generation_batch
+from planner.jobs.generation.estimate import estimate_generation
+from planner.jobs.generation.estimate import idle_keys as idle_generation
+from planner.jobs.generation.job import generation_job
 from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.posttraining.estimate import estimate_posttraining
+from planner.jobs.posttraining.job import PostTrainingJob
 from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
@@ -27,13 +33,16 @@ from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
-from planner.jobs.training.stacks import ByStack, training_of
+from planner.jobs.training.resolved import training_of
+from planner.jobs.training.stacks import ByStack
 from planner.money.rent import usual_candidate
 from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
+from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
 from planner.scenario.portfolio import Portfolio
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.posttraining import PostTraining, PostTrainingScenario
+from planner.scenario.scenario import AnyScenario, GenerationScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
 from planner.scenario.workload import EVERY
@@ -56,6 +65,9 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
                            by_provider=isinstance(scenario.limits, ServingLimits)
                            and bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
+        if isinstance(scenario, GenerationScenario):
+            return ResolvedScenario(scenario, catalog, tuple(
+                _making(asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)
         if scenario.workload is not None and scenario.workload.documents is not None:
             return ResolvedScenario(scenario, catalog,
                                     (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
@@ -70,7 +82,19 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         terms = Terms(market, limits, scenario.objective)
         job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
         return ResolvedScenario(scenario, catalog, (job,), terms)
+    if isinstance(scenario, PostTrainingScenario):
+        terms = Terms(market, limits, scenario.objective)
+        learning = PostTrainingJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
+        return ResolvedScenario(scenario, catalog, (learning,), terms)
     return _training(scenario, catalog, market)
+
+
+def _making(asked: Serving, catalog: Catalog, terms: Terms, confidence: float) -> Job:
+    """Return images or clips at a rate, or a batch of them, as a job."""
+    assert isinstance(asked, Generation)
+    if asked.ends is None:
+        return generation_job(asked.label, asked, catalog, terms, confidence)
+    return generation_batch(asked.label, asked, catalog, terms, confidence)
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> ResolvedScenario:
@@ -109,15 +133,26 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     """
     gpus = scenario.limits.gpus
     if isinstance(scenario, ServingScenario):
-        if layout:
-            return estimate_serving(scenario.services[0], catalog, node, gpus, layout), ()
-        replicas, why = best_replica(scenario.services[0], catalog, node, gpus)
-        return replicas, (why,)
+        return _of_a_service(scenario, catalog, node, layout)
     if isinstance(scenario, DiffusionScenario):
         return estimate_diffusion(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+    if isinstance(scenario, PostTrainingScenario):
+        return estimate_posttraining(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
     if not is_whole(layout, catalog.node(node).gpus, gpus):
         return None
     return estimate_training(scenario.workload, catalog, node, gpus, layout, scenario.confidence), ()
+
+
+def _of_a_service(scenario: ServingScenario, catalog: Catalog, node: str, layout: Mapping[str, str]
+                  ) -> tuple[Assignment, tuple[str, ...]]:
+    """Return the estimate of a service, of tokens or of images."""
+    work, gpus = scenario.services[0], scenario.limits.gpus
+    if isinstance(work, Generation):
+        return estimate_generation(work, catalog, node, gpus, layout, scenario.confidence)
+    if layout:
+        return estimate_serving(work, catalog, node, gpus, layout), ()
+    replicas, why = best_replica(work, catalog, node, gpus)
+    return replicas, (why,)
 
 
 def loads_of(scenario: AnyScenario) -> tuple[float | None, bool]:
@@ -149,7 +184,9 @@ def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenar
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScenario:
     """Return the question how fast one step of a training job is on a node type, whatever it costs."""
     asked = only_training(scenario, "the best layout")
-    work = asked.workload.model_copy(update={"tokens": None, "mean_length": None})
+    # answers of preferences go by their mean length
+    lengths = {} if asked.workload.preference else {"mean_length": None}
+    work = asked.workload.model_copy(update={"tokens": None, **lengths})
     market = Market((usual_candidate(catalog.node(node), catalog),))
     return _training(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
 
@@ -157,8 +194,17 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScena
 def idle_in(scenario: AnyScenario) -> list[Idle]:
     """Return what a scenario states, other than the default, that an estimate of its work does not heed."""
     work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
-    idle_keys = (idle_serving(work) if isinstance(work, Serving) else several("quantization", work.quantization)
-                 if isinstance(work, DiffusionTraining) else idle_training(work))
+    idle_keys: Iterable[Idle]
+    if isinstance(work, Generation):
+        idle_keys = idle_generation(work)
+    elif isinstance(work, Serving):
+        idle_keys = idle_serving(work)
+    elif isinstance(work, DiffusionTraining):
+        idle_keys = several("quantization", work.quantization)
+    elif isinstance(work, PostTraining):
+        idle_keys = ()
+    else:
+        idle_keys = idle_training(work)
     return [idle for idle in idle_keys if _stated(work if idle.of_work else scenario, idle.key)]
 
 

@@ -42,6 +42,8 @@ class Settled:
     """Whether its replay meets every target."""
     gap: float = 0.0
     """By what share of its value a cheaper fleet that no replay has refuted may be below it."""
+    missed: tuple[str, ...] = ()
+    """Which targets are missed by how much, where some are."""
 
 
 @dataclass
@@ -187,6 +189,7 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
 
 def _settled(search: _Search, best: Solved) -> Settled:
     """Return the best fleet that replays within every target from one on that may not."""
+    told: tuple[str, ...] = ()
     for _ in range(ROUNDS):
         missed, whole = list(search.misses(best)), False
         if not missed:
@@ -195,6 +198,7 @@ def _settled(search: _Search, best: Solved) -> Settled:
             if not missed:
                 return settled
             whole = True
+        told = tuple(dict.fromkeys(f"{search.job(owner).name} {shown.missed}" for owner, _, _, shown in missed))
         if search.start.effort.is_over:
             break
         for owner, hour, picks, shown in missed:
@@ -203,7 +207,7 @@ def _settled(search: _Search, best: Solved) -> Settled:
         if again.solution.value is None:
             break
         best = again
-    return Settled(best, met=False)
+    return Settled(best, met=False, missed=told)
 
 
 def _cheaper(search: _Search, best: Solved) -> Settled:

@@ -149,12 +149,13 @@ def settings_of(effort: Effort) -> Settings:
     return Settings(deterministic_limit=max(effort.stop - time.monotonic(), LEAST_SECONDS))
 
 
-def _limit(limits: Limits, name: str, value: float | None) -> object:
+def _limit(limits: Limits, name: str, value: float | Deadline | None) -> object:
     """Return a limit as a scenario holds it: a deadline keeps its confidence, lifted or not; counts are whole."""
-    if name == "deadline" and (value is not None or limits.confidence is not None):
-        return Deadline(CENTURY if value is None else value, limits.confidence)
-    if value is None:
-        return None
+    if value is None or isinstance(value, Deadline):
+        return value if name != "deadline" or value or limits.confidence is None else Deadline(
+            CENTURY, limits.confidence)
+    if name == "deadline":
+        return Deadline(value, limits.confidence)
     return value if name in ("budget", "max_power") else int(value)
 
 

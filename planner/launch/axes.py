@@ -62,6 +62,7 @@ def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] 
 
 
 WHOLE: Table = {
+    ("preference", "reference"): only("preference", None, reason="it trains on texts, not on preferences"),
     ("trained_layers",): only("trained_layers", None, reason="all layers train"),
     ("lora_targets",): only("lora_targets", "all", reason="its adapters are on every linear layer",
                             instead={"lora_targets": "all"})}

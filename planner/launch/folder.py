@@ -10,11 +10,11 @@ from pathlib import Path
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.errors import InputError, Unsupported
+from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
-from planner.launch.place import Place, place_of, usual_place
+from planner.launch.place import asked_job, usual_job
 from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
 from planner.launch.readme import readme
 from planner.launch.replicas import nodes_of
@@ -22,6 +22,7 @@ from planner.launch.served import served_of
 from planner.launch.work import work_of
 from planner.money.rent import offered
 from planner.scenario.scenario import Scenario
+from planner.scenario.workload import AUTO
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
@@ -42,13 +43,9 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
 
     Raises Unsupported where there is none.
     """
-    if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable is not None:
+    if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable not in (None, AUTO):
         return [given.scenario.workload.launchable]
-    releases, stack = catalog.releases, given.placed.stack
-    found = releases.of_stack(stack)
-    if not found:
-        raise Unsupported(f"files that start {stack} ({releases.nothing.get(stack, 'no target is this stack')})")
-    return found
+    return catalog.releases.some(given.placed.stack)
 
 
 def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
@@ -61,6 +58,18 @@ def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
             with suppress(InputError):
                 return launched(given, catalog, name, scheduler)
         raise
+
+
+def refusal(found: Plan, catalog: Catalog) -> CannotExpress | None:
+    """Return what of a plan's layouts no target of its stack can be told; none where that is not what is in the way."""
+    try:
+        for one in given_of(found):
+            _by_any(one, catalog, None)
+    except CannotExpress as error:
+        return error
+    except InputError:
+        return None
+    return None
 
 
 def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,
@@ -79,7 +88,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
                 made.append((folder, _by_any(one, catalog, scheduler) if name is None else
                              launched(one, catalog, name, scheduler)))
             except CannotExpress as error:
-                raise InputError(f"{error.problem}; {_nearest(found, error, catalog)}") from None
+                raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
     for folder, files in made:
         write_folder(folder, files.files)
     return made
@@ -87,15 +96,19 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can"
+    training = catalog.releases.target(error.target).work == "training"
+    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if training else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:
             launched(given_of(found, number)[0], catalog, error.target)
         except InputError:
             continue
-        return f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason}); {again}"
-    nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
-    return f"it can with {nearest}; {again}" if nearest else again
+        can = f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
+        break
+    else:
+        nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
+        can = f"it can with {nearest}" if nearest else ""
+    return "; ".join(part for part in (can, again) if part)
 
 
 def _program(given: Given, catalog: Catalog, target: str) -> Program:
@@ -110,8 +123,9 @@ def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:
     if found is None:
         return None
     _, prices, offer = found
-    return Offered(prices.name, offer.instance, offer.region, offer.term,
-                   catalog.releases.accelerators.get(placed.gpu, ""))
+    known = catalog.releases.accelerators.get(placed.gpu, "")
+    return Offered(prices.name, offer.instance, offer.region, offer.term, known,
+                   catalog.releases.skypilot_at.get(prices.name, {}).get(placed.gpu, known))
 
 
 def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None = None) -> Launched:
@@ -127,8 +141,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     program = replace(program, image=release.image or "", files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
-    place: Place = place_of(scheduler) if scheduler else usual_place(program)
-    job = place.job(program, placed)
+    place, job = asked_job(scheduler, program, placed) if scheduler else usual_job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
     variables = (*program.variables, *image, *job.variables)
     manifest = {
@@ -140,6 +153,6 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
         **({"offer": asdict(program.offer)} if program.offer else {}),
         "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
     files = {**program.files, VARIABLES: variables_file(variables), **job.files,
-             README: readme(given, program, replace(job, variables=variables), release, place.name, catalog),
+             README: readme(given, program, replace(job, variables=variables), release, catalog),
              MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
     return Launched(target, place.name, files, job.start)

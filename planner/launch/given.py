@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
+from planner.answer.assignment import KINDS, Assignment
 from planner.answer.schema import Plan, to_json
 from planner.errors import InputError
 from planner.scenario.load import as_question
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import AnyScenario
+from planner.scenario.tuned import without_idle_rank
 from planner.yaml_io import Document
 
 
@@ -70,13 +71,12 @@ def _given(plan: Plan, placed: Sequence[Assignment], scenario: AnyScenario | Non
 def _scenario(plan: Plan) -> AnyScenario | None:
     if not plan.provenance.scenario:
         return None
-    question = as_question(Document(plan.provenance.scenario, "provenance.scenario", {}))
+    question = as_question(Document(without_idle_rank(plan.provenance.scenario), "provenance.scenario", {}))
     return None if isinstance(question, Portfolio) else question
 
 
 def _as_assignment(found: Assignment) -> Assignment:
-    kinds: dict[str, type[Assignment]] = {"serving": ServingAssignment, "diffusion": DiffusionAssignment}
-    kind = kinds.get(found.kind, TrainingAssignment)
+    kind = KINDS[found.kind]
     return kind(**{name: getattr(found, name) for name in kind.model_fields})
 
 

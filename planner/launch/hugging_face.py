@@ -20,7 +20,7 @@ FROM_SCRATCH = "pretrain"
 
 VARIABLES = (
     Variable("MODEL", "{model}", "Hugging Face name or folder of the model."),
-    Variable("DATA", "trl-lib/tldr", "Hugging Face name or folder of the data set; chats need a model with a chat "
+    Variable("DATA", "{data}", "Hugging Face name or folder of the data set; chats need a model with a chat "
              "template."),
     Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
     Variable("LEARNING_RATE", "{rate}", "Peak of the learning rate; the plan does not depend on it."),
@@ -30,10 +30,17 @@ VARIABLES = (
 
 def variables(work: Work, others: Mapping[str, str] | None = None) -> tuple[Variable, ...]:
     """Return the variables of a Trainer's script, with other defaults where they are given."""
-    rate = "2e-4" if work.method in ADAPTERS else "1e-5" if work.method == "full" else "3e-4"
-    values = {"model": work.model.hf_id or work.model.name, "rate": rate, "steps": work.steps}
+    data = {None: "trl-lib/tldr", "kto": "trl-lib/kto-mix-14k"}.get(work.preference, "trl-lib/ultrafeedback_binarized")
+    values = {"model": work.model.hf_id or work.model.name, "rate": rate_of(work), "steps": work.steps, "data": data}
     return tuple(Variable(one.name, (others or {}).get(one.name, one.default).format(**values), one.meaning)
                  for one in VARIABLES)
+
+
+def rate_of(work: Work) -> str:
+    """Return the peak of the learning rate that people take."""
+    if work.preference and work.preference != "reward-model":
+        return "5e-6" if work.method in ADAPTERS else "5e-7"
+    return "2e-4" if work.method in ADAPTERS else "1e-5" if work.method == "full" else "3e-4"
 
 
 def batch_of(file: str, work: Work) -> dict[str, object]:
@@ -75,12 +82,54 @@ def adapters(file: str) -> Say:
     def say(work: Work) -> Settings | No:
         if work.method not in ADAPTERS:
             return {} if work.method == FROM_SCRATCH else {f"{file}:use_peft": False}
-        rank = work.asked.lora_rank
+        rank = work.asked.rank
         quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
                      f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
         return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
                 f"{file}:lora_target_modules": "all-linear", **quantized}
     return say
+
+
+def preferences(methods: Mapping[str, Settings], *, precomputed: str | None = None, copied: str | None = None) -> Table:
+    """Return the part of a table for methods that take preferences, by name, and their reference.
+
+    precomputed, copied: keys for a reference that runs before training, and for a frozen copy beside adapters.
+    """
+    def say(work: Work) -> Settings | No:
+        method, reference = work.preference, work.placed.reference
+        if method is None:
+            return {}
+        if method not in methods:
+            return No(f"{method} (it has {', '.join(methods)})", {"method": next(iter(methods))})
+        if work.layout.offload.activations:
+            return No("checkpoints on the host (of its supervised trainer alone)", {"offload_activations": 0})
+        key = {"precomputed": precomputed, "copy": copied}.get(reference or "")
+        if reference == "precomputed" and key is None:
+            return No("a precomputed reference (it runs in each step)", {"reference": usual(work)})
+        if reference == "copy" and work.method in ADAPTERS and key is None:
+            return No("a frozen copy beside adapters (they are turned off for it)", {"reference": "adapters-off"})
+        value = True if reference == "precomputed" else work.model.hf_id or work.model.name
+        needed = reference == "precomputed" or (reference == "copy" and work.method in ADAPTERS)
+        return {**methods[method], **({key: value} if key and needed else {})}
+
+    def usual(work: Work) -> str:
+        return "adapters-off" if work.method in ADAPTERS else "copy"
+    return {("preference", "reference"): say}
+
+
+def by_trl(file: str, *, narrows: bool) -> Table:
+    """Return that part for the scripts of TRL, which load the reference in the format of the policy.
+
+    narrows: whether what runs it makes 16 bits of both.
+    """
+    (axes, say), = preferences({"dpo": {}, "kto": {}, "reward-model": {f"{file}:lora_task_type": "SEQ_CLS"}},
+                               precomputed=f"{file}:precompute_ref_log_probs").items()
+
+    def loaded(work: Work) -> Settings | No:
+        if work.placed.reference == "copy" and work.method == "full" and not narrows:
+            return No("a 16-bit copy beside 32-bit weights (TRL loads both alike)", {"reference": "precomputed"})
+        return say(work)
+    return {axes: loaded}
 
 
 def unsplit(*axes: str, reason: str = "it has none") -> Table:
@@ -160,7 +209,7 @@ def tuned_by(full: Settings, adapted: Callable[[Work, int], Settings]) -> Say:
     def say(work: Work) -> Settings | No:
         if work.method == FROM_SCRATCH:
             return No("pretrain (it starts from trained weights)", {"method": "full"})
-        return full if work.method == "full" else adapted(work, work.asked.lora_rank)
+        return full if work.method == "full" else adapted(work, work.asked.rank)
     return say
 
 
@@ -191,9 +240,11 @@ def arguments(work: Work, file: str) -> dict[str, object]:
 
 def trainer_call(work: Work, file: str) -> list[str]:
     """Return the lines after a launcher that start TRL, or `train.py`."""
+    trainer = {"dpo": "dpo", "kto": "kto", "reward-model": "reward"}.get(work.preference or "", "sft")
     what = (f'  "$here/train.py" --config "$here/{file}" --model "$MODEL" --data "$DATA" '
             f"--sequence_length {work.sequence_length} \\" if work.method == FROM_SCRATCH else
-            f'  -m trl.scripts.sft --config "$here/{file}" --model_name_or_path "$MODEL" --dataset_name "$DATA" \\')
+            f'  -m trl.scripts.{trainer} --config "$here/{file}" --model_name_or_path "$MODEL" '
+            '--dataset_name "$DATA" \\')
     return [what, '  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS"']
 
 
@@ -217,4 +268,4 @@ def scratch_args(file: str) -> dict[str, object]:
 
 def packing(file: str, key: str = "packing") -> Say:
     """Return whether samples fill whole sequences."""
-    return lambda w: {f"{file}:{key}": w.value("packing") == "packed"}
+    return lambda w: {} if w.preference else {f"{file}:{key}": w.value("packing") == "packed"}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
 from planner.answer.assignment import Assignment
-from planner.errors import UnknownName
+from planner.errors import UnknownName, Unsupported
 from planner.launch import places
 from planner.launch.program import Job, Program
 
@@ -41,6 +42,21 @@ def place_of(name: str) -> Place:
     return known[name]
 
 
-def usual_place(program: Program) -> Place:
-    """Return the scheduler where none is named: Slurm for several nodes, none for one."""
-    return place_of("slurm" if program.nodes > 1 else "torchrun")
+def asked_job(name: str, program: Program, assignment: Assignment) -> tuple[Place, Job]:
+    """Return the place of a name, and the job there. Raises UnknownName, Unsupported."""
+    place = place_of(name)
+    return place, place.job(program, assignment)
+
+
+def usual_job(program: Program, assignment: Assignment) -> tuple[Place, Job]:
+    """Return the place where none is named, by where the offer is, and the job there.
+
+    What needs no fabric, a service or one node, and is rented from a cloud that SkyPilot knows is rented by that. All
+    else is under Slurm, or on one node under nothing.
+    """
+    own = place_of("slurm" if program.nodes > 1 else "torchrun")
+    if program.offer is not None and (program.serves or program.nodes == 1):
+        with suppress(Unsupported):
+            rented = place_of("skypilot")
+            return rented, rented.job(program, assignment)
+    return own, own.job(program, assignment)

@@ -62,6 +62,8 @@ class Offered:
     term: str
     accelerator: str = ""
     """The GPU, as clouds' catalogs name it; empty where they have no name for it."""
+    skypilot: str = ""
+    """The same as SkyPilot names it at this provider."""
 
     @property
     def named(self) -> bool:

@@ -15,13 +15,14 @@ from planner.render.layout_text import axes
 from planner.units import plural, show_bytes, show_seconds
 
 
-def readme(given: Given, program: Program, job: Job, release: Target, scheduler: str, catalog: Catalog) -> str:
+def readme(given: Given, program: Program, job: Job, release: Target, catalog: Catalog) -> str:
     """Return the page as Markdown."""
     placed = given.placed
     lines = [f"# {title(placed)}: {program.target} on {plural(nodes_of(program), 'node')} of "
              f"{', '.join(dict.fromkeys(one.node for one in given.every))}", "",
              f"Written by `planner launch` for {release.package} {release.release} (as of {release.as_of}), to be "
-             f"started by {scheduler}. `planner launch --check .` has the stack's own parser read the files again.", "",
+             f"started by `{job.start}`. `planner launch --check .` has the stack's own parser read the files again.",
+             "",
              *(f"Layout: {axes(one)}." for one in given.every), "", *_install(release, program), *_variables(job),
              "## Start", "", "```bash", job.start, "```", "",
              "## Expect", "", *(f"- {line}" for one in given.every for line in _expected(one, program, catalog)), "",
@@ -54,6 +55,9 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
                f"TTFT {show_seconds(serving.ttft_seconds.p50)} and TPOT {show_seconds(serving.tpot_seconds.p50)} at "
                f"p50, {show_seconds(serving.ttft_seconds.p95)} and {show_seconds(serving.tpot_seconds.p95)} at p95")
         yield f"key-value cache: {serving.kv_tokens:,} tokens of a replica"
+        if serving.max_model_len is not None:
+            yield (f"prompt and answer together at most {serving.max_model_len:,} tokens, the longest request of the "
+                   "question: what is longer is refused")
     what = "step" if serving is None else "decode step"
     yield f"{what}: {show_seconds(time.step_seconds)}, 90% interval {show_seconds(low)} to {show_seconds(high)}"
     if time.tokens_per_second_per_gpu:

@@ -41,8 +41,13 @@ class Work:
 
     @property
     def method(self) -> str:
-        """pretrain, full, lora or qlora."""
-        return self.placed.method or "pretrain"
+        """What trains: pretrain, full, lora or qlora."""
+        return self.placed.tuning or self.placed.method or "pretrain"
+
+    @property
+    def preference(self) -> str | None:
+        """The method that takes preferences; none of supervised training."""
+        return None if self.placed.tuning is None else self.placed.method
 
     @property
     def gpus_per_node(self) -> int:
@@ -120,7 +125,9 @@ VALUES: Mapping[str, Callable[[Work], object]] = {
     "stages": lambda w: "even" if w.even else ", ".join(map(str, w.stage_layers)),
     "cp_method": lambda w: w.layout.cp_method or "ring",
     "method": lambda w: w.method,
-    "lora_rank": lambda w: w.asked.lora_rank if w.method in ("lora", "qlora") else None,
+    "preference": lambda w: w.preference,
+    "reference": lambda w: w.placed.reference,
+    "lora_rank": lambda w: w.asked.rank if w.method in ("lora", "qlora") else None,
     "lora_targets": lambda w: ", ".join(w.asked.lora_targets) or "all",
     "optimizer": lambda w: w.asked.optimizer,
     "optimizer_in_backward": lambda w: w.asked.optimizer_in_backward,

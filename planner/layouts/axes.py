@@ -22,6 +22,14 @@ STAGED_LEAD = -2
 """The same with the leading layers recomputed in full, which the stages of a mixture of experts are not."""
 
 
+_WORDS = {"recompute": RECOMPUTE, "schedule": SCHEDULES}
+
+
+def place(axis: str, value: str | float) -> float:
+    """Return the number that stands for a value of an axis, which may be its word."""
+    return _WORDS[axis].index(value) if isinstance(value, str) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """What the domains of the axes depend on."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.catalog.stack import Refusal, Stack
-from planner.layouts.axes import SCHEDULES, Space, micro_batches
+from planner.layouts.axes import SCHEDULES, Space, micro_batches, place
 from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.table import Ints, Mask
 
@@ -228,5 +228,8 @@ def rules_of(stack: Stack) -> dict[str, Rule]:
 
 def _refused(refusal: Refusal) -> Rule:
     least = refusal.together
-    return Rule("no_" + "_with_".join(least), tuple(least), refusal.reason,
-                lambda c, f: ~np.logical_and.reduce([c[axis] >= value for axis, value in least.items()]))
+    exact = {axis: [place(axis, value) for value in values] for axis, values in refusal.at.items()}
+    parts = (*least, *(f"{axis}_{value}" for axis, values in refusal.at.items() for value in values))
+    return Rule("no_" + "_with_".join(parts), (*least, *exact), refusal.reason, lambda c, f: ~np.logical_and.reduce(
+        [*(c[axis] >= value for axis, value in least.items()),
+         *(np.isin(c[axis], values) for axis, values in exact.items())]))

@@ -7,8 +7,9 @@ h hidden, A query width, K and V key and value width, f feed-forward width, s se
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from planner.catalog.attention import Indexer
 from planner.layouts.table import Floats
 
 Split = Literal["column", "row", "none"]
+Module: TypeAlias = tuple[str, int]
+"""A matrix: its name in `scenario/targets`, several with + where it is fused of them, and its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +26,22 @@ class Linear:
     """A product of tokens x k by k x n; tensor parallelism splits n (column), k (row) or nothing."""
 
     k: int
-    n: int
+    modules: tuple[Module, ...]
+    """The matrices that it is computed from at once, each with an adapter of its own."""
     split: Split
     shared: int = 0
     """Of the columns, those that every rank computes: the one key-value head of multi-query attention."""
+
+    @property
+    def n(self) -> int:
+        """Columns of all its matrices."""
+        return sum(columns for _, columns in self.modules)
+
+    def adapted(self, targets: AbstractSet[str] | None) -> tuple[int, int]:
+        """Return how many of its matrices are among `targets` (all without), and their columns."""
+        chosen = [columns for name, columns in self.modules
+                  if targets is None or not targets.isdisjoint(name.split("+"))]
+        return len(chosen), sum(chosen)
 
     def columns(self, ranks: Floats) -> Floats:
         """Return the columns on one of so many ranks of tensor parallelism."""
@@ -36,6 +51,13 @@ class Linear:
     def whole(self) -> int:
         """Weights that every rank of tensor parallelism holds."""
         return self.k * (self.n if self.split == "none" else self.shared)
+
+
+def feeding(ffn: int, gated: bool, fused: bool) -> tuple[Module, ...]:
+    """Return the matrices into a feed-forward of width `ffn`."""
+    if gated and fused:
+        return (("gate+up", 2 * ffn),)
+    return (("gate", ffn), ("up", ffn)) if gated else (("up", ffn),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +70,18 @@ class Experts:
     ffn: int
     gated: bool
     biased: bool = False
+    fused: bool = False
 
     @property
     def fan(self) -> int:
         """Products into the feed-forward: two where gated."""
         return 2 if self.gated else 1
+
+    @property
+    def linears(self) -> tuple[Linear, Linear]:
+        """The products into one expert's feed-forward and out of it, unsplit."""
+        return (Linear(self.hidden, feeding(self.ffn, self.gated, self.fused), "column"),
+                Linear(self.ffn, (("down", self.hidden),), "row"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +142,9 @@ class LayerKind:
     """Width of queries and keys where these have norms of their own, whose inputs are kept."""
 
     @property
-    def linears(self) -> tuple[tuple[str, Linear], ...]:
-        """Every product but those of routed experts, with its part: attention or mlp."""
-        return (*(("attention", linear) for linear in self.attention), *(("mlp", linear) for linear in self.mlp))
-
-    def matrices(self, part: str, linear: Linear) -> int:
-        """Return how many matrices a product is in models as published: gated kinds keep queries, keys and values, and
-        gate and up projection, apart."""
-        gated = self.fan == 2 or (self.experts is not None and self.experts.gated)
-        return (3 if part == "attention" else 2) if gated and linear.split == "column" else 1
+    def linears(self) -> tuple[Linear, ...]:
+        """Every product but those of routed experts."""
+        return self.attention + self.mlp
 
     @property
     def query_width(self) -> int:
@@ -142,7 +165,8 @@ class LayerKind:
     def largest_matrix(self) -> int:
         """Parameters of the largest single matrix."""
         expert = [self.experts.hidden * self.experts.ffn] if self.experts else []
-        return max([linear.k * linear.n for linear in (*self.attention, *self.mlp)] + expert)
+        return max([linear.k * columns for linear in (*self.attention, *self.mlp)
+                    for _, columns in linear.modules] + expert)
 
     @property
     def key_value_heads(self) -> int:

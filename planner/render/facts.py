@@ -12,6 +12,7 @@ from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
 from planner.render.figures import days, in_unit, listed, milliseconds, percent
 from planner.render.layout_text import axes, in_words, prompts_of
+from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
 from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
 
@@ -116,7 +117,7 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
             if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
-                yield shown.label, in_unit(name, value)
+                yield from ((shown.label, in_unit(name, v)) for v in (value if isinstance(value, tuple) else [value]))
 
 
 def _label(name: str) -> str:
@@ -215,12 +216,14 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     tokens = serving.output_tokens_per_second_per_gpu * a.gpus
     if serving.users is not None:
         yield "users", f"{serving.users:,.4g} at once, each waiting for the answer before the next question"
-    yield "requests", (f"{serving.requests_per_second:,.4g} requests/s{prompts_of(a)} over "
-                       f"{plural(serving.replicas, 'replica')}")
+    most = "" if serving.load_share is None else f", {percent(serving.load_share)} of the most within the targets"
+    yield serving.noun, (f"{serving.requests_per_second:,.4g} {serving.noun}/s{prompts_of(a)} over "
+                         f"{plural(serving.replicas, 'replica')}{most}")
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
-    yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
+    cache = f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
+    yield from made_facts(serving.made) if serving.made else [("cache", cache)]
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -241,7 +244,7 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
     if replayed is None:
         return
     words = (f"{replayed.requests:,} requests, event by event: {percent(replayed.share_within_level)} met every "
-             f"latency target; replicas busy {percent(replayed.busy_share)} of the time")
+             f"latency target; steps ran {percent(replayed.busy_share)} of the time")
     words += "" if (day := replayed.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
     words += f"; {plural(replayed.preempted, 'preemption')}" if replayed.preempted else ""
     yield "replayed", words + (f"; {replayed.rejected:,} rejected" if replayed.rejected else "")
@@ -249,11 +252,8 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
         yield "autoscaler", at_best(replayed.autoscaled)
 
 
-
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
-    held = plural(a.nodes, "node")
-    if a.spare_nodes:
-        held += f" + {a.spare_nodes:,} spare"
+    held = plural(a.nodes, "node") + (f" + {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.usd_per_node_hour is not None:
         hourly = listed(a) * (a.nodes + a.spare_nodes)
         part = a.serving.part_of_nodes if a.serving else None
@@ -275,7 +275,7 @@ def is_endless(a: Assignment) -> bool:
 
 def _per_tokens(a: Assignment) -> str:
     if a.serving is not None:
-        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 documents"
+        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.each}"
     tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
     return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
 
@@ -296,5 +296,4 @@ def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
     """Return the bill of materials: item, count, each, USD."""
-    return [(bill_item.item, f"{bill_item.count:,}", show_usd(bill_item.unit_usd), f"{bill_item.usd:,.0f}")
-            for bill_item in bought.bill]
+    return [(each.item, f"{each.count:,}", show_usd(each.unit_usd), f"{each.usd:,.0f}") for each in bought.bill]

@@ -13,6 +13,10 @@ _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0)
 _LISTED = 8
 """More values than this are shown as a range."""
 
+METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training",
+           "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model"}
+"""Methods as people write them."""
+
 
 def days(value: float) -> str:
     """Write a duration given in days: `54.2 days`, or hours and less below two days; up, so that it is kept."""
@@ -22,11 +26,11 @@ def days(value: float) -> str:
 _SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
 
 
-def in_unit(name: str, value: float | str) -> str:
+def in_unit(name: str, value: object) -> str:
     """Write a field's value in the unit that ends its name (bytes, days, kwh, seconds or usd); as it is elsewhere."""
     shown = _SHOWN.get(name.rpartition("_")[2])
-    if isinstance(value, str):
-        return value
+    if not isinstance(value, int | float):
+        return str(value)
     return shown(value) if shown else f"{int(value):,}" if value == int(value) else f"{value:,.4g}"
 
 

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
+from planner.render.figures import METHODS
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
 from planner.scenario.workload import EVERY
 from planner.units import GIB
 
-METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training"}
-
 
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
     work = plan.provenance.scenario.get("workload")
-    return isinstance(work, dict) and work.get("tokens") is None and work.get("kind") not in ("serving", "diffusion")
+    return isinstance(work, dict) and work.get("tokens") is None and work.get("kind", "training") == "training"
 
 
 def holding_sentence(plan: Plan) -> str:

@@ -62,6 +62,11 @@ def differences(a: Assignment, other: Assignment) -> Iterator[str]:
             yield _AXES[name].format(value) if name in _AXES else f"{name} {'on' if value else 'off'}"
 
 
+_REFERENCES = {"copy": "a frozen copy of the model beside it as the reference",
+               "adapters-off": "the model with its adapters off as the reference",
+               "precomputed": "log-probabilities of the reference worked out before training"}
+
+
 def axes(assignment: Assignment) -> str:
     """Return every axis of a layout."""
     layout, service = assignment.layout, assignment.serving
@@ -95,6 +100,8 @@ def in_words(assignment: Assignment) -> str:
     parts.append(_copies_words(assignment))
     if assignment.kind != "serving":
         parts.append(_KEPT[layout.recompute])
+    if reference := getattr(assignment, "reference", None):
+        parts.append(_REFERENCES[reference])
     return "; ".join(parts)
 
 
@@ -113,11 +120,16 @@ def _copies_words(assignment: Assignment) -> str:
         return attention + plural(assignment.serving.replicas, "replica")
     if assignment.kind == "serving":
         return plural(layout.dp, "copy") + " of the model"
-    what = "sample" if assignment.kind == "diffusion" else "sequence"
+    what = "sample" if assignment.kind == "diffusion" else sample_noun(assignment)
     work = f"{plural(layout.micro_batches, 'micro-batch')} of {plural(layout.micro_batch, what)} a step"
     sharded = f", {_SHARDED[layout.zero]} sharded over {layout.shard} GPUs" if layout.zero and layout.shard > 1 else ""
     copies = plural(layout.dp, "copy") if layout.dp > 1 else "one copy"
     return f"{copies} of the model, {work} for each{sharded}"
+
+
+def sample_noun(assignment: Assignment) -> str:
+    """Return what a sample of training text is called: a pair of two answers, or a sequence."""
+    return "sequence" if getattr(assignment, "sequences_per_sample", None) in (None, 1) else "pair"
 
 
 def _offloads(layout: Layout) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from planner.answer.assignment import Alternative
+from planner.answer.level import above_targets
 from planner.answer.schema import Infeasible, Plan, Provenance
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
+from planner.render.runners_up import fleets_of
 from planner.render.serving import documents_of, is_service
 from planner.units import MONTH_DAYS, show_seconds, show_usd
 
@@ -86,7 +88,13 @@ def _replayed(plan: Plan) -> str:
     seen, name = plan.objective.by_replay, plan.objective.name
     if seen is None or not seen.met or plan.status != "optimal" or name not in _LEAST:
         return ""
-    return f"; {_LEAST[name]} by formula, and by replay within {percent(seen.gap)}"
+    within = f"by replay within {percent(seen.gap)}"
+    beyond = {what for a in plan.assignments if a.serving for what, _ in above_targets(a.serving)}
+    if beyond:
+        # the replay has shown room that no formula does
+        over = " and ".join(sorted(beyond))
+        return f"; {_LEAST[name]} {within}, which keeps the target of {over} where the formula does not"
+    return f"; {_LEAST[name]} by formula, and {within}"
 
 
 def show_alternatives(page: Page, plan: Plan) -> None:
@@ -95,15 +103,21 @@ def show_alternatives(page: Page, plan: Plan) -> None:
         return
     page.heading("Alternatives")
     offers = {a.offer for a in plan.assignments}
-    columns = (Head("hardware and layout"), Head("time", True), Head("cost", True),
+    ends = not is_service(plan) or documents_of(plan) is not None
+    columns = (Head("hardware and layout"), *((Head("time", True),) if ends else ()), Head("cost", True),
                Head("why not chosen"))
-    page.table(columns, [_alternative(a, a.offer not in offers) for a in plan.alternatives], gap=1)
+    rows = [_fleet(fleet, offers) for fleet in fleets_of(plan)]
+    page.table(columns, [row if ends else (row[0], *row[2:]) for row in rows], gap=1)
 
 
-def _alternative(a: Alternative, other_offer: bool) -> tuple[str, str, str, str]:
-    hardware = f"{a.nodes:,} x {a.node}" + (f" ({a.offer})" if a.offer and other_offer else "")
-    return (f"{hardware}, {brief(a)}", "-" if a.duration_days is None else days(a.duration_days),
-            "-" if a.cost_usd is None else show_usd(a.cost_usd), a.reason)
+def _fleet(fleet: Sequence[Alternative], offers: Set[str | None]) -> tuple[str, str, str, str]:
+    """Return a row of an alternative, or of several that are one fleet."""
+    hardware = [f"{a.nodes:,} x {a.node}" + (f" ({a.offer})" if a.offer and a.offer not in offers else "")
+                for a in fleet]
+    costs = [a.cost_usd for a in fleet if a.cost_usd is not None]
+    return ("; and ".join(f"{where}, {brief(a)}" for where, a in zip(hardware, fleet, strict=True)),
+            "-" if fleet[0].duration_days is None else days(fleet[0].duration_days),
+            show_usd(sum(costs)) if len(costs) == len(fleet) else "-", fleet[0].reason)
 
 
 def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -> None:

@@ -24,7 +24,7 @@ _BREAKS = (" against ", " at ", "; ", ": ", ", ", " (")
 
 def show_runners_up(page: Page, plan: Plan) -> None:
     """Print the first alternatives, none with the same text as another."""
-    fleets = list(_fleets(plan))
+    fleets = list(fleets_of(plan))
     lines = list(_lines(fleets, plan))[:MOST]
     if not lines:
         return
@@ -37,7 +37,7 @@ def show_runners_up(page: Page, plan: Plan) -> None:
             (f"{name:<{widths[0]}}", f"{time:>{widths[1]}}", f"{cost:>{widths[2]}}", shortened(why, room))))
 
 
-def _fleets(plan: Plan) -> Iterator[list[Alternative]]:
+def fleets_of(plan: Plan) -> Iterator[list[Alternative]]:
     """Yield the alternatives, those together that are one fleet."""
     for _, together in groupby(enumerate(plan.alternatives), lambda item: item[1].fleet or -item[0]):
         yield [alternative for _, alternative in together]

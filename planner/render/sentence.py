@@ -11,7 +11,8 @@ from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
-from planner.render.figures import days, in_unit, listed, paid_for, percent
+from planner.render.figures import METHODS, days, in_unit, listed, paid_for, percent
+from planner.render.layout_text import sample_noun
 from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
@@ -178,16 +179,24 @@ def _one(a: Assignment) -> str:
 
 def _finished(a: Assignment, several: bool) -> str:
     verb = "finish" if several else "finishes"
-    work = f" {a.time.steps:,} steps{batch(a)}" if a.time.steps else ""
+    work = f" {a.time.steps:,} {_of_method(a)}steps{batch(a)}" if a.time.steps else ""
     line = "" if a.duration_days is None else f" {verb}{work} in {days(a.duration_days)}"
     return line if a.cost_usd is None else f"{line} for {show_usd(a.cost_usd)}"
+
+
+def _of_method(a: Assignment) -> str:
+    """Return the method of steps on preferences with what trains, such as "DPO (LoRA) "."""
+    if not isinstance(a, TrainingAssignment) or a.tuning is None or a.method is None:
+        return ""
+    return METHODS[a.method] + (" " if a.tuning == "full" else f" ({METHODS[a.tuning]}) ")
 
 
 def batch(a: Assignment) -> str:
     """Return the batch and length of a step."""
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
-    return f" of {plural(a.global_batch, 'sequence')} of {a.sequence_length:,} tokens"
+    each = f"{a.sequences_per_sample} x " if sample_noun(a) == "pair" else ""
+    return f" of {plural(a.global_batch, sample_noun(a))} of {each}{a.sequence_length:,} tokens"
 
 
 def _several(assignments: tuple[Assignment, ...]) -> str:

@@ -7,6 +7,7 @@ from planner.answer.level import Autoscaled, ServingFigures
 from planner.answer.schema import Plan
 from planner.jobs.serving.estimate import ANSWERED
 from planner.render.layout_text import prompts_of
+from planner.render.made import made_sentence
 from planner.units import DAY, MONTH_DAYS, plural, show_bytes, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
@@ -21,7 +22,7 @@ def is_service(plan: Plan) -> bool:
         return plan.assignments[0].kind == "serving"
     scenario = plan.provenance.scenario
     work = scenario.get("workload")
-    return "workloads" in scenario or (isinstance(work, dict) and work.get("kind") == "serving")
+    return "workloads" in scenario or (isinstance(work, dict) and work.get("kind") in ("serving", "generation"))
 
 
 def documents_of(plan: Plan) -> int | None:
@@ -38,15 +39,17 @@ def serving_sentence(plan: Plan) -> str:
                    for role in ("prefill", "decode") for hour in range(HOURS))
         fleet = " and ".join(_fleet(a) for a in mine)
         users = sum(a.serving.users or 0.0 for a in mine if a.serving)
-        load = f"{plural(round(users), 'user')} ({rate:,.4g} requests/s)" if users else f"{rate:,.4g} requests/s"
+        noun = next((a.serving.noun for a in mine if a.serving), "requests")
+        load = f"{plural(round(users), 'user')} ({rate:,.4g} {noun}/s)" if users else f"{rate:,.4g} {noun}/s"
         parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}")
     best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
     if (documents := documents_of(plan)) is not None:
         (a,) = plan.assignments
         usd = "" if a.cost_usd is None else f" for {show_usd(a.cost_usd)}"
-        answer = "answers" if _alone(a) else "answer"
-        return (f"{best}: {_fleet(a)} {answer} {documents:,} documents of {a.workload} in "
+        made, noun = (a.serving.made, a.serving.each) if a.serving else (None, "documents")
+        answer = ("make" if made else "answer") + ("s" if _alone(a) else "")
+        return (f"{best}: {_fleet(a)} {answer} {documents:,} {noun} of {a.workload} in "
                 f"{show_seconds((a.duration_days or 0.0) * DAY)}{usd} ({proof})")
     cost = hourly(plan)
     daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
@@ -82,6 +85,8 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
     """
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
+    if serving.made is not None:
+        return f"{made_sentence(assignment, serving.made, asked)}{_targets(serving)}"
     if memory.fits == "does not fit":
         return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")

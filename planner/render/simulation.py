@@ -37,7 +37,7 @@ def render_simulation(simulation: Simulation, console: Console) -> None:
     facts = [("requests", f"{simulation.requests:,}, {came}"),
              ("router", simulation.policy),
              ("output", f"{simulation.output_tokens_per_second:,.0f} tokens/s in all"),
-             ("replicas", f"busy {percent(simulation.busy_share)} of the time")]
+             ("replicas", f"steps ran {percent(simulation.busy_share)} of the time")]
     if simulation.preempted:
         facts.append(("preempted", f"{plural(simulation.preempted, 'sequence')}: the cache was full"))
     if simulation.rejected:

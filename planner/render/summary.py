@@ -23,7 +23,7 @@ MOST_LINES = 8
 """Assignments that have a line each; of more the first."""
 _TRAINED = {"tokens": "", "compute": "", "step": "step ", "goodput": ""}
 """Labels of facts on speed that are shown, and what is put before them in one line."""
-_SERVED = ("requests", "output", "cache")
+_SERVED = ("requests", "images", "clips", "each", "run", "seconds", "peaks", "output", "cache")
 """The same for a service, a line each."""
 
 
@@ -72,7 +72,7 @@ def _memory(a: Assignment, confidence: float | None) -> FigureTable:
 def _time(a: Assignment) -> FigureTable:
     step = a.time
     rows = [(part.label, f"{part.number} {part.unit}", percent(part.share)) for part in time_parts(step, MOST_PARTS)]
-    name = "Decode step" if a.serving is not None and a.serving.decodes else "Step"
+    name = "Step" if a.serving is None else "Call" if a.serving.made else "Decode step" if a.serving.decodes else "Step"
     return FigureTable(f"{name}: {show_seconds(step.step_seconds)}", rows)
 
 
@@ -94,13 +94,15 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
 def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
     served = [a.serving for a in shown if a.serving]
-    latencies = [[asked_latency(each) for each in (serving.ttft_seconds, serving.tpot_seconds)] for serving in served]
+    names = ("TTFT", "TPOT") if any(serving.writes or serving.made is None for serving in served) else ("answer",)
+    latencies = [[asked_latency(each) for each in (serving.e2e_seconds or serving.ttft_seconds if serving.made else
+                                                   serving.ttft_seconds, serving.tpot_seconds)][:len(names)]
+                 for serving in served]
     # the percentile is in the head where every service has the same
-    at = [sorted({pair[which][0] for pair in latencies}) for which in range(2)]
-    heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name,
-             texts in zip(("TTFT", "TPOT"), at, strict=True)]
-    columns = (Head("service"), Head("replicas"), Head("requests/s", True), Head(heads[0], True),
-               Head(heads[1], True), Head("USD/h", True))
+    at = [sorted({pair[which][0] for pair in latencies}) for which in range(len(names))]
+    heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name, texts in zip(names, at, strict=True)]
+    columns = (Head("service"), Head("replicas"), Head(f"{served[0].noun}/s", True),
+               *(Head(head, True) for head in heads), Head("USD/h", True))
     rows = []
     for a, pair in zip(shown, latencies, strict=True):
         seconds = [time if len(texts) == 1 else f"{time} {name}" for (name, time), texts in zip(pair, at, strict=True)]

@@ -26,6 +26,8 @@ IDS = ("input_ids", "token_ids", "tokens")
 TEXTS = ("text", "content", "messages", "conversations", "conversation", "prompt", "instruction", "input", "question",
          "context", "system", "chosen", "completion", "response", "output", "answer")
 """Columns of text, of which a sample may have several, one after the other."""
+PAIR = ("chosen", "rejected")
+"""Columns of a pair's answers."""
 Tokenize = Callable[[str], int]
 
 
@@ -41,15 +43,20 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     longest: int | None
     if work.dataset is not None:
         path = existing_file(work.dataset, document, (*at, "dataset"))
-        read = read_samples(path, work.tokenizer, recipes.text.characters_per_token)
+        read = read_samples(path, work.tokenizer, recipes.text.characters_per_token,
+                            pairs=recipes.sequences(work.preference) > 1)
         lengths = read.cut(work.sequence_length)
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
     elif work.samples is not None and work.mean_length is not None:
         count, longest, total = work.samples, work.sequence_length, work.samples * work.mean_length
         how = f"of {work.mean_length:,} tokens"
+        if recipes.sequences(work.preference) > 1:
+            total = round(total * recipes.preference.longer)
     else:
         return work, []
     epochs = work.epochs or 1.0
+    if work.preference:
+        return _preferred(work, recipes, count, max(1, round(total / count)), longest, how)
     packed = longest is None if work.packing is None else work.packing
     mean = max(1, round(total / count))
     tokens = round(epochs * (total if packed else count * mean))
@@ -66,6 +73,23 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     return work.model_copy(update=update), said
 
 
+def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest: int | None, how: str
+               ) -> tuple[Training, Defaults]:
+    """Return a job on preferences in tokens: `count` samples, of which each answer is padded to `mean` on average."""
+    epochs, each = work.epochs or 1.0, recipes.sequences(work.preference)
+    mean = min(mean, work.sequence_length or mean)
+    tokens = round(epochs * count * each * mean)
+    noun = "pairs of two answers" if each > 1 else "samples"
+    padded = f", {mean:,} with the padding to the longer of a pair" if each > 1 else ""
+    said = [Default(name="tokens", value=show_count(tokens),
+                    why=f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'} of {count:,} {noun}, {how}{padded}")]
+    # the reference runs once, however many there are
+    kept = work.epochs if work.reference == "precomputed" else None
+    return work.model_copy(update={
+        "epochs": kept, "samples": None, "dataset": None, "tokenizer": None, "packing": None, "tokens": tokens,
+        "mean_length": mean, **({"sequence_length": longest} if work.dataset is not None else {})}), said
+
+
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Tokens of every sample, in order, and where they are from."""
@@ -78,8 +102,10 @@ class Samples:
         return [min(length, most) if most else length for length in self.lengths]
 
 
-def read_samples(path: Path, tokenizer: str | None, characters_per_token: float) -> Samples:
-    """Return the samples of a file. Raises InputError where it is none, or its samples have no tokens and no text.
+def read_samples(path: Path, tokenizer: str | None, characters_per_token: float, *, pairs: bool = False) -> Samples:
+    """Return the samples of a file, of pairs the length of the longer answer with its prompt.
+
+    Raises InputError where it is none, or its samples have no tokens and no text.
 
     Without a count of tokens and without a tokenizer, text is taken to have so many characters per token.
     """
@@ -89,8 +115,11 @@ def read_samples(path: Path, tokenizer: str | None, characters_per_token: float)
     said = f"tokenizer {tokenizer}" if tokenizer else f"{characters_per_token:g} characters per token"
     lengths, how = [], ""
     for at, row in enumerate(rows, 1):
-        column, tokens = _tokens(row, count, counted=tokenizer is None)
+        column, tokens = _longer(row, count) if pairs else _tokens(row, count, counted=tokenizer is None)
         if tokens is None:
+            if pairs:
+                raise InputError(f"sample {at} is no pair: expected text in {' and '.join(PAIR)} beside a prompt",
+                                 file=str(path))
             there = ", ".join(map(str, list(row)[:6])) or "it is empty"
             raise InputError(f"sample {at} has no column of tokens ({', '.join(COUNTS[:3])}, ..., input_ids) and none "
                              f"of text (text, messages, ...): {there}", file=str(path))
@@ -114,6 +143,19 @@ def _tokens(row: Mapping[str, Any], count: Tokenize, *, counted: bool) -> tuple[
             return name, len(value)
     texts = {name: text for name in TEXTS if (text := _text(row.get(name)))}
     return " and ".join(texts), count("\n".join(texts.values())) if texts else None
+
+
+def _longer(row: Mapping[str, Any], count: Tokenize) -> tuple[str, int | None]:
+    """Return the tokens of the longer answer of a pair with its prompt, and the columns; none where it is no pair."""
+    if all(isinstance(row.get(f"{name}_input_ids"), list) for name in PAIR):
+        return "chosen_input_ids", max(len(row[f"{name}_input_ids"]) for name in PAIR)
+    if not all(_text(row.get(name)) for name in PAIR):
+        return "", None
+    prompt = [text for name in TEXTS if name not in PAIR and (text := _text(row.get(name)))]
+    # a list of several messages begins with the prompt
+    whole = ["\n".join([*(() if isinstance(row[name], list) and len(row[name]) > 1 else prompt), _text(row[name])])
+             for name in PAIR]
+    return " and ".join(PAIR), max(map(count, whole))
 
 
 def _text(value: object) -> str:

@@ -60,7 +60,8 @@ PixelSize = Annotated[Resolution, PlainValidator(_resolution, json_schema_input_
                       PlainSerializer(str, return_type=str)]
 
 
-def _listed(value: object) -> object:
+def listed(value: object) -> object:
+    """Return text as the list of its parts."""
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
@@ -87,7 +88,7 @@ class DiffusionTraining(Frozen):
     """Passes over the samples; none means one."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
     """Rank of the adapters on every matrix of attention."""
-    quantization: Annotated[tuple[Base, ...], BeforeValidator(_listed)] = Field(default=("bf16",), min_length=1)
+    quantization: Annotated[tuple[Base, ...], BeforeValidator(listed)] = Field(default=("bf16",), min_length=1)
     """Formats of the frozen denoiser that are searched."""
     optimizer: DiffusionOptimizer = "adamw"
     """What keeps states beside the weights that train."""

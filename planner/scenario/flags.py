@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, get_args
 
+from planner.catalog.generation_law import StepCache
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Tuned
+from planner.catalog.stack import Reference as Frozen
 from planner.errors import InputError, UnknownName
 from planner.scenario.diffusion import DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
+from planner.scenario.posttraining import Placement, Reference, RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated
 from planner.scenario.workload import Loss, Optimizer
 from planner.yaml_io import MAX_DEPTH
@@ -47,14 +50,15 @@ def _of(block: str, **flags: Flag) -> dict[str, Flag]:
 TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
-          method=Flag("", "Train from scratch, tune all weights, train adapters, or only hold the model.",
-                      choices=get_args(Method)),
+          method=Flag("", "Train from scratch, tune all weights, train adapters, only hold the model, tune on "
+                      "preferences, or learn from rewards.", choices=(*get_args(Method), *get_args(RlMethod))),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
-          global_batch=Flag("", "Sequences in a step, or '4 M tokens'. Default: by model; for fine-tuning 128.",
+          global_batch=Flag("", "Sequences in a step, of preferences samples, or '4 M tokens'. Default: by model; for "
+                            "tuning 128.",
                             "SEQUENCES"),
-          samples=Flag("", "Samples to train on, instead of tokens: 50k.", "COUNT"),
+          samples=Flag("", "Samples to train on, of preferences pairs, instead of tokens: 50k.", "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
@@ -62,12 +66,15 @@ TABLE: dict[str, Flag] = {
           packing=Flag("", "Fill sequences with several samples.", switch=True),
           stack=Flag("", "Training frameworks searched. Default: auto, those in use for the method.", "NAME,..",
                      many=True),
-          launchable=Flag("", "Only layouts that `planner launch` can write for this target.", "TARGET"),
+          launchable=Flag("", "Only layouts that `planner launch` can write for this target, or for each stack's "
+                          "(auto).", "TARGET"),
           precision=Flag("", f"{', '.join(get_args(Precision))}. Default: bf16.", "FORMAT,..", many=True),
           optimizer=Flag("", "Instead of the stack's AdamW.", choices=(*get_args(Optimizer), *(
               name for name in get_args(DiffusionOptimizer) if name not in get_args(Optimizer)))),
           optimizer_in_backward=Flag("", "Step during backward, freeing each gradient at once.", switch=True),
           loss=Flag("", "Kernel of the cross entropy. Default: the stack's.", choices=get_args(Loss)),
+          tuning=Flag("", "What trains under a method of post-training. Default: full, or lora with --lora-rank.",
+                      choices=get_args(Tuned)),
           lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
           lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
                             "Default: every product.", "NAME,..", many=True),
@@ -75,11 +82,32 @@ TABLE: dict[str, Flag] = {
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
           resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
           frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
-          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together. Default: 1.", "N"),
-          steps=Flag("", "Of a diffusion model: steps to train for, instead of epochs.", "N"),
+          batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. "
+                     "Default: 1, or searched.", "N"),
+          steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for. "
+                     "Of a diffusion model that is run: of denoising.", "N"),
+          guidance=Flag("", "Of a diffusion model that is run: scale of guidance; up to 1 is none. Default: by model.",
+                        "SCALE"),
+          compile=Flag("", "Of a diffusion model that is run: compile the denoiser.", switch=True),
+          step_cache=Flag("", "Of a diffusion model that is run: leave out passes that change little.",
+                          choices=get_args(StepCache)),
           latents=Flag("", "Of a diffusion model: latents and embeddings cached before training (default), or made "
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
+          prompts=Flag("", "Of reinforcement learning: prompts of a step. Default: 128.", "N"),
+          samples_per_prompt=Flag("", "Of reinforcement learning: answers drawn to each prompt. Default: 8.", "N"),
+          reward=Flag("", "Who judges answers: rule (default), model, or the seconds of a step that it takes "
+                      "elsewhere.",
+                      "WHO"),
+          reward_model=Flag("", "The model that judges, with --reward model. Default: one as the policy.", "NAME"),
+          critic=Flag("", "The model that values answers, with --method ppo. Default: one as the policy.", "NAME"),
+          reference=Flag("", "What the policy is held near: of dpo and kto a frozen copy, itself with adapters off, or "
+                         "precomputed; of reinforcement learning initial, or none. Default: as usual.",
+                         choices=(*get_args(Frozen), *get_args(Reference))),
+          policy_lag=Flag("", "Steps that answers may lie behind the policy: 0 (default) waits for every update.", "N"),
+          placement=Flag("", "Whether trainer and rollouts share GPUs. Default: any.", choices=get_args(Placement)),
+          rollouts_on=Flag("", "Node types or GPUs of rollouts with their own. Default: as the trainer.", "NAME,..",
+                           many=True),
           rate=Flag("", "Serve this many requests: 20 (per second), or 300 requests/min.", "RATE"),
           concurrency=Flag("", "Requests in flight, instead of a rate.", "N"),
           users=Flag("", "People at once, each waiting for the answer before asking again.", "N"),
@@ -107,6 +135,10 @@ TABLE: dict[str, Flag] = {
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
           max_model_len=Flag("", "Longest request accepted, prompt and output. Default: what requests need.", "TOKENS"),
+          memory_fraction=Flag("", "Share of GPU memory that the engine takes. Default: what is best, or the engine's.",
+                               "SHARE"),
+          max_sequences=Flag("", "Sequences in a step at most. Default: alike.", "N"),
+          max_batched_tokens=Flag("", "Tokens in a step at most, the prefill chunk. Default: alike.", "TOKENS"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
                              choices=get_args(Disaggregated), bare="only")),
@@ -149,6 +181,9 @@ _ALSO = {
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
     "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "memory-fraction": "gpu-memory-utilization mem-fraction-static",
+    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
+    "chunked-prefill-size",
     "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from planner.catalog.load import Catalog
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.generation import Generation, is_generation
+from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
 
-Kind = Literal["training", "serving", "diffusion", "portfolio"]
-WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining}
-NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model"}
+Kind = Literal["training", "serving", "diffusion", "generation", "posttraining", "portfolio"]
+WORK: dict[Kind, type[Frozen]] = {"training": Training, "serving": Serving, "diffusion": DiffusionTraining,
+                                  "generation": Generation, "posttraining": PostTraining}
+NOUN: dict[Kind, str] = {"training": "training", "serving": "a service", "diffusion": "training a diffusion model",
+                         "generation": "running a diffusion model", "posttraining": "reinforcement learning"}
+KEYS: dict[Kind, set[str]] = {kind: set(work.model_fields) for kind, work in WORK.items()}
+KEYS["generation"] -= Generation.FOREIGN
+"""Keys of each kind of workload."""
 
 INSTEAD = {"steps": ": write --tokens, which are steps x --global-batch x --seq-len",
            "batch": ": write --global-batch, the sequences of a step on all GPUs together"}
@@ -25,7 +32,17 @@ def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | N
     name = overrides.get("workload.model")
     if not isinstance(name, str) or catalog.known_model(name) is not None:
         return None
-    return "diffusion" if catalog.known_diffusion(name) is not None else None
+    if catalog.known_diffusion(name) is None:
+        return None
+    work: dict[object, object] = {path.removeprefix("workload."): value for path, value in overrides.items()
+                                  if path.startswith("workload.")}
+    return "generation" if is_generation(work) else "diffusion"
+
+
+def kind_by_method(work: Mapping[str, object]) -> Kind | None:
+    """Return the kind of work that a method is of, by the keys of a workload, where its name says so."""
+    method = work.get("method")
+    return "posttraining" if isinstance(method, str) and method.lower() in get_args(RlMethod) else None
 
 
 def kind_of(document: Document) -> Kind:
@@ -47,8 +64,9 @@ def refuse_other_kinds(document: Document, kind: Kind) -> None:
     """Refuse what only other kinds of workload have."""
     for at, work in workloads_in(document.data):
         for key in work:
-            others = [NOUN[other] for other, model in WORK.items() if key in model.model_fields]
-            if others and key not in WORK[kind].model_fields:
+            others = [NOUN[other] for other in WORK if key in KEYS[other]
+                      and not (other == "generation" and key in KEYS["serving"])]
+            if others and key not in KEYS[kind]:
                 told = INSTEAD.get(str(key), "") if kind == "training" else ""
                 raise document.error((*at, key),
                                      f"applies to {' or '.join(others)}; this scenario is {NOUN[kind]}{told}")
@@ -67,6 +85,7 @@ def workloads_in(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hash
 def refuse_wrong_kind(document: Document, catalog: Catalog) -> None:
     """Refuse a file whose model is for another kind of work than it states."""
     for at, work in workloads_in(document.data):
-        kind = kind_by_model({"workload.model": work.get("model")}, catalog)
-        if kind is not None and work.get("kind", "training") != kind:
-            raise document.error((*at, "model"), f"{work['model']} is a {kind} model: write kind: {kind} beside it")
+        known = kind_by_model({"workload.model": work.get("model")}, catalog)
+        if known is not None and work.get("kind", "training") not in ("diffusion", "generation"):
+            raise document.error((*at, "model"), f"{work['model']} is a diffusion model: write kind: diffusion beside "
+                                 "it to train it, or kind: generation to run it")

@@ -7,38 +7,40 @@ wrong one is named as the user wrote it: by file, line and key, or by its flag.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
-from planner.scenario.default import Default, Defaults
+from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
-from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, workloads_in
+from planner.scenario.in_thousands import thousands
+from planner.scenario.kind import (
+    Kind,
+    kind_by_method,
+    kind_by_model,
+    kind_of,
+    refuse_other_kinds,
+    refuse_wrong_kind,
+)
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
-from planner.scenario.resolve import (
-    NO_FILE,
-    resolve,
-    resolve_portfolio,
-    resolve_serving,
-    resolve_work,
-)
+from planner.scenario.posttraining import PostTrainingScenario
+from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
-from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
+from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.words import BLOCKS, LARGEST, in_our_words
+from planner.scenario.words import named as in_our_word
 from planner.scenario.workload import EVERY
-from planner.units import trimmed
 from planner.yaml_io import Document, Frozen, read, validate
 
 Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
 alone ask."""
-_THOUSANDS = re.compile(r"(?P<count>\d{1,6}) ?k(?: ?tok(?:en)?s?)?", re.IGNORECASE | re.ASCII)
-_OPEN = {"kind", "method", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
+_OPEN = {"kind", "method", "tuning", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
 """Keys of a training job that say neither what is trained nor for how long."""
 
 
@@ -71,6 +73,8 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
         return resolve_portfolio(scenario, catalog, document)
     if isinstance(scenario, DiffusionScenario):
         return resolve_diffusion(scenario, catalog, document)
+    if isinstance(scenario, PostTrainingScenario):
+        return resolve_posttraining(scenario, catalog, document)
     resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
                           else resolve(scenario, catalog, document))
     return resolved, [*defaults, *thousands(document)]
@@ -88,6 +92,9 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     if isinstance(asked, DiffusionScenario):
         work, _ = resolved_diffusion(asked.workload, catalog, document)
         return asked.model_copy(update={"workload": work}), document
+    if isinstance(asked, PostTrainingScenario):
+        policy, _ = resolved_posttraining(asked.workload, catalog, document)
+        return asked.model_copy(update={"workload": policy}), document
     return resolve_work(asked, catalog, document), document
 
 
@@ -125,9 +132,7 @@ def as_question(document: Document) -> AnyQuestion:
     if kind == "portfolio":
         return validate(document, Portfolio)
     refuse_other_kinds(document, kind)
-    if kind == "diffusion":
-        return validate(document, DiffusionScenario)
-    return validate(document, ServingScenario) if kind == "serving" else validate(document, Scenario)
+    return validate(document, SCENARIOS[kind])
 
 
 def load_scenario(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -155,21 +160,10 @@ def find(reference: str) -> Path:
     raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
-def thousands(document: Document) -> Iterator[Default]:
-    """Yield the lengths written in thousands (8k) that a power of two may be meant by, with what they are."""
-    for _, work in workloads_in(document.data):
-        for key in ("sequence_length", "max_model_len"):
-            match = _THOUSANDS.fullmatch(trimmed(text, key)) if isinstance(text := work.get(key), str) else None
-            count = int(match["count"]) if match else 0
-            if count.bit_count() == 1:
-                yield Default(name=key, value=f"{count}000 tokens",
-                              why=f"{text} is in thousands: write {count * 1024} for {count} x 1,024")
-
-
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the dotted path of every scenario value, and whether it is a list; of all kinds where none is named."""
     known: dict[str, bool] = {}
-    for kind in (DiffusionScenario, Scenario, ServingScenario) if model is None else (model,):
+    for kind in SCENARIOS.values() if model is None else (model,):
         known |= dict(_values(kind, ""))
     yield from known.items()
 
@@ -223,6 +217,11 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         keys = _keys(path, data)
         data = _put(data, keys, _parts(value) if lists.get(path) else value)
         named[keys] = labels.get(path, path)
+    work = data.get("workload") if isinstance(data, dict) else None
+    method = kind_by_method({"method": in_our_word("workload.method", work.get("method"))}) if isinstance(
+        work, dict) and "kind" not in work else None
+    if method is not None:
+        kind, data = method, _put(data, ["workload", "kind"], method)
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}

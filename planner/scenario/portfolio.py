@@ -111,7 +111,7 @@ class PortfolioJob(Frozen):
             # a plan states its question with what keys are by default
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key.removesuffix('_')} applies to {kind}")
-        if isinstance(self.workload, Training) and self.workload.tokens is None:
+        if isinstance(self.workload, Training) and self.workload.is_open:
             raise ValueError("workload.tokens: required, but missing: a job of a portfolio ends")
         if self.late is not None and self.deadline is None:
             raise ValueError("late is the price of a day after the deadline, and there is none: give deadline")

@@ -13,14 +13,16 @@ from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
+from planner.scenario.generation import Generation
 from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.model_notes import generates, reads_text, text_part
 from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
-from planner.scenario.usual import common, usual, usual_precision
+from planner.scenario.usual import common, refuse_stack, usual, usual_precision
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
@@ -68,7 +70,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     work, defaults = in_tokens(work, catalog.recipes, document, at)
     chosen: dict[str, object] = {"model": work.model}
-    typical = common(catalog.recipes)
+    typical = common(catalog.recipes, work.method)
     if work.model != EVERY:
         with named(document, *at, "model"):
             models = [generates(reads_text(catalog.model(name)), "training it") for name in work.models]
@@ -82,11 +84,12 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
         batch, length = work.global_batch or typical.global_batch, work.sequence_length or typical.sequence_length
+        length *= catalog.recipes.sequences(work.preference)
         chosen["global_batch"] = batch.of(length)
         if batch.tokens:
             defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    said = {**chosen, **_usual(chosen, catalog)}
+    said = {**chosen, **_usual(chosen, work.trains, catalog)}
     defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     return work.model_copy(update=chosen), defaults
 
@@ -168,24 +171,28 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
             at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
     """Return the stacks named, by their catalog names; `auto` as it is."""
     with named(document, *at, "launchable"):
-        target = None if work.launchable is None else catalog.releases.target(work.launchable)
+        target = None if work.launchable in (None, AUTO) else catalog.releases.target(work.launchable)
     if target is not None and work.stack == (AUTO,):
         method = work.method or "pretrain"
-        usual = [stack.name for stack in catalog.usual_stacks(method) if stack.name in target.stacks]
+        usual = [stack.name for stack in catalog.usual_stacks(method, work.trains) if stack.name in target.stacks]
         return tuple(usual or target.stacks[:1])
     with named(document, *at, "stack"):
         other = [name for name in work.stack if target and catalog.stack(name).name not in target.stacks]
         if target is not None and other:
             raise InputError(f"{other[0]} is not what {work.launchable} starts: {', '.join(target.stacks)}")
-        return work.stack if work.stack == (AUTO,) else tuple(dict.fromkeys(
-            catalog.stack(name).name for name in work.stack))
+        if work.stack == (AUTO,):
+            return work.stack
+        stacks = [catalog.stack(name) for name in work.stack]
+        for stack in stacks if work.preference else ():
+            refuse_stack(work, stack)
+        return tuple(dict.fromkeys(stack.name for stack in stacks))
 
 
-def _usual(chosen: Mapping[str, Any], catalog: Catalog) -> dict[str, object]:
+def _usual(chosen: Mapping[str, Any], trains: str, catalog: Catalog) -> dict[str, object]:
     """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
     if chosen["stack"] != (AUTO,) or "method" not in chosen:
         return {}
-    return {"stack": catalog.usual_stacks(chosen["method"])[0].name}
+    return {"stack": catalog.usual_stacks(chosen["method"], trains)[0].name}
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
@@ -232,6 +239,8 @@ def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, documen
 def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_FILE,
                     at: tuple[str | int, ...] = ("workload",)) -> tuple[Serving, Defaults]:
     """Return one service resolved, and what decided it; `at` is where the document has it. Raises InputError."""
+    if isinstance(service, Generation):
+        return resolved_generation(service, catalog, document, at)
     with named(document, *at, "model"):
         model = reads_text(catalog.model(service.model))
         if service.output is None and service.trace is None:

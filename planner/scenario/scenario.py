@@ -9,7 +9,9 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from planner.errors import Unsupported
 from planner.scenario.demand import Confidence
 from planner.scenario.diffusion import DiffusionScenario
+from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
+from planner.scenario.posttraining import PostTrainingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
@@ -108,15 +110,28 @@ class ServingScenario(Frozen):
 def _ends(info: ValidationInfo) -> bool:
     """Say whether the workload read before is a batch of documents."""
     work = info.data.get("workload")
-    return isinstance(work, Serving) and work.documents is not None
+    return isinstance(work, Serving) and work.ends is not None
 
 
-AnyScenario: TypeAlias = Scenario | ServingScenario | DiffusionScenario
+class GenerationScenario(ServingScenario):
+    """The same question for images or clips of a diffusion model, or of several that share a pool."""
+
+    workload: Generation | None = None
+    """One service, or a batch."""
+    workloads: tuple[Generation, ...] = Field(default=(), max_length=100)
+    """Several services that share a pool."""
+
+
+AnyScenario: TypeAlias = Scenario | ServingScenario | DiffusionScenario | PostTrainingScenario
+SCENARIOS: dict[str, type[AnyScenario]] = {
+    "posttraining": PostTrainingScenario, "diffusion": DiffusionScenario,
+    "generation": GenerationScenario, "training": Scenario, "serving": ServingScenario}
+"""The question of each kind of work."""
 
 
 def only_training(scenario: AnyScenario, what: str) -> Scenario:
     """Return a training scenario as it is. Raises Unsupported, naming `what` was asked, for another kind."""
     if not isinstance(scenario, Scenario):
-        kind = "serving" if isinstance(scenario, ServingScenario) else "diffusion"
+        kind = "serving" if isinstance(scenario, ServingScenario) else scenario.workload.kind
         raise Unsupported(f"{what} of a workload of kind: {kind}")
     return scenario

@@ -128,6 +128,13 @@ class Serving(Frozen):
     """Nodes that may fail, with all replicas on them, while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of the longest request accepted; none means what the longest request asked for needs."""
+    memory_fraction: Share | None = Field(default=None, gt=0, le=1)
+    """Share of GPU memory that the engine takes, as it means it; none means what the plan finds best, or the engine's
+    default."""
+    max_sequences: int | None = Field(default=None, gt=0, le=MOST_CONCURRENT)
+    """Sequences of a step at most; none alike."""
+    max_batched_tokens: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
+    """Tokens of a step at most, the prefill chunk; none alike."""
     adapters: int | None = Field(default=None, gt=0, le=MOST_ADAPTERS)
     """LoRA adapters on every product that each replica holds and serves at once, asked for alike; none serves the model
     alone."""
@@ -142,6 +149,11 @@ class Serving(Frozen):
     def label(self) -> str:
         """What the service is called: its name, else its model."""
         return self.name or self.model
+
+    @property
+    def ends(self) -> int | None:
+        """Requests of a batch, which ends; none of a service."""
+        return self.documents
 
     @property
     def gap_cv(self) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Stack, Tuned
+from planner.errors import Unsupported
 from planner.scenario.default import Default
-from planner.scenario.workload import TUNING, Batch
+from planner.scenario.workload import Batch, Training
 
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
@@ -28,16 +29,31 @@ class Usual(NamedTuple):
 
 def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
     """Return what `method` usually has for a model: pre-training its own, fine-tuning what people tune with."""
-    if method not in TUNING:
+    if method not in get_args(Tuned) and method not in recipes.preference.methods:
         return Usual(model.sequence_length, Batch(model.global_batch), "the model's default")
-    recipe = common(recipes)
+    recipe = common(recipes, method)
     return recipe._replace(sequence_length=min(recipe.sequence_length, model.sequence_length))
 
 
-def common(recipes: Recipes) -> Usual:
-    """Return what tuning usually has, of whatever model."""
-    tuning = recipes.tuning
-    return Usual(tuning.sequence_length, Batch(tuning.global_batch), f"usual for fine-tuning: {tuning.example}")
+def common(recipes: Recipes, method: Method | None) -> Usual:
+    """Return what tuning by a method usually has, of whatever model; fine-tuning where none is given."""
+    prefers = method in recipes.preference.methods
+    tuning = recipes.preference.usual if prefers else recipes.tuning
+    return Usual(tuning.sequence_length, Batch(tuning.global_batch),
+                 f"usual for {method if prefers else 'fine-tuning'}: {tuning.example}")
+
+
+def refuse_stack(asked: Training, stack: Stack) -> None:
+    """Raise Unsupported where a stack does not train on preferences as it is asked to."""
+    method, held = asked.method, stack.preference
+    if held is None or asked.preference not in held.methods:
+        told = f"it trains by {', '.join(held.methods)}" if held else "it is not known to train on preferences"
+        raise Unsupported(f"method {method} on stack {stack.name}: {told}")
+    if asked.trains not in held.tunings:
+        raise Unsupported(f"method {method} with tuning {asked.trains} on stack {stack.name}: it has "
+                          f"{', '.join(held.tunings)}")
+    if asked.reference == "precomputed" and asked.preference not in held.precomputed:
+        raise Unsupported(f"reference precomputed of {method} on stack {stack.name}: the reference runs in each step")
 
 
 def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:

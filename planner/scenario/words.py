@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import get_args
+from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
 from planner.catalog.price import Term
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Reference, Tuned, Weights
+from planner.errors import InputError
 from planner.scenario.limits import ServingObjective
+from planner.scenario.posttraining import RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated, Quantization
 from planner.scenario.workload import Loss, Optimizer
 
@@ -21,12 +23,23 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 
 
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
-    "workload.method": (get_args(Method), {
+    "workload.method": ((*get_args(Method), *get_args(RlMethod)), {
+        "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
         "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",
         "lora": "loraft lorafinetuning peft adapter adapters", "qlora": "qlorafinetuning",
+        "dpo": "directpreferenceoptimization dpotuning dpotraining preference preferencetuning "
+               "preferenceoptimization",
+        "kto": "kahnemantverskyoptimization", "orpo": "oddsratiopreferenceoptimization",
+        "simpo": "simplepreferenceoptimization",
+        "reward-model": "rm reward rewardmodeling rewardmodelling rewardmodeltraining rewardtraining",
         "inference": "infer serving serve"}),
+    "workload.reference": (get_args(Reference), {
+        "adapters-off": "adapteroff disabledadapters", "precomputed": "precompute precomputedlogprobs"}),
+    "workload.tuning": (get_args(Tuned), {
+        "full": "fullfinetune fullfinetuning fullft fft fullparameter fullweights",
+        "lora": "peft adapter adapters", "qlora": "4bitlora lora4bit"}),
     "workload.precision": (get_args(Precision), _formats(get_args(Precision))),
     "workload.quantization": (get_args(Quantization), _formats(get_args(Quantization)) | {
         "bf16": "bfloat16 fp16 float16 none 16bit", "int8": "8bit w8a8", "int4": "4bit awq gptq gptqint4",
@@ -81,6 +94,18 @@ BLOCKS: Mapping[str, str] = {"workloads": "workload", "jobs": ""}
 """Lists of blocks, with the path that the keys of each are named by."""
 
 
+def _spoken_as(method: str, tuning: str) -> tuple[str, str | None]:
+    """Return the method and the tuning that both words together mean: supervised tuning goes by what trains."""
+    return (tuning, None) if method == "full" else (method, tuning)
+
+
+_TOGETHER = {_plain(both): _spoken_as(method, tuning)
+             for word, tuning in _MEANT["workload.tuning"].items() for said, method in _MEANT["workload.method"].items()
+             if said in ("sft", "supervisedfinetuning") or method not in get_args(Weights)
+             for both in (word + said, said + word)}
+"""Words that say both, such as "LoRA DPO" and "dpo-qlora" -> the method and the tuning."""
+
+
 def in_our_words(data: object) -> object:
     """Return what a file holds with every word that has synonyms as the one that the planner has for it."""
     return _renamed(data, "")
@@ -90,8 +115,21 @@ def _renamed(data: object, path: str) -> object:
     if path in BLOCKS and isinstance(data, list):
         return [_renamed(each, BLOCKS[path]) for each in data]
     if isinstance(data, dict):
+        data = _apart(data) if path == "workload" else data
         return {key: _renamed(value, f"{path}.{key}" if path else str(key)) for key, value in data.items()}
     return named(path, data)
+
+
+def _apart(work: dict[Any, object]) -> dict[Any, object]:
+    """Return a workload whose method says the tuning too with both on their own. Raises InputError for another one."""
+    said, given = work.get("method"), named("workload.tuning", work.get("tuning"))
+    both = _TOGETHER.get(_plain(said)) if isinstance(said, str) else None
+    if both is None:
+        return work
+    method, tuning = both
+    if given not in (None, tuning or method):
+        raise InputError(f"method {said!r} says {tuning or method}, and tuning says {given!r}: give one of them")
+    return {**work, "method": method} | ({} if tuning is None else {"tuning": tuning})
 
 
 def named(path: str, value: object) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import ceil, floor
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -17,8 +17,9 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method
+from planner.catalog.stack import Method, Preference, Reference, Tuned, Weights
 from planner.scenario.targets import Targets
+from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
 from planner.units import Tokens, parse, parse_count, trimmed
 from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
@@ -27,12 +28,12 @@ from planner.yaml_io import Frozen
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]
 Loss = Literal["plain", "chunked", "fused"]
+REFERRING = ("dpo", "kto")
+"""Methods that hold the policy against a frozen reference."""
 EVERY = "any"
 """In place of models: every published one of the catalog."""
 AUTO = "auto"
 """In place of stacks: all that people use for the method."""
-TUNING = ("full", "lora", "qlora")
-"""Methods that start from trained weights."""
 _BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
 MOST_SEQUENCES = 10**6
@@ -139,18 +140,23 @@ class Training(Frozen):
     """Several, as a list or separated by commas, or any, ask without tokens for the largest that the hardware holds."""
     method: Annotated[Method | None, BeforeValidator(modeled_method)] = None
     """None means pretrain, or without tokens every method in turn."""
+    tuning: Tuned | None = None
+    """What trains: full, which is all weights, lora or qlora; none means full, or lora where lora_rank is given."""
     tokens: Annotated[Tokens, Field(le=10**16)] | None = None
     """None asks for the fewest GPUs of each kind that hold the model."""
     sequence_length: SequenceLength | None = None
     """Tokens of a sequence; none means the model's default, of fine-tuning at most 4,096."""
     global_batch: GlobalBatch | None = None
-    """Sequences of a step: 2048, or 2048 sequences +- 2%; none means the model's default, of fine-tuning 128."""
+    """Sequences of a step: 2048, or 2048 sequences +- 2%; of preferences samples. None means the model's default, of
+    tuning 128."""
     precision: tuple[Precision, ...] = Field(default=("bf16",), min_length=1)
     """Formats of matrix products that are searched; beside bf16, fp16 on GPUs without it. None means these two."""
     stack: Stacks = (AUTO,)
     """Training frameworks that are searched: A, or A, B; auto means those that people use for the method."""
     launchable: str | None = Field(default=None, min_length=1, max_length=60)
-    """Search only layouts that `planner launch` can write for this target; none means all of the stack."""
+    """Search only layouts that `planner launch` can write for this target, or for that of each stack (auto); none means
+    all of the stack.
+    """
     optimizer: Optimizer = "adamw"
     """What keeps states beside the weights that train; adamw is the stack's own recipe."""
     optimizer_in_backward: bool = False
@@ -160,7 +166,8 @@ class Training(Frozen):
     mean_length: SequenceLength | None = None
     """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
     samples: Count | None = None
-    """Samples instead of tokens, each of mean_length: 50k."""
+    """Samples instead of tokens, each of mean_length: 50k; of preferences pairs of two such answers with their prompt.
+    """
     epochs: Passes | None = None
     """Passes over the samples; none means one."""
     dataset: str | None = Field(default=None, min_length=1, max_length=1000)
@@ -169,10 +176,12 @@ class Training(Frozen):
     """Name or file of the tokenizer that counts the dataset's text; none takes its counts, or characters per token."""
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
-    lora_rank: int = Field(default=16, gt=0, le=4096)
-    """Rank of the adapters, for the methods lora and qlora."""
+    lora_rank: int | None = Field(default=None, gt=0, le=4096)
+    """Rank of the adapters, which alone asks for lora; none means 16."""
     lora_targets: Targets = ()
     """What has adapters: attention, mlp, experts, embeddings, or modules by name (q_proj); none means every product."""
+    reference: Reference | None = None
+    """Of dpo and kto, the frozen model; none means adapters-off where there are adapters, else a copy."""
     trained_layers: int | None = Field(default=None, gt=0, le=10**6)
     """Train only this many of the last layers, and the head; needs a layout without a pipeline."""
 
@@ -205,7 +214,7 @@ class Training(Frozen):
             raise ValueError("samples of how many tokens? give mean_length, such as 600, or a dataset")
         if self.dataset is not None and self.mean_length is not None:
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
-        for name, needed in (("epochs", ("samples", "dataset")), ("packing", ("samples", "dataset")),
+        for name, needed in (("epochs", ("samples", "dataset", "reference")), ("packing", ("samples", "dataset")),
                              ("tokenizer", ("dataset",))):
             if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
                 raise ValueError(f"{name} applies to {' or '.join(needed)}, and none is given")
@@ -224,12 +233,51 @@ class Training(Frozen):
             raise ValueError("method inference asks what holds the model, so it takes no tokens")
         return self
 
+    @property
+    def trains(self) -> Weights:
+        """What trains; where no method is given, as pre-training has it."""
+        return weights_of(self) or "pretrain"
+
+    @property
+    def preference(self) -> Preference | None:
+        """The method, where it trains on preferences."""
+        return cast("Preference", self.method) if self.method in get_args(Preference) else None
+
+    @property
+    def held_reference(self) -> Reference | None:
+        """Where the frozen reference is; none for methods without one."""
+        if self.method not in REFERRING:
+            return None
+        return self.reference or ("copy" if self.trains == "full" else "adapters-off")
+
+    @property
+    def rank(self) -> int:
+        """Rank of the adapters, where there are some."""
+        return self.lora_rank or RANK
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tuning_names_the_method(cls, data: object) -> object:
+        return with_method(data)
+
     @model_validator(mode="after")
     def _adapters_are_of_their_methods(self) -> Training:
-        if self.lora_targets and self.method in ("pretrain", "full", "inference"):
-            raise ValueError(f"lora_targets applies to methods lora and qlora, but this is {self.method}")
-        if self.trained_layers is not None and self.method not in (None, "pretrain", "full"):
-            raise ValueError(f"trained_layers is for methods pretrain and full; {self.method} freezes every layer")
+        check_tuning(self)
+        if self.trained_layers is not None and self.trains not in ("pretrain", "full"):
+            raise ValueError(f"trained_layers is for methods pretrain and full; {self.trains} freezes every layer")
+        return self
+
+    @model_validator(mode="after")
+    def _references_are_of_their_methods(self) -> Training:
+        if self.reference is not None and self.method not in REFERRING:
+            raise ValueError(f"reference applies to methods {' and '.join(REFERRING)}, but method "
+                             f"{self.method or 'pretrain'} has none")
+        if self.reference == "adapters-off" and self.trains == "full":
+            raise ValueError("reference adapters-off needs adapters, and tuning full trains none: write copy or "
+                             "precomputed, or lora or qlora as the tuning")
+        if self.preference is not None and self.packing:
+            raise ValueError(f"packing applies to supervised tuning: method {self.method} pads the answers of a batch "
+                             "to the longest")
         return self
 
     @field_validator("precision")

@@ -148,7 +148,8 @@ KG_PER_KWH = Units({"kg/kWh": 1.0, "g/kWh": 1e-3})
 WATTS = Units({p + "W": f for p, f in DECIMAL.items()}, {"watt": 1.0, "watts": 1.0, "kilowatt": 1e3, "kilowatts": 1e3,
                                                          "megawatt": 1e6, "megawatts": 1e6},
               {"mW": "write '{0} MW' for megawatts", "mw": "write '{0} MW' for megawatts"})
-_ASKED = ("requests", "request", "req", "reqs", "queries", "query", "prompts", "messages", "calls")
+_ASKED = ("requests", "request", "req", "reqs", "queries", "query", "prompts", "messages", "calls", "images",
+          "image", "clips", "clip", "videos", "video")
 _PER = {word: factor for word, factor in _TIME_WORDS.items() if factor >= 1.0}
 _MANY = {"": 1.0, "k": 1e3, "thousand": 1e3, "M": 1e6, "million": 1e6}
 REQUEST_RATE = Units(
@@ -156,11 +157,12 @@ REQUEST_RATE = Units(
     {f"{scale}{noun}/{word}": by / factor for scale, by in _MANY.items() for noun in (*_ASKED, "")
      for word, factor in _PER.items()} | {"rps": 1.0, "qps": 1.0, "rpm": 1 / 60, "qpm": 1 / 60}, bare="requests/s")
 TOKENS = counted("token", "tokens", "tok", "toks")
-SEQUENCES = counted("sequence", "sequences", "seq", "seqs", "sample", "samples", "example", "examples")
+SEQUENCES = counted("sequence", "sequences", "pair", "pairs", "seq", "seqs", "sample", "samples", "example", "examples")
 USERS = counted("user", "users", "client", "clients", "person", "people", "session", "sessions", "concurrentusers",
                 "requests", "concurrentrequests", "usersatonce")
 DOCUMENTS = counted("document", "documents", "doc", "docs", "request", "requests", "prompt", "prompts", "page", "pages",
-                    "row", "rows", "record", "records", "sample", "samples")
+                    "row", "rows", "record", "records", "sample", "samples", "pair", "pairs", "preference",
+                    "preferences")
 GPUS = counted("gpu", "gpus", "card", "cards", hint="GPUs are counted: write '{0}' or '{0} GPUs'")
 NODES = counted("node", "nodes", "server", "servers", "machine", "machines", "host", "hosts",
                 hint="nodes are counted: write '{0}' or '{0} nodes'")

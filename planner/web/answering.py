@@ -148,7 +148,7 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
     if question.verb == "estimate":
         asking = functions.estimate_asked(question.reference, catalogs=catalog, **question.values)
         estimated = asking.answer()
-        page = shown_estimate(question, asking, estimated) if question.paged else ""
+        page = shown_estimate(question, asking, estimated, catalog) if question.paged else ""
         return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
     made, code = _searched(question, catalog)
     return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")

@@ -24,6 +24,7 @@ from planner.render.facts import facts, latencies, time_parts
 from planner.render.figures import percent
 from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
+from planner.render.report.runs import published_runs
 from planner.render.sentence import estimate_sentence, levers_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.tables import MOST_LEVERS
@@ -56,7 +57,7 @@ def shown(made: Plan | Comparison | Explanation, question: Question, catalog: Ca
     return templates().get_template("explanation.html.j2").render(text=text.getvalue().strip("\n"))
 
 
-def shown_estimate(question: Question, asking: Estimating, estimated: Estimated) -> str:
+def shown_estimate(question: Question, asking: Estimating, estimated: Estimated, catalog: Catalog) -> str:
     """Return an estimate as a part of a page, with what single changes would save."""
     a = estimated.assignment
     if a.serving:
@@ -69,7 +70,8 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated)
     return templates().get_template("estimate.html.j2").render(
         a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
-        groups=groups, levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
+        groups=groups, runs=published_runs(a, catalog),
+        levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
         longest=f"/part/longest?{address(question)}")
 

@@ -22,7 +22,8 @@ OTHER_TRAINING: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "method": "lora", "tokens": "2 G", "seq_len": 1024, "global_batch": 32, "mean_length": 300,
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
     "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
-    "launchable": "unsloth", "samples": "9k", "epochs": 2, "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
+    "launchable": "unsloth", "tuning": "lora", "reference": "copy", "samples": "9k", "epochs": 2,
+    "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
@@ -31,6 +32,7 @@ OTHER_SERVED: dict[str, Any] = {
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,
+    "memory_fraction": 0.5, "max_sequences": 4, "max_batched_tokens": 512,
     "startup": "9 min"}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
@@ -39,6 +41,17 @@ OTHER_DIFFUSION: dict[str, Any] = {
     "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
     "latents": "online", "ema": True,
     "confidence": 0.6, "gpus": 2}
+OTHER_GENERATED: dict[str, Any] = {
+    "model": "sd3.5-medium", "resolution": "512x768", "frames": 2, "batch": 4, "steps": 20, "samples": 90,
+    "quantization": "nf4", "guidance": 1, "compile": True, "step_cache": "teacache", "rate": 9, "headroom": "20%",
+    "confidence": 0.6, "gpus": 2, "epochs": 2, "ttft": "1 s"}
+LEARNED: dict[str, Any] = {"method": "grpo", "prompts": 32, "samples_per_prompt": 4, "input": 200, "output": 300}
+OTHER_LEARNED: dict[str, Any] = {
+    "model": "qwen2.5-1.5b", "method": "ppo", "tuning": "lora", "lora_rank": 64, "steps": 50, "prompts": 64,
+    "samples_per_prompt": 8, "input": 900, "output": {"mean": 300, "cv": 1.5}, "max_model_len": 4000, "reward": "30 s",
+    "reward_model": "qwen2.5-1.5b", "critic": "qwen2.5-1.5b", "reference": "none", "policy_lag": 1,
+    "placement": "colocated", "rollouts_on": "dgx-a100", "stack": "nemo-rl", "engine": "sglang", "gpus": 1,
+    "confidence": 0.6}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
 
@@ -67,15 +80,31 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    refused = ("lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer", "packing")
+    refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer",
+               "packing")
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 
 
 @pytest.mark.parametrize("name", OTHER_DIFFUSION)
 def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
-    refused = ("frames", "epochs", "gpus")
+    # images alone are images to make, which a plan is for
+    refused = ("frames", "epochs", "gpus", "samples")
     assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {}, "sdxl") == (
+        "refused" if name in refused else "counts")
+
+
+@pytest.mark.parametrize("name", OTHER_GENERATED)
+def test_a_key_of_running_a_diffusion_model_counts_or_is_refused(name: str) -> None:
+    refused = ("frames", "samples", "headroom", "epochs", "ttft")
+    assert counts_or_is_refused(name, OTHER_GENERATED[name], {"method": "inference"}, "sdxl") == (
+        "refused" if name in refused else "counts")
+
+
+@pytest.mark.parametrize("name", OTHER_LEARNED)
+def test_a_key_of_reinforcement_learning_counts_or_is_refused(name: str) -> None:
+    refused = ("lora_rank", "reward_model", "critic")
+    assert counts_or_is_refused(name, OTHER_LEARNED[name], LEARNED, "qwen2.5-0.5b") == (
         "refused" if name in refused else "counts")
 
 
@@ -89,7 +118,7 @@ def test_a_key_of_a_service_counts_or_is_refused(name: str, load: str) -> None:
 
 
 def test_every_key_is_tried_here() -> None:
-    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *CHOOSING}
+    assert set(TABLE) == {*OTHER_TRAINING, *OTHER_SERVED, *OTHER_DIFFUSION, *OTHER_GENERATED, *OTHER_LEARNED, *CHOOSING}
 
 
 @pytest.mark.parametrize("name", CHOOSING)

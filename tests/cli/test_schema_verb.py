@@ -50,7 +50,7 @@ def test_the_verb_prints_json_and_refuses_other_documents(planner: Any) -> None:
 def test_assignments_are_told_apart_by_their_kind() -> None:
     items = schema_of("plan")["properties"]["assignments"]["items"]  # type: ignore[index]
     assert items["discriminator"]["propertyName"] == "kind"
-    assert set(items["discriminator"]["mapping"]) == {"training", "serving", "diffusion"}
+    assert set(items["discriminator"]["mapping"]) == {"training", "serving", "diffusion", "posttraining"}
 
 
 def test_a_schema_has_the_keys_of_its_document() -> None:

@@ -27,7 +27,8 @@ def test_rows_are_held_against_predictions_or_refused(tmp_path: Path) -> None:
     file.write_text("\n".join([
         COLUMNS, row("z"), row("out", gpu="rtx-4060", precision="bf16", checkpointing="none", fits="no", step_time_s="",
                                peak_mem_gib=""),
-        row("kind", kind="inference"), row("model", model="Unheard Of"), row("adapter", method="x.lycoris-lokr"),
+        row("kind", kind="training to target"), row("model", model="Unheard Of"),
+        row("adapter", method="x.lycoris-lokr"),
         row("modes", checkpointing="activation-offload"), row("other", stack="kohya")]))
     validation = planner.validate(file)
     held = {(entry.id, entry.quantity): entry for entry in validation.rows}

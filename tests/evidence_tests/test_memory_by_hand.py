@@ -104,8 +104,8 @@ def test_adapters_under_fsdp_are_stored_as_the_base_is(tmp_path):
                     "gpu": "rtx-a5000", "seq_len": "2048", "method": "qlora", "lora_rank": "64", "weights_dtype": "",
                     "gradients_dtype": "", "master_dtype": "", "moments_dtype": "", "base_quantization": "nf4",
                     "lora_targets": "q,k,v,o,mlp"}
-    # rank 64 on queries with keys and values, output, gate with up, and down, as one product each
-    rank = 64 * ((8192 + 10240) + 2 * 8192 + (8192 + 2 * 28672) + (28672 + 8192))
+    # rank 64 on queries, keys and values, output, gate, up and down
+    rank = 64 * ((3 * 8192 + 10240) + 2 * 8192 + 3 * (8192 + 28672))
     parts = memory_of(tmp_path, row).components
     assert parts["gradients"] == 0  # freed with the step, before activations are kept again
     assert parts["optimizer"] == pytest.approx(4 * 80 * rank / 4)

@@ -34,6 +34,8 @@ OTHER = {
     "optimizer": {"asked": {"optimizer": "paged-adamw"}}, "optimizer_in_backward": {"asked": {
         "optimizer_in_backward": True}},
     "loss": {"asked": {"loss": "fused"}}, "trained_layers": {"asked": {"trained_layers": 4}},
+    "preference": {"placed_as": {"method": "dpo", "tuning": "full", "reference": "copy"}},
+    "reference": {"placed_as": {"method": "dpo", "tuning": "full", "reference": "precomputed"}},
     "packing": {"asked": {"mean_length": 500}},
 }
 """Of each axis a value that the layout below does not have."""

@@ -123,6 +123,21 @@ def test_the_search_can_be_held_to_what_is_launchable():
         package.plan(**asked, launchable="megatron")
 
 
+def test_a_plan_that_its_stack_cannot_be_told_gives_way_to_the_best_that_it_can(planner, tmp_path):  # noqa: F811
+    large = {**SMALL, "model": "llama-3.1-70b", "gpus": 32}
+    flags = [word for name, value in large.items() for word in (f"--{name}", value)]
+    ran = planner("plan", *flags, "--launch", tmp_path / "one", "--json")
+    assert ran.code == 0, ran.err
+    placed = json.loads(ran.out)
+    held = package.plan(**large, launchable="megatron-lm")
+    assert placed["objective"]["value"] == held.objective.value
+    assert any("cannot be started" in note for note in placed["notes"])
+    assert {"name": "launchable", "value": "auto"}.items() <= {
+        key: value for one in placed["provenance"]["defaults"] if one["name"] == "launchable"
+        for key, value in one.items()}.items()
+    assert (tmp_path / "one" / "train.sh").exists()
+
+
 def test_targets_are_listed(planner):  # noqa: F811
     listed = json.loads(planner("launch", "--for", "list", "--json").out)
     assert {one["target"] for one in listed} >= {"megatron-lm"}

@@ -29,6 +29,25 @@ def test_skypilot_rents_the_offer(target, one, nodes, spot):
     assert task["resources"]["infra"].startswith("aws")
 
 
+def started(one):
+    return launched(Given(one, None, to_json(one), ()), CATALOG, "vllm" if one.serving else "megatron-lm").scheduler
+
+
+def test_without_a_scheduler_the_offer_decides():
+    """A service or one node of a cloud that SkyPilot knows is rented by it; a cluster, or what one owns, is not."""
+    service, node, cluster = serving("tp=2", gpus="16"), placed("tp=2,dp=4", gpus=8), placed("tp=2,dp=8")
+    assert [started(rented(one)) for one in (service, node, cluster)] == ["skypilot", "skypilot", "slurm"]
+    assert [started(one) for one in (service, node, cluster)] == ["slurm", "torchrun", "slurm"]
+
+
+def test_skypilot_asks_for_a_gpu_as_its_provider_calls_it():
+    """`H100` is the PCIe card at RunPod."""
+    plan = package.plan(model="gpt2", tokens="10M", on="h100-sxm-1x", provider="runpod", stack="megatron-core")
+    (one,) = plan.assignments
+    task = parse(made("skypilot", "megatron-lm", one)["sky.yaml"], "sky.yaml").data
+    assert task["resources"]["accelerators"] == "H100-SXM:1"
+
+
 @pytest.mark.parametrize(("scheduler", "assignments", "said"), [
     ("skypilot", (serving("tp=2", gpus="16"),), "without an offer"),
     ("trainjob", (serving("tp=2", gpus="16"),), "which trains"),

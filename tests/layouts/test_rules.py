@@ -234,3 +234,12 @@ def test_what_a_stack_refuses_is_a_rule_of_its_own() -> None:
     only = {name: (value,) for name, value in from_rows([row], 64).row(0).items() if name != "micro_batches"}
     found = enumerate_layouts(replace(facts, space=replace(facts.space, only=only)))
     assert (len(found.layouts), found.removed) == (0, {"no_tp_with_vpp": 1})
+
+
+def test_what_is_refused_at_values_is_refused_at_no_others() -> None:
+    """As a target of launch files says it: `{at: {zero: [0]}, together: {dp: 2}}`."""
+    refusal = Refusal(together={"dp": 2}, at={"zero": (0.0,), "recompute": ("none",)}, reason="several GPUs shard all")
+    several = {"stack.refuses": (refusal,), "dp": 2, "tp": 4}
+    assert broken(several, {"zero": 0, "recompute": 0}) == ["no_dp_with_zero_0.0_with_recompute_none"]
+    assert broken(several, {"zero": 1, "recompute": 0}) == broken(several, {"zero": 0, "recompute": 2}) == []
+    assert broken({**several, "dp": 1, "tp": 8}, {"zero": 0, "recompute": 0}) == []

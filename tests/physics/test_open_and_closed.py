@@ -1,8 +1,4 @@
-"""Open and closed loop are two views of one queue: at the same load the same time per token.
-
-Beyond 70% of capacity the open loop of layouts without attention data parallelism has prompts share steps, which the
-closed one leaves out.
-"""
+"""Open and closed loop are two views of one queue: at the same load the same time per token."""
 
 from __future__ import annotations
 
@@ -22,10 +18,12 @@ from planner.physics.serving.steady import RequestMix, closed
 from planner.scenario.serving import Serving
 
 CATALOG = Catalog()
-SHARES, COPIED = (0.3, 0.5, 0.7), (0.3, 0.5, 0.7, 0.85, 0.95)
-"""Of what a replica answers at most; the second where attention is copied."""
+SHARES = (0.3, 0.5, 0.7, 0.85, 0.95)
+"""Of what a replica answers at most."""
+POINTS = 80
+"""Clients at which the closed loop is looked at."""
 DENSE = (1, 1, 1, 1), (4, 1, 1, 1), (8, 1, 1, 1), (2, 4, 1, 1), (4, 2, 1, 1)
-MIXED = (8, 1, 1, 1), (4, 2, 1, 1), (1, 1, 8, 8), (1, 1, 1, 8)
+MIXED = (8, 1, 1, 1), (4, 2, 1, 1), (1, 1, 8, 8), (1, 1, 1, 8), (1, 1, 1, 4)
 """TP, PP, EP and copies of attention."""
 
 
@@ -40,6 +38,10 @@ ENGINES, LENGTHS = ("vllm", "sglang", "tensorrt-llm"), ((1000, 1000), (4000, 500
 # every pair of model and engine, lengths in turn: each model, and each engine, has both
 CASES = [(*model, engine, LENGTHS[(at + place) % 2]) for at, model in enumerate(MODELS)
          for place, engine in enumerate(ENGINES)]
+CASES += [("deepseek-r1", "dgx-b200", "nvfp4", MIXED, "tensorrt-llm", (8192, 1024)),
+          ("gpt-oss-120b", "dgx-h100", "mxfp4", MIXED, "vllm", (8192, 1024)),
+          ("qwen3-next-80b-a3b", "dgx-h100", "fp8", MIXED, "vllm", (4000, 500)),
+          ("llama-3.1-70b", "mi300x-platform", "bf16", DENSE[1:], "sglang", (1000, 1000))]
 
 
 @pytest.mark.parametrize(("model", "node", "name", "layouts", "engine", "lengths"), CASES)
@@ -56,12 +58,12 @@ def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: t
         most = np.minimum(room, d.engine.sequences * rows.dp)
         if most[0] < 64:
             continue
-        clients = np.geomspace(1, float(most[0]), 200)
-        many = rows.take(np.zeros(200, np.int64))
+        clients = np.geomspace(1, float(most[0]), POINTS)
+        many = rows.take(np.zeros(POINTS, np.int64))
         stream = service.stream
-        demand = RequestMix(np.full(200, stream.input), np.full(200, stream.output), clients)
-        seen = closed(d, many, demand, np.full(200, float(most[0])))
-        for share in COPIED if layout[2] > 1 else SHARES:
+        demand = RequestMix(np.full(POINTS, stream.input), np.full(POINTS, stream.output), clients)
+        seen = closed(d, many, demand, np.full(POINTS, float(most[0])))
+        for share in SHARES:
             at = int(np.searchsorted(seen.requests, share * seen.requests[-1]))
 
             found = at_rate(partial(working, d, rows, stream), float(seen.requests[at]), 0.02, float(most[0]))

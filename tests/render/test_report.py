@@ -25,7 +25,7 @@ from planner.scenario.load import load_scenario
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install the system's package chromium")
-SECTIONS = {"plan", "memory", "time", "purchase", "rent-or-buy", "trades", "alternatives", "topology", "proof",
+SECTIONS = {"plan", "memory", "time", "purchase", "rent-or-buy", "trades", "alternatives", "runs", "topology", "proof",
             "sources"}
 
 
@@ -65,7 +65,8 @@ class Reader(HTMLParser):
         named = dict(attrs)
         if tag == "section":
             self.sections.add(named["id"] or "")
-        self.links += [named[key] or "" for key in ("src", "href", "xlink:href") if key in named]
+        # what a reader may follow is not fetched
+        self.links += [named[key] or "" for key in ("src", "href", "xlink:href") if key in named and tag != "a"]
         if tag not in ("meta", "br", "line", "circle", "path", "polyline", "rect"):
             self.open.append(tag)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,11 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
      {"mbs": "1", "zero": "1", "recompute": "none"}, 128),
     ("mixtral.sh", {"model": "mixtral-8x7b", "gpus": 2, "seq_len": 1024}, {"pp": "2", "mbs": "1"}, 1),
     ("vllm.txt", {"model": "meta-llama/Llama-3.1-70B-Instruct", "engine": "vllm", "quantization": "fp8",
-                  "kv_cache": "fp8", "max_model_len": 8192}, {"tp": "4"}, None),
+                  "kv_cache": "fp8", "max_model_len": 8192, "memory_fraction": 0.95}, {"tp": "4"}, None),
+    ("vllm serve Qwen/Qwen3-8B -tp 2 --max-num-seqs 32 --max-num-batched-tokens 4096 --gpu_memory_utilization 0.8",
+     {"max_sequences": 32, "max_batched_tokens": 4096, "memory_fraction": 0.8}, {"tp": "2"}, None),
+    ("python -m sglang.launch_server --model-path Qwen/Qwen3-8B --mem-fraction-static 0.7 --max-running-requests 16 "
+     "--chunked-prefill-size -1", {"max_sequences": 16, "memory_fraction": 0.7}, {}, None),
     ("vllm serve Qwen/Qwen3-235B-A22B -dp 8 --enable-expert-parallel", {"model": "Qwen/Qwen3-235B-A22B", "gpus": 8},
      {"dp": "8", "ep": "8"}, None),
     ("python -m vllm.entrypoints.openai.api_server --model mistralai/Mistral-7B-v0.1 --pipeline-parallel-size=2",
@@ -118,17 +123,16 @@ def test_a_switch_whose_effect_would_be_missing_is_refused(text: str, said: str,
     (AXOLOTL + "fsdp_version: 2\ntensor_parallel_size: 2\n", {"workload.stack": "fsdp2"}, {"tp": "2"}, True),
     (AXOLOTL + "expert_parallel_size: 4\n", {"workload.stack": "axolotl"}, {"ep": "4"}, False),
     # fused experts are no linear layers to axolotl; its plugin alone turns the fused loss on
-    (AXOLOTL + "adapter: lora\nlora_target_linear: true\n", {"workload.lora_targets": "attention+mlp"}, {}, False),
+    (AXOLOTL + "adapter: lora\nlora_target_linear: true\n", {"workload.lora_targets": "linear"}, {}, False),
     (AXOLOTL + "adapter: lora\nlora_target_modules: [q_proj, v_proj]\nlora_modules_to_save: [lm_head]\n",
-     {"workload.lora_targets": "attention-in+embeddings"}, {}, False),
+     {"workload.lora_targets": "q+v+embeddings"}, {}, False),
     (AXOLOTL + "adapter: lora\nlora_target_modules: [o_proj]\nlora_target_parameters: [mlp.experts.down_proj]\n",
-     {"workload.lora_targets": "attention-out+mlp+experts"}, {}, False),
+     {"workload.lora_targets": "o+down+routed"}, {}, False),
     (AXOLOTL + "adapter: lora\nlora_target_modules: 'layers.\\d+.(mlp|self_attn).(up|down|gate|q|k|v|o)_proj'\n",
      {"workload.lora_targets": "attention+mlp"}, {}, True),
     (AXOLOTL + "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n",
      {"workload.loss": "fused"}, {}, False),
-    (FACTORY.replace("full", "lora") + "lora_target: q_proj,v_proj\n", {"workload.lora_targets": "attention-in"}, {},
-     False),
+    (FACTORY.replace("full", "lora") + "lora_target: q_proj,v_proj\n", {"workload.lora_targets": "q+v"}, {}, False),
     (FACTORY + "pipeline_model_parallel_size: 4\nexpert_model_parallel_size: 2\nuse_distributed_optimizer: true\n"
      "recompute_granularity: full\n", {"workload.stack": "megatron-core"},
      {"pp": "4", "ep": "2", "zero": "1", "recompute": "full"}, False),
@@ -181,12 +185,32 @@ def test_what_was_read_and_ignored_is_printed(capsys: pytest.CaptureFixture[str]
     assert main(["estimate", "--from", given("axo_lora.yml"), "--node", "8xh100"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "read from an axolotl config" in shown
-    assert "method lora, lora_rank 32, lora_targets attention+mlp+embeddings, sequence_length 4096" in shown
+    assert "method lora, lora_rank 32, lora_targets linear+embeddings, sequence_length 4096" in shown
     assert "ignored: model_type, datasets" in shown
     assert main(["estimate", "--from", given("vllm.txt"), "--node", "8xh100", "--json", "--output", "200"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("{")
-    assert "gpu-memory-utilization" in err
+    assert "memory_fraction 0.95" in " ".join(err.split())
+    assert "enable-prefix-caching: prompts are read whole" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("vllm serve gpt2 --gpu-memory-utilization 90", "gpu-memory-utilization: expected a share"),
+    ("vllm serve gpt2 --cpu-offload-gb 10", "cpu-offload-gb: expected 0: weights that are read")])
+def test_what_an_engine_is_told_is_heeded_or_refused(line: str, said: str):
+    with pytest.raises(InputError, match=said):
+        read_config(line)
+
+
+def test_engine_settings_of_a_command_change_the_answer(capsys: pytest.CaptureFixture[str]):
+    line = "vllm serve meta-llama/Llama-3.1-8B --max-model-len 2048"
+    held: list[dict[str, Any]] = []
+    for more in ("", " --gpu-memory-utilization 0.5", " --max-num-seqs 4"):
+        assert main(["estimate", "--from", line + more, "--node", "1xh100", "--json"]) == 0
+        held.append(json.loads(capsys.readouterr().out)["serving"])
+    usual, half, few = held
+    assert half["kv_tokens"] < 0.6 * usual["kv_tokens"]
+    assert (half["memory_fraction"], few["max_sequences"], few["max_batch"]) == (0.5, 4, 4)
 
 
 def test_a_plan_takes_the_work_of_a_config(capsys: pytest.CaptureFixture[str]):
@@ -210,9 +234,9 @@ def test_passes_and_packing_of_a_config_go_with_samples(tmp_path: Path, capsys: 
     ("{", ".json", "not JSON"), ("[model", ".toml", "not TOML"), ("echo done", ".sh", "nor a command with flags"),
     ("base_model: gpt2\nmicro_batch_size: many", ".yml", "micro_batch_size: expected a whole number above zero"),
     ("base_model: gpt2\noptimizer: schedule_free", ".yml", "optimizer: expected an optimizer that is modeled"),
-    ("base_model: gpt2\nrl: dpo", ".yml", "rl: expected supervised tuning or pre-training"),
+    ("base_model: gpt2\nrl: ppo", ".yml", "rl: expected dpo, ipo, kto, orpo, simpo"),
     ("base_model: gpt2\nadapter: lora\ndeepspeed: mine.json", ".yml", "the file mine.json is not there"),
-    ("model_name_or_path: gpt2\nstage: dpo", ".yaml", "stage: expected a stage that is estimated"),
+    ("model_name_or_path: gpt2\nstage: ppo", ".yaml", "stage: expected a stage that is estimated"),
     ('{"zero_optimization": {"stage": 2}}', ".json", "names no model: give --model"),
     ('{"zero_optimization": {"stage": 7}}', ".json", "expected 0, 1, 2 or 3"),
     ("base_model: gtp2", ".yml", "gtp2"), ("base_model: gpt2\nsequence_len: 1e99", ".yml", "sequence"),

@@ -12,7 +12,7 @@ from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
 from planner.jobs.job import Change, Short
 from planner.jobs.solved import Solved, solve
 from planner.layouts.candidate import Candidate
-from planner.scenario.limits import Objective
+from planner.scenario.limits import Deadline, Objective
 from planner.scenario.workload import TRAINABLE, Batch
 from planner.solver.settings import OutOfTime
 from planner.units import show_bytes
@@ -26,6 +26,10 @@ MEMORY_STEP = 0.1e9
 """Bytes to which a relaxation of memory is rounded up."""
 GENEROUS = 1.02
 """What the layout that comes nearest lacks is exceeded by, as its layers are not split evenly."""
+ODDS = (0.9, 0.75, 0.5)
+"""Confidences that are tried instead of the one asked for."""
+MOST_OWNED = 1024
+"""Nodes more than are owned that are tried."""
 HALVINGS = 10
 TRIED = 6
 """Numbers of GPUs on either side of the one asked for that are tried."""
@@ -71,11 +75,12 @@ def _in_time(name: str, failed: Solved, shorts: Sequence[Short]) -> Iterator[Fou
 def _relaxations(name: str, failed: Solved, shorts: Sequence[Short]) -> Iterator[Found]:
     """Yield the changes of one reason that are enough alone."""
     if name == "own":
-        return
-    if name == "memory":
+        yield from _more_owned(failed)
+    elif name == "memory":
         for short in shorts:
             yield from _more_memory(failed, short)
-        yield from _leaner(failed)
+        yield from leaner(failed)
+        yield from _less_sure(failed)
     elif name == "precision":
         yield from _other_precision(failed)
     elif name == "global_batch":
@@ -103,6 +108,8 @@ def _least(name: str, failed: Solved) -> Iterator[Found]:
         return
     limits = failed.question.terms.limits
     value = getattr(limits, name)
+    if name == "deadline":
+        yield from _likelier(failed, value)
     asked = float(value.seconds if name == "deadline" else value)
     for more in range(MOST_STEPS):
         advice = advised(limits, name, least, more)
@@ -113,6 +120,16 @@ def _least(name: str, failed: Solved) -> Iterator[Found]:
         if possible(failed, Change(limits={name: changed}, objective=MEASURES[name])):
             yield max(changed / asked, asked / changed), Relaxation(
                 limit=name, from_=asked_limit(limits, name), to=text)
+            return
+
+
+def _likelier(failed: Solved, asked: Deadline) -> Iterator[Found]:
+    """Yield the first lower confidence with which the deadline itself can be kept."""
+    for odds in ODDS:
+        if odds < (asked.confidence or 0) and possible(failed, Change(limits={
+                "deadline": Deadline(asked.seconds, odds)})):
+            yield (asked.confidence or 1) / odds, Relaxation(limit="deadline", from_=str(asked),
+                                                             to=str(Deadline(asked.seconds, odds)))
             return
 
 
@@ -200,14 +217,43 @@ def _more_memory(failed: Solved, short: Short) -> Iterator[Found]:
                                                to=f"{show_bytes(there + more)} per {per}")
 
 
-def _leaner(failed: Solved) -> Iterator[Found]:
-    """Yield of every key of the work that takes memory the first smaller value that has a plan."""
+def leaner(failed: Solved) -> Iterator[Found]:
+    """Yield of every key of a job that takes memory the first smaller value that has a plan."""
+    jobs, done = failed.question.jobs, set[tuple[str, str]]()
+    for job, less in [(each, less) for each in jobs for less in each.leaner]:
+        if (job.name, less.limit) not in done and possible(failed, Change(work={job.name: less.work})):
+            done.add((job.name, less.limit))
+            limit = less.limit if len(jobs) == 1 else f"{job.name}.{less.limit}"
+            yield less.factor, Relaxation(limit=limit, from_=less.asked, to=less.instead)
+
+
+def _more_owned(failed: Solved) -> Iterator[Found]:
+    """Yield how many nodes of each owned kind are enough, where as many more of each are."""
+    low, high = 0, 1
+    while not possible(failed, Change(own=high)):
+        if high > MOST_OWNED:
+            return
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if possible(failed, Change(own=middle)) else (middle, high)
+    market = failed.question.terms.market
+    owned = [(offer.nodes or 0, market.candidates[offer.candidate].node.name) for offer in market.offers
+             if offer.how == "owned"]
+    asked, enough = (", ".join(f"{nodes + more} x {node}" for nodes, node in owned) for more in (0, high))
+    yield (sum(nodes for nodes, _ in owned) + high * len(owned)) / sum(nodes for nodes, _ in owned), Relaxation(
+        limit="own", from_=asked, to=enough)
+
+
+def _less_sure(failed: Solved) -> Iterator[Found]:
+    """Yield the first lower confidence of what fits in memory that has a plan."""
     alone = failed.alone
-    done: set[str] = set()
-    for less in alone.leaner if alone is not None else ():
-        if alone is not None and less.limit not in done and possible(failed, Change(work={alone.name: less.work})):
-            done.add(less.limit)
-            yield less.factor, Relaxation(limit=less.limit, from_=less.asked, to=less.instead)
+    for odds in ODDS:
+        if alone is not None and odds < alone.confidence and possible(
+                failed, Change(work={alone.name: {"confidence": odds}})):
+            yield alone.confidence / odds, Relaxation(limit="confidence", from_=f"{alone.confidence:.0%}",
+                                                      to=f"{odds:.0%}")
+            return
 
 
 def _chosen(failed: Solved, change: Change) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.catalog.architecture import Model
-from planner.catalog.importers.hf_families import FAMILIES, REFUSED, unknown
+from planner.catalog.importers.hf_families import FAMILIES, FUSED, REFUSED, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
 from planner.errors import InputError
 from planner.text_io import real
@@ -87,7 +87,8 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
         family = kind if kind in FAMILIES or kind in REFUSED else _by_class(config)
         shape, assumption = (FAMILIES[family](config), "") if family in FAMILIES else unknown(config)
         assumption = shape.pop("note", assumption)
-        entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm"} | shape
+        entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm",
+                 "fused": FUSED.get(family, ())} | shape
         model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
         # what is written is what a catalog reads
         return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)

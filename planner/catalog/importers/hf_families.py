@@ -69,6 +69,14 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
 }
 FAMILIES: dict[str, Callable[[Config], Entry]] = {
     name: shape for shape, names in _BY_SHAPE.items() for name in names.split()}
+_FUSED = {
+    "qkv": "phi3 internlm2 chatglm qwen gpt_neox gpt2 openai-gpt gpt-sw3 gpt_bigcode codegen bloom falcon mpt "
+    "persimmon fuyu dbrx bailing_moe bailing_moe_v2 modernbert nomic_bert",
+    "gate-up": "phi3 chatglm glm glm4 granitemoehybrid modernbert",
+    "experts": "gpt_oss llama4 llama4_text gemma4 gemma4_text granitemoe granitemoeshared granitemoehybrid "
+    "qwen3_vl_moe qwen3_vl_moe_text qwen3_5_moe qwen3_5_moe_text", "qkvz": "qwen3_next"}
+FUSED = {name: tuple(part for part, names in _FUSED.items() if name in names.split()) for name in FAMILIES}
+"""Products that Transformers keeps as one matrix, of every architecture."""
 _REFUSED = {
     "an encoder with a decoder behind it is not modeled": "t5 mt5 umt5 t5gemma t5gemma2 bart mbart pegasus "
     "bigbird_pegasus blenderbot blenderbot-small marian m2m_100 nllb-moe plbart prophetnet mvp trocr whisper led "

@@ -47,11 +47,16 @@ def leaner(work: DiffusionTraining) -> Iterator[Leaner]:
         for base in LEANER:
             if base not in work.quantization:
                 yield Leaner("quantization", ", ".join(work.quantization), base, 2.0, {"quantization": (base,)})
-    width, height = work.resolution or (0, 0)
+    yield from smaller(work.resolution, work.frames or 1, work.batch)
+
+
+def smaller(resolution: Resolution | None, frames: int, batch: int | None) -> Iterator[Leaner]:
+    """Yield smaller sizes, clips and batches than those asked for, key by key."""
+    width, height = resolution or (0, 0)
     for share in SHARES:
         size = Resolution(max(SIDE, round(side * share / SIDE) * SIDE) for side in (width, height))
-        yield Leaner("resolution", str(work.resolution), str(size), 1 / share**2, {"resolution": size})
-    for key, value, least in (("frames", work.frames or 1, 1), ("batch", work.batch, 0)):
+        yield Leaner("resolution", str(resolution), str(size), 1 / share**2, {"resolution": size})
+    for key, value, least in (("frames", frames, 1), ("batch", batch or 1, 0)):
         for share in SHARES:
             # a clip has a first frame, and then as many as autoencoders take at once
             if 1 <= (less := int((value - least) * share) + least) < value:

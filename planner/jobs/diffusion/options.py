@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from statistics import NormalDist
 
 import numpy as np
 
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
+from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
@@ -60,15 +60,12 @@ class Option:
         return (self.step, split.swapped, split.states_out, split.shard, split.micro_batches)
 
 
-def quantile(law: DiffusionLaw, residue: Residue, share: float, *, likely: bool) -> float:
+def quantile(law: DiffusionLaw | GenerationLaw, residue: Residue, share: float, *, likely: bool) -> float:
     """Return a quantile of measured over predicted; wider where no measured run is like what is predicted."""
-    side = residue.q95 if share >= 0.5 else residue.q05
-    deviations = NormalDist().inv_cdf(share) / abs(NormalDist().inv_cdf(0.05))
-    spread = abs(math.log(side / residue.q50)) * (1.0 if likely else law.unseen)
-    return residue.q50 * math.exp(spread * deviations)
+    return residue.at(share, 1.0 if likely else law.unseen)
 
 
-def interval(law: DiffusionLaw, residue: Residue, *, likely: bool) -> tuple[float, float]:
+def interval(law: DiffusionLaw | GenerationLaw, residue: Residue, *, likely: bool) -> tuple[float, float]:
     """Return the ends of the 90% interval, over what is predicted."""
     return quantile(law, residue, 0.05, likely=likely), quantile(law, residue, 0.95, likely=likely)
 

@@ -66,7 +66,8 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
     deployments = [deployment(catalog, service, candidates[p.column.candidate], p.column.format, p.column.settings)
                    for p in picks]
     rates = loads(service, picks)
-    works = [working(d, p.column, service, rate) for d, p, rate in zip(deployments, picks, rates, strict=True)]
+    works = [working(d, p.column, service, rate, routed(picks, rates, p))
+             for d, p, rate in zip(deployments, picks, rates, strict=True)]
     made: list[Assignment] = []
     for pick, d, rate, mine in zip(picks, deployments, rates, works, strict=True):
         prefill, decode = (_of(role, pick, mine, picks, works) for role in ("prefill", "decode"))
@@ -80,7 +81,8 @@ def _service(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
         capacity = held(catalog, service, d, pick.column.rows, service.mean_length, pick.column.settings)
         made.append(served_assignment(
             service, d, pick.column.rows, capacity,
-            delivered_of(service, rate, mine, prefill, decode, pick.column.role),
+            replace(delivered_of(service, rate, mine, prefill, decode, pick.column.role),
+                    load_share=rate / pick.column.rate),
             placed, residual(catalog, service, d), outcome))
     return made
 
@@ -123,14 +125,23 @@ def _shared(service: Service, picks: Sequence[Pick]) -> list[float]:
     return out
 
 
+def routed(picks: Sequence[Pick], rates: Sequence[float], pick: Pick) -> float:
+    """Return the requests/s that a router shares out to the replicas that do what a pick's do, all of them there."""
+    decodes = pick.column.role == "decode"
+    return sum(other.replicas * rate for other, rate in zip(picks, rates, strict=True)
+               if (other.column.role == "decode") == decodes)
+
+
 def at_load(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> list[Pick]:
     """Return the picks of a service with as many sequences as its load has decode: prompts run beside these."""
-    made = []
-    for pick, rate in zip(picks, loads(service, picks), strict=True):
+    if service.replica is not None:
+        return list(picks)
+    made, rates = [], loads(service, picks)
+    for pick, rate in zip(picks, rates, strict=True):
         column = pick.column
         if column.role != "prefill":
             d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
-            there = float(working(d, column, service, rate).batch[0])
+            there = float(working(d, column, service, rate, routed(picks, rates, pick)).batch[0])
             column = replace(column, batch=batch_of(there, column.dp, column.pp))
         made.append(replace(pick, column=column))
     return made
@@ -146,11 +157,12 @@ def month_of(catalog: Catalog, services: Sequence[Service], candidates: Sequence
             continue
         day = service.asked.day or (1.0,)
         asked = 0.0
-        for pick, rate in zip(mine, loads(service, mine), strict=True):
+        rates = loads(service, mine)
+        for pick, rate in zip(mine, rates, strict=True):
             column = pick.column
             d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
             apart = {"prefill": 1.0, "decode": 0.0}.get(column.role)
-            does = working(d, column, service, rate)
+            does = working(d, column, service, rate, routed(mine, rates, pick))
             share = float(does.prompts[0]) if apart is None else apart
             at_work = pick.replicas * column.gpus
             asked += pick.replicas * float(does.rate[0]) * (column.role != "prefill")

@@ -46,6 +46,8 @@ class Delivered:
     e2e: Percentiles | None = None
     users: float | None = None
     """Of a closed loop, on one replica."""
+    load_share: float | None = None
+    """Of the most that the replica holds within the targets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
         serving=ServingFigures(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
                         ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot, e2e_seconds=delivered.e2e,
                         users=None if delivered.users is None else delivered.users * placed.replicas,
-                        output_tokens_per_second_per_gpu=tokens,
+                        load_share=delivered.load_share, output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
                         prompts=placed.prompts,

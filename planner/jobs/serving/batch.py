@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import quanta, used_by
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
-from planner.jobs.serving.misses import nothing_meets
+from planner.jobs.serving.misses import lighter, nothing_meets
 from planner.jobs.serving.options import Account, deployment, held, options, residual
 from planner.jobs.serving.service import Service, service_of
 from planner.physics.serving.steady import RequestMix, offline
@@ -59,7 +59,7 @@ class BatchJob:
         """Whether its requests can be replayed: none has a moment of its own."""
         return False
 
-    def under(self, terms: Terms) -> BatchJob:
+    def under(self, terms: Terms) -> Self:
         """Return the job on other terms; candidates keep their numbers."""
         return replace(self, terms=terms)
 
@@ -90,14 +90,14 @@ class BatchJob:
                 limits.gpus, limits.max_gpus) if gpus is not None), None if offer is None else offer.nodes)
             if limit is not None) // together
         needed = 1 if limits.deadline is None else int(
-            np.ceil((self.asked.documents or 1) / rate / limits.deadline.seconds * (1 - 1e-12)))
+            np.ceil((self.asked.ends or 1) / rate / limits.deadline.seconds * (1 - 1e-12)))
         for units in {most if self.terms.objective == "time" else max(needed, 1)}:
             if 1 <= units <= most:
                 yield Run(0, self._column(key, column, units * together, units, rate), offer)
 
     def _column(self, key: int, column: ReplicaColumn, nodes: int, units: int, rate: float) -> Column:
         node = self.terms.market.candidates[column.candidate].node
-        seconds = (self.asked.documents or 1) / (units * rate)
+        seconds = (self.asked.ends or 1) / (units * rate)
         duration, power = duration_use(seconds), int(np.ceil(nodes * node.power.load))
         return Column(key, column.candidate, nodes, 0, units * max(1, node.gpus // column.gpus) * column.gpus, duration,
                       duration, int(np.ceil(power * seconds / HOUR)), power, 0, sum(column.plainness))
@@ -155,6 +155,11 @@ class BatchJob:
     def short(self, columns: Columns) -> Short:
         """Return what more memory would do where replicas fit: that none does is told by `miss`."""
         return Short("more memory per GPU would do, as a replica would hold more documents at once")
+
+    @property
+    def leaner(self) -> Iterator[Leaner]:
+        """Formats of the weights that take less."""
+        return lighter(self.catalog, self.service, self.terms.market.offered)
 
     @property
     def axes(self) -> Collection[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from planner.answer.level import Asked, Percentiles
+from planner.answer.level import Asked, Percentiles, name_of
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.assignment import Delivered
 from planner.jobs.serving.rates import span, work
@@ -23,15 +24,22 @@ SHOWN = (0.5, 0.95)
 """The percentiles that plans say."""
 
 
-def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float) -> Served:
-    """Return what one replica does that gets `rate` requests/s."""
-    low, high = span(column.role, service.stream, np.array([column.held]))
-    at_load = work(d, column.role, service.stream)
+def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float, whole: float | None = None) -> Served:
+    """Return what one replica does that gets `rate` requests/s; of `whole` that a router shares out, where it is more.
+
+    Who gets every n-th request has n of their gaps between its own, whose squared variation is an n-th of theirs. A
+    router that goes by how many are there sends several where several end together: by replay it is the root of that.
+    """
+    stream = service.stream
+    if whole is not None and whole > rate > 0:
+        stream = replace(stream, gap_cv=stream.gap_cv * (rate / whole) ** 0.25)
+    low, high = span(column.role, stream, np.array([column.held]))
+    at_load = work(d, column.role, stream)
 
     def at(loads: Floats) -> Served:
         return at_load(column.rows.take(np.zeros(len(loads), np.int64)), loads)
 
-    return WORKS.recall((d, column.layout[2:], column.held, service.stream, rate),
+    return WORKS.recall((d, column.layout[2:], column.held, stream, rate),
                         lambda: at_rate(at, rate, float(low[0]), float(high[0])))
 
 
@@ -42,9 +50,8 @@ def percentiles(at: Callable[[float | None], float], target: Target | None) -> P
     p50, p95 = (at(q) for q in SHOWN)
     if target is None:
         return Percentiles(p50=p50, p95=p95)
-    named = target.percentile
-    seconds = at(None) if named is None else at(named / 100)
-    asked = Asked(at="mean" if named is None else f"p{named:.10g}", seconds=seconds, target_seconds=target.seconds)
+    share = None if target.percentile is None else target.percentile / 100
+    asked = Asked(at=name_of(share), seconds=at(share), target_seconds=target.seconds)
     return Percentiles(p50=p50, p95=p95, asked=asked)
 
 

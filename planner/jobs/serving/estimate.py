@@ -96,7 +96,8 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
     nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
-    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(replicas, nodes, None),
+    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(
+        replicas, nodes, None, settings=service.settings),
                              residual(catalog, service, d))
 
 
@@ -151,7 +152,7 @@ def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, 
     if service.rate is not None and service.asked.concurrency is None and fits:
         column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                                0.0, 0.0, float(most[0]))
-        served = working(d, column, service, service.rate / replicas)
+        served = working(d, column, service, service.rate / replicas, service.rate)
         return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
                          each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
                          users=None if service.asked.users is None else service.rate / replicas)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,11 +11,11 @@ from planner.answer.schema import Infeasible, Search
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
 from planner.jobs.serving.day import changing
 from planner.jobs.serving.knobs import knobs_of
-from planner.jobs.serving.misses import answerable, nothing_meets
+from planner.jobs.serving.misses import answerable, lighter, nothing_meets, too_few
 from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
 from planner.jobs.serving.rates import DEGREES, STAGES
 from planner.jobs.serving.service import Service, services_of
@@ -127,8 +127,13 @@ class ServingJob:
         return []
 
     def short(self, columns: Columns) -> Short:
-        """Return nothing more: what lacks memory is told by `miss`."""
-        return Short("nothing holds it")
+        """Return that the GPUs at hand are fewer than those of the smallest replica; nothing where one is enough."""
+        return too_few(self.name, self.catalog, self.services[0], columns, self.terms)
+
+    @property
+    def leaner(self) -> Iterator[Leaner]:
+        """Formats of the weights that take less."""
+        return lighter(self.catalog, self.services[0], self.terms.market.offered)
 
     @property
     def axes(self) -> Collection[str]:
@@ -158,7 +163,8 @@ class ServingJob:
                         why=f"the trace's busiest five minutes; its mean is {whole.trace.rate:.3g}")]
 
     def _account(self, account: Account, columns: Iterable[tuple[int, ReplicaColumn]]) -> Search:
-        more = self.catalog.engine(self.asked.engine).memory_fraction_most
+        more, asked = self.catalog.engine(self.asked.engine).memory_fraction_most, self.asked
+        usual: tuple[str | float, ...] = ("default", *(() if more is None else (more,)))
         return Search(
             layouts=account.layouts, legal=account.legal, fit=account.fit,
             removed={rule: count for rule, count in account.removed.items() if count},
@@ -166,8 +172,10 @@ class ServingJob:
             domains={"candidate": tuple(c.label for c in self.terms.market.candidates),
                      "quantization": tuple(self.asked.quantization or ()), "tp": DEGREES, "pp": STAGES,
                      "attention_dp": DEGREES, "ep": (1, "attention_dp"),
-                     "memory_fraction": ("default", *(() if more is None else (more,))),
-                     "max_batched_tokens": ("default", *TOKENS), "max_sequences": ("default", *SEQUENCES)})
+                     "memory_fraction": (asked.memory_fraction,) if asked.memory_fraction else usual,
+                     "max_batched_tokens": (asked.max_batched_tokens,) if asked.max_batched_tokens else (
+                         "default", *TOKENS),
+                     "max_sequences": (asked.max_sequences,) if asked.max_sequences else ("default", *SEQUENCES)})
 
 
 def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> ServingJob:

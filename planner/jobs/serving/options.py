@@ -23,7 +23,7 @@ from planner.physics.serving.capacity import CacheInput, Capacity, capacity, hel
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
-from planner.physics.serving.settings import USUAL, EngineSettings
+from planner.physics.serving.settings import EngineSettings
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
 Admitted = Callable[[ReplicaColumn], bool]
@@ -64,6 +64,11 @@ class _Block:
     held: Floats
     """Sequences of the longest and of mean length, by choice, length and row."""
 
+    @property
+    def chunk(self) -> int | None:
+        """The chunk that is tried first: the one asked for, else the engine's."""
+        return self.choices[0].tokens
+
     def most(self, tokens: int | None) -> Floats:
         """Return how many sequences run at once with the best settings of that chunk, by choice and row."""
         limits = np.array([c.sequences or self.asked.limits.sequences for c in self.choices], np.float64)
@@ -80,7 +85,7 @@ def lacks(catalog: Catalog, service: Service, candidate: Candidate, name: str) -
 
 
 def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: str,
-               settings: EngineSettings = USUAL) -> Deployment:
+               settings: EngineSettings | None = None) -> Deployment:
     """Return a service on one kind of hardware with its weights in the format `name`. Raises PlannerError."""
     asked = service.asked
     if (reason := lacks(catalog, service, candidate, name)) is not None:
@@ -91,15 +96,15 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
     speed = catalog.speeds(asked.engine).release(asked.engine_version, candidate.gpu.architecture)
     cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
     d = deployment_of(catalog, service.model, name, weights, catalog.formats.cache(cache), (candidate,), speed)
-    limits = _asked(catalog, service, d, service.length, settings).limits
+    limits = _asked(catalog, service, d, service.length, settings or service.settings).limits
     return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}),
                    adapters=service.adapters)
 
 
 def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int,
-         settings: EngineSettings = USUAL) -> Capacity:
-    """Return what each layout holds of sequences of that length."""
-    return capacity(_asked(catalog, service, d, length, settings), _cut(rows))
+         settings: EngineSettings | None = None) -> Capacity:
+    """Return what each layout holds of sequences of that length; settings: other than the question's own."""
+    return capacity(_asked(catalog, service, d, length, settings or service.settings), _cut(rows))
 
 
 def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, settings: EngineSettings) -> CacheInput:
@@ -125,14 +130,14 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     at_all = range(len(candidates)) if here is None else sorted(here)
     try:
         blocks = _blocks(catalog, service, {at: candidates[at] for at in at_all}, account, effort)
-        made = _answered(service, blocks, None, account, effort)
+        made = _answered(service, blocks, service.settings.tokens, account, effort)
     except OutOfTime:
         account.cut_short = True
         return []
     made = [[(row, column) for row, column in columns if admitted(column)] for columns in made]
     fronts = {at: _fronts(at, blocks, made) for at in at_all}
     wanted = {id(column) for front in fronts.values() for column in front}
-    for tokens in TOKENS:
+    for tokens in () if service.settings.tokens else TOKENS:
         if effort.is_over:
             account.cut_short = True
             break
@@ -153,7 +158,8 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
 
 def _kept(front: list[ReplicaColumn]) -> list[ReplicaColumn]:
     """Return what no other matches, and of the default settings what no other of them does: simple where enough."""
-    best, usual = undominated(front), undominated([column for column in front if not column.settings.changed])
+    least = min((column.settings.changed for column in front), default=0)
+    best, usual = undominated(front), undominated([column for column in front if column.settings.changed == least])
     return best + [column for column in usual if column not in best]
 
 
@@ -197,15 +203,16 @@ def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candida
 
 
 def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> _Block:
-    asked = _asked(catalog, service, d, service.length, USUAL)
-    fractions = (None, asked.engine.memory_fraction_most)
+    asked = _asked(catalog, service, d, service.length, stated := service.settings)
+    fractions = (stated.fraction,) if stated.fraction else (None, asked.engine.memory_fraction_most)
     # an engine that takes prompts whole has no chunk to choose
-    tokens = () if d.engine.prefill_first else tuple(count for count in TOKENS if count != asked.limits.tokens)
+    chunks = (stated.tokens,) if stated.tokens or d.engine.prefill_first else (None, *(
+        count for count in TOKENS if count != asked.limits.tokens))
     most = catalog.engine(service.asked.engine).sequences_most
-    sequences = tuple(count for count in SEQUENCES if count != asked.limits.sequences and count <= (most or count))
-    choices = sorted({EngineSettings(*values) for values in product(fractions, (None, *tokens), (None, *sequences))},
-                     key=lambda settings: (settings.changed, settings.fraction or 0,
-                                           settings.tokens or 0, settings.sequences or 0))
+    sequences = (stated.sequences,) if stated.sequences else (None, *(
+        count for count in SEQUENCES if count != asked.limits.sequences and count <= (most or count)))
+    choices = sorted((EngineSettings(*values) for values in product(fractions, chunks, sequences)),
+                     key=lambda each: (each.changed, each.fraction or 0, each.tokens or 0, each.sequences or 0))
     return _Block([at], [label], d, asked, rows, choices,
                   held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
 
@@ -258,7 +265,7 @@ def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Fl
 
 def _told(account: Account, service: Service, block: _Block, columns: list[tuple[int, ReplicaColumn]]) -> None:
     """Count the layouts of a block for each of its candidates, and keep what comes nearest where none is left."""
-    fits = np.flatnonzero(block.most(None).any(axis=0))
+    fits = np.flatnonzero(block.most(block.chunk).any(axis=0))
     times, roles = len(block.candidates), len(_roles(service))
     account.fit += times * len(fits)
     account.removed["memory"] += times * (len(block.rows) - len(fits))

@@ -33,7 +33,7 @@ POINTS = 40
 """Points of a table of steps."""
 REQUESTS = 4000
 """Of a replay without a trace, at least."""
-LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 16000
+LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 48000
 """Times as long as a request may take that requests arrive for, requests of each user, and how many at most."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""
@@ -123,6 +123,8 @@ def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
     """Return a pick's replica as the simulator runs it."""
     column = pick.column
+    if service.replica is not None:
+        return service.replica(column)
     d, rows = deployment(catalog, service, candidate, column.format, column.settings), column.rows
     mean = held(catalog, service, d, rows, service.mean_length, column.settings)
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
@@ -206,9 +208,9 @@ def requests_of(service: Service, trace: Trace | None = None, seed: int = 0, cou
     if trace is None and service.trace is not None:
         return service.trace
     if trace is None:
-        assert asked.input is not None
-        assert asked.output is not None
-        lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(max(asked.output.mean, 1.0), asked.output.cv)
+        lengths = Lengths(1.0), Lengths(1.0)
+        if asked.input is not None and asked.output is not None:
+            lengths = Lengths(asked.input.mean, asked.input.cv), Lengths(max(asked.output.mean, 1.0), asked.output.cv)
         count = count or int(min(filling(service), MOST_REQUESTS))
         trace = synthetic(asked.rate or 1.0, lengths, asked.gap_cv, count=count, seed=seed)
     return trace if service.prompts is None else trace.of_prompts(*service.prompts)
@@ -234,6 +236,8 @@ def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
     The replay has a prompt take one stage's and copy's share of the time of all, as they work on different prompts; the
     prompt itself passes the stages one after the other, and has one copy for itself.
     """
+    if service.replica is not None:
+        return np.zeros(len(inputs))
     pick = next((pick for pick in picks if pick.column.role == "prefill"), picks[0])
     column = pick.column
     d, rows = deployment(catalog, service, candidates[column.candidate], column.format, column.settings), column.rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,15 +11,18 @@ import numpy as np
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
 from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.level import Stream, stream_of
+from planner.physics.serving.settings import EngineSettings
 from planner.scenario.demand import MOST_RATE, Target
 from planner.scenario.lengths import Length
 from planner.scenario.resolve import trace_file
 from planner.scenario.serving import USUAL_RANK, Serving
 from planner.simulate.reading import read_trace
+from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Trace
 from planner.units import plural
 
@@ -51,12 +55,20 @@ class Service:
     """Tokens of the prompts it answers, from and up to and with (none: no end); none is all of them."""
     of: int = 0
     """The number of the service that it is a part of, or is."""
+    replica: Callable[[ReplicaColumn], ReplicaKind] | None = None
+    """What replays run for a column whose requests are no tokens, such as images; none is an engine of tokens."""
 
     @property
     def adapters(self) -> AdapterSlots | None:
         """The LoRA adapters that each replica serves; none serves the model alone."""
         asked = self.asked
         return None if asked.adapters is None else AdapterSlots(asked.adapters, asked.lora_rank or USUAL_RANK)
+
+    @property
+    def settings(self) -> EngineSettings:
+        """What the engine is told that the question states."""
+        asked = self.asked
+        return EngineSettings(asked.memory_fraction, asked.max_batched_tokens, asked.max_sequences)
 
     @property
     def mean_length(self) -> int:
@@ -83,6 +95,12 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     if asked.adapters is not None and not catalog.engine(asked.engine).adapters:
         having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).adapters)
         raise InputError(f"adapters: {asked.engine} does not run requests for several in one batch: {having} do")
+    most = catalog.engine(asked.engine).sequences_most
+    if most is not None and (asked.max_sequences or 0) > most:
+        raise InputError(f"max_sequences: {asked.engine} runs at most {most} at once, not {asked.max_sequences}")
+    if asked.disaggregated != "no" and not catalog.engine(asked.engine).disaggregates:
+        having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).disaggregates)
+        raise InputError(f"disaggregated: {asked.engine} answers requests whole: {having} can have prefill apart")
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
     services = [_service(asked, catalog, trace, trace)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -54,6 +54,8 @@ class Context:
     """Whether speeds of the stack were measured."""
     added: AddedShare | None = None
     """What whole runs add to steps and failures."""
+    said: Mapping[str, Any] = field(default_factory=dict)
+    """What an assignment says besides."""
 
     def residual(self, candidate: int, precision: str, gpus: int) -> Residual:
         """Return how far runs like one lie from their predicted step time, as deadlines and mean costs count it."""
@@ -187,8 +189,8 @@ def assignment_of(context: Context, staged: StagedLayout) -> Assignment:
     if context.question.tuning.forward_only:
         return ServingAssignment(**placed)
     return TrainingAssignment(
-        **placed, sequence_length=context.question.sequence_length, global_batch=sequences(placed["layout"]),
-        failures=_failures(context, rows, column.spare_nodes) if offer else None,
+        **placed, sequence_length=context.question.longest, global_batch=sequences(placed["layout"]),
+        **context.said, failures=_failures(context, rows, column.spare_nodes) if offer else None,
         commitment=_commitment(context, staged) if offer else None,
         **(whole_of(days, residual, context.added) if offer else {}))
 

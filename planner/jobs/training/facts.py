@@ -8,16 +8,22 @@ from dataclasses import replace
 import numpy as np
 
 from planner.catalog.architecture import Model
+from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
 from planner.jobs.market import Market
 from planner.layouts.axes import SCHEDULES, Space, domain
+from planner.layouts.candidate import Candidate
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_columns
 from planner.money.rent import RentalOffer, with_storage
 from planner.physics.training.estimate import faster_whole
 from planner.physics.training.parameters import saved_parameters
-from planner.physics.training.question import Question, computes
+from planner.physics.training.preference import sample_of
+from planner.physics.training.question import Question, computes, question_of
+from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.tuning import tuning_of
 from planner.scenario.limits import Limits
+from planner.scenario.usual import refuse_stack, usual
 from planner.scenario.workload import Batch, Training
 
 MOST_GPUS = 131_072
@@ -32,7 +38,7 @@ STEPS = 1000
 def facts_of(question: Question, model: Model, asked: Training, batch: Batch, limits: Limits) -> Facts:
     """Return the space of a job's layouts, and what rules look up."""
     stack, candidates = question.stack, question.candidates
-    space = Space(model, candidates, asked.precision, question.sequence_length, batch.sequences,
+    space = Space(model, candidates, asked.precision, question.longest, batch.sequences,
                   most_gpus(asked, limits), batch.tolerance, hybrid_shard=stack.hybrid_shard,
                   expert_tp=(0, 1) if stack.expert_tp else (0,),
                   no_sync=stack.accumulation, schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
@@ -91,12 +97,51 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
     return split_code({name: column[row] for name, column in faster.items()} | {"candidate": every[mine]})
 
 
-def processed(work: Training, sequence_length: int, global_batch: int = 1) -> int:
+def processed(work: Training, sample_length: int, global_batch: int = 1) -> int:
     """Return the tokens that the GPUs work through: the job's, and the padding where samples are not packed.
 
     Where none are given, those of some steps, so that speeds compare at batches within a tolerance.
     """
-    tokens = work.tokens or STEPS * sequence_length * global_batch
-    if work.mean_length is None:
-        return tokens
-    return -(-tokens * sequence_length // min(work.mean_length, sequence_length))
+    tokens = work.tokens or STEPS * sample_length * global_batch
+    if work.mean_length is None or work.preference:
+        return tokens  # preferences count their padding
+    return -(-tokens * sample_length // min(work.mean_length, sample_length))
+
+
+def preferred(asked: Training, question: Question) -> dict[str, object]:
+    """Return what an assignment says of a job that trains on preferences; nothing of another."""
+    return {} if asked.preference is None else {
+        "sequences_per_sample": question.sample.sequences, "tuning": asked.trains, "reference": asked.held_reference}
+
+
+def length_of(asked: Training, longest: int) -> int:
+    """Return the tokens of a sequence that speed goes by: answers are padded to those of their batch alone."""
+    return min(asked.mean_length or longest, longest) if asked.preference else longest
+
+
+def batch_of(asked: Training, catalog: Catalog) -> Batch:
+    """Return the samples of a step that are asked for, or usual; one of what is only held."""
+    method = asked.method or "pretrain"
+    typical = usual(catalog.model(asked.model), method, catalog.recipes)
+    each = catalog.recipes.sequences(asked.preference)
+    return Batch(1) if method == "inference" else (asked.global_batch or typical.global_batch).of(
+        each * (asked.sequence_length or typical.sequence_length))
+
+
+def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate, ...], stack: Stack,
+                  confidence: float, batch: int) -> Question:
+    """Return the physical question that a training job asks by one stack, of so many samples a step.
+
+    Raises Unsupported where the stack does not train so.
+    """
+    if asked.preference:
+        refuse_stack(asked, stack)
+    model, method = catalog.model(asked.model), asked.method or "pretrain"
+    typical = usual(model, method, catalog.recipes)
+    longest = asked.sequence_length or typical.sequence_length
+    sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0)
+    stack = with_recipe(catalog.recipes, stack, model, Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
+    return question_of(
+        catalog, model, candidates, stack, sequence_length=length_of(asked, longest), longest=longest, sample=sample,
+        global_batch=batch, precisions=asked.precision, method=method, confidence=confidence,
+        tuning=tuning_of(catalog.recipes, stack, asked.trains, asked.rank, asked.trained_layers, asked.lora_targets))

@@ -19,11 +19,13 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
     if asked.stack != (AUTO,):
         return [list(asked.stack)]
     method = asked.method or "pretrain"
-    usual = catalog.usual_stacks(method)
+    usual, last = ([stack for stack in stacks
+                    if asked.launchable != AUTO or catalog.releases.of_stack(stack.name, method)]
+                   for stacks in (catalog.usual_stacks(method, asked.trains), catalog.last_stacks(method)))
     measured = [stack.name for stack in usual if not timed
                 or (method in WHOLE and has_evidence(catalog, stack, method))]
     others = [stack.name for stack in usual if stack.name not in measured]
-    return [group for group in (measured, others, [last_stack.name for last_stack in catalog.last_stacks(method)])
+    return [group for group in (measured, others, [stack.name for stack in last])
             if group]
 
 

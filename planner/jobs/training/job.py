@@ -17,23 +17,31 @@ from planner.jobs.columns import Run
 from planner.jobs.job import NOTHING_HELD, Depth, Held, Knob, Short, Terms
 from planner.jobs.quanta import prices, quanta
 from planner.jobs.training.assignment import Context, assignment_of, step_residual
-from planner.jobs.training.facts import MOST_GPUS, checkpoint_bytes, facts_of, most_gpus, processed, stored
+from planner.jobs.training.facts import (
+    MOST_GPUS,
+    asked_physics,
+    batch_of,
+    checkpoint_bytes,
+    facts_of,
+    most_gpus,
+    preferred,
+    processed,
+    stored,
+)
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
-from planner.jobs.training.launchable import values_for
+from planner.jobs.training.launchable import target_for, told_by, values_for
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of
 from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
-from planner.physics.training.question import Question, question_of
-from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.question import Question
 from planner.physics.training.whole import run_quantile
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
-from planner.scenario.usual import usual
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 from planner.solver.check import check_staging
 from planner.solver.quantize import duration_limit
 from planner.solver.search.found import StagedLayout
@@ -75,9 +83,10 @@ class TrainingJob:
 
     def asking(self, update: Mapping[str, Any]) -> TrainingJob:
         """Return the job with keys of its workload changed."""
-        return self if not update else training_job(
-            self.name, self.asked.model_copy(update=dict(update)), self.catalog, self.terms, self.confidence,
-            self.stack.name, self.place)
+        work = {**update}
+        sure: float = work.pop("confidence", self.confidence)
+        return self if not update else training_job(self.name, self.asked.model_copy(update=work), self.catalog,
+                                                    self.terms, sure, self.stack.name, self.place)
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD,
                 known: Sequence[StagedLayout] = ()) -> Searched:
@@ -120,8 +129,8 @@ class TrainingJob:
         terms, held = self.terms, quanta(self.terms.limits)
         reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
         return SearchJob(
-            tokens=processed(self.asked, self.question.sequence_length, self.question.global_batch),
-            sequence_length=self.question.sequence_length, checkpoint_bytes=self.checkpoint_bytes,
+            tokens=processed(self.asked, self.question.sample_length, self.question.global_batch),
+            sequence_length=self.question.sample_length, checkpoint_bytes=self.checkpoint_bytes,
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
@@ -145,7 +154,7 @@ class TrainingJob:
         """What every assignment of the job shares."""
         return Context(self.name, self.model.name, self.asked.method or "pretrain", self.question, self.search,
                        self.terms.market.offers, self.catalog.step_residuals, self.model, validated=self.is_validated,
-                       added=added_by_runs(self.catalog, self.asked))
+                       added=added_by_runs(self.catalog, self.asked), said=preferred(self.asked, self.question))
 
     @property
     def is_validated(self) -> bool:
@@ -262,17 +271,13 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     """Return a resolved training workload by one stack, with what storage costs where nodes are bought."""
     method = asked.method or "pretrain"
     model, candidates = catalog.model(asked.model), terms.market.candidates
-    stack = with_recipe(catalog.recipes, catalog.stack(stack_name), model,
-                        Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
-    typical = usual(model, method, catalog.recipes)
-    sequence = asked.sequence_length or typical.sequence_length
-    batch = Batch(1) if method == "inference" else (asked.global_batch or typical.global_batch).of(sequence)
-    question = question_of(catalog, model, candidates, stack, sequence_length=sequence, global_batch=batch.sequences,
-                           precisions=asked.precision, method=method, confidence=confidence,
-                           lora_rank=asked.lora_rank, trained_layers=asked.trained_layers,
-                           adapted=asked.lora_targets)
+    own = catalog.stack(stack_name)
+    target = target_for(asked, own, method, catalog)
+    batch = batch_of(asked, catalog)
+    question = asked_physics(asked, catalog, candidates, told_by(target, own, method), confidence, batch.sequences)
+    stack = question.stack
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
     facts = facts_of(question, model, asked, batch, terms.limits)
-    facts = replace(facts, space=replace(facts.space, only=values_for(asked, stack, catalog)))
+    facts = replace(facts, space=replace(facts.space, only=values_for(target, stack, method)))
     return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts, place)

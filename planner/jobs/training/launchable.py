@@ -1,25 +1,38 @@
-"""Which layouts a target can be told, as values of axes that the search is held to."""
+"""What a plan is held to so that the files of its stack can say it: values of axes, and combinations that they lack."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from planner.catalog.load import Catalog
-from planner.catalog.stack import Stack
-from planner.layouts.axes import RECOMPUTE, SCHEDULES
-from planner.scenario.workload import Training
-
-_WORDS = {"recompute": RECOMPUTE, "schedule": SCHEDULES}
-
-
-def values_for(asked: Training, stack: Stack, catalog: Catalog) -> Mapping[str, tuple[float, ...]]:
-    """Return axis -> values for the target that a plan has to be launchable with; none where it may be any."""
-    if asked.launchable is None:
-        return {}
-    only = catalog.releases.target(asked.launchable).only
-    return {axis: tuple(_place(axis, value) for value in values
-                        if value != "selective" or stack.selective_recompute) for axis, values in only.items()}
+from planner.catalog.releases import Target
+from planner.catalog.stack import Method, Stack
+from planner.errors import Unsupported
+from planner.layouts.axes import place
+from planner.scenario.workload import AUTO, Training
 
 
-def _place(axis: str, value: str | float) -> float:
-    return _WORDS[axis].index(value) if isinstance(value, str) else value
+def target_for(asked: Training, stack: Stack, method: str, catalog: Catalog) -> Target | None:
+    """Return the target that a plan has to be launchable with; none where it may be any. Raises Unsupported."""
+    releases, name = catalog.releases, asked.launchable
+    if name is None:
+        return None
+    target = releases.target(releases.some(stack.name, method)[0] if name == AUTO else name)
+    if method not in (target.methods or (method,)):
+        raise Unsupported(f"{method} in {name} (it has {', '.join(target.methods)})")
+    return target
+
+
+def told_by(target: Target | None, stack: Stack, method: str) -> Stack:
+    """Return the stack with what a target cannot be told of it refused."""
+    if target is None:
+        return stack
+    refused = tuple(one for one in target.refuses if method in (one.methods or (method,)))
+    offload = stack.offload.model_copy(update={"together": stack.offload.together or target.offloads_together})
+    return stack.model_copy(update={"refuses": (*stack.refuses, *refused), "offload": offload})
+
+
+def values_for(target: Target | None, stack: Stack, method: Method) -> Mapping[str, tuple[float, ...]]:
+    """Return axis -> the values that a target can be told; none where it may be any."""
+    return {axis: tuple(place(axis, value) for value in values if value != "selective" or stack.selective_recompute)
+            for axis, values in (target.only | target.only_for.get(method, {}) if target else {}).items()}

@@ -16,7 +16,7 @@ from planner.catalog.stack import Stack
 from planner.errors import InputError, MissingFact, UnknownName
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_like, memory_of, time_of
-from planner.jobs.training.facts import processed
+from planner.jobs.training.facts import asked_physics, batch_of, length_of, preferred, processed
 from planner.jobs.training.in_use import first_stack
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
@@ -24,10 +24,8 @@ from planner.layouts.rules import Facts, rules_of
 from planner.layouts.table import from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
-from planner.physics.training.question import computes, question_of
-from planner.physics.training.recipes import Recipe, with_recipe
+from planner.physics.training.question import computes
 from planner.scenario.limits import MOST
-from planner.scenario.usual import usual
 from planner.scenario.workload import Batch, Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
@@ -169,9 +167,6 @@ def idle_keys(asked: Training) -> Iterator[Idle]:
     if method == "inference":
         yield from (idle(key, "applies to training, but method inference only holds the model") for key in (
             "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
-    if method not in ("lora", "qlora"):
-        yield from (idle(key, f"applies to methods lora and qlora, but this is {method}")
-                    for key in ("lora_rank", "lora_targets"))
     if asked.tokens is None:
         yield idle("mean_length", "applies to tokens, and none are given")
 
@@ -184,17 +179,13 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     """
     model, machine, method, (precision,) = (
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
-    stack = with_recipe(catalog.recipes, catalog.stack(first_stack(asked, catalog)), model,
-                        Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
-    typical = usual(model, method, catalog.recipes)
-    sequence_length = asked.sequence_length or typical.sequence_length
+    stack = catalog.stack(first_stack(asked, catalog))
     row, recompute_layers = parse_layout(layout, stack, gpus)
     serving = method == "inference"
-    batch = 1 if serving else _batch((asked.global_batch or typical.global_batch).of(sequence_length), row)
+    batch = 1 if serving else _batch(batch_of(asked, catalog), row)
     candidate = usual_candidate(machine, catalog)
-    question = question_of(catalog, model, (candidate,), stack, sequence_length=sequence_length, global_batch=batch,
-                           precisions=asked.precision, method=method, confidence=confidence, lora_rank=asked.lora_rank,
-                           trained_layers=asked.trained_layers, adapted=asked.lora_targets)
+    question = asked_physics(asked, catalog, (candidate,), stack, confidence, batch)
+    stack, sequence_length = question.stack, question.longest
     if not computes(candidate, question.rates[0], precision):
         raise MissingFact(f"GPU {candidate.gpu.name}", f"{precision} rate")
     rows = from_rows([row], batch)
@@ -220,16 +211,18 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     residual = catalog.step_residuals.at(step_traits(stack, method, model, candidate.gpu.architecture, precision),
                                          sizes(total, sequence_length))
     shown = layout_of(question, rows, 0, evaluation)
+    noun = "pairs" if question.sample.sequences > 1 else "sequences"
     placed: dict[str, Any] = {
-        "workload": f"{model.name} {method}, {sequence_length} tokens, {batch} sequences", "model": model.name,
+        "workload": f"{model.name} {method}, {sequence_length} tokens, {batch} {noun}", "model": model.name,
         "method": method, "node": machine.name, "gpu": candidate.gpu.name, "nodes": -(-total // machine.gpus),
         "gpus": total,
         "stack": stack.name,
         "layout": shown, "memory": memory_of(evaluation, memory_like(question, shown)),
-        "time": time_of(evaluation, evaluation.step.seconds, _steps(asked, sequence_length, batch), residual)}
+        "time": time_of(evaluation, evaluation.step.seconds, _steps(asked, question.sample_length, batch), residual)}
     if serving:
         return ServingAssignment(**placed)
-    return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch)
+    said = preferred(asked, question)
+    return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch, **said)
 
 
 def _batch(asked: Batch, row: Mapping[str, float]) -> int:
@@ -239,17 +232,18 @@ def _batch(asked: Batch, row: Mapping[str, float]) -> int:
     return nearest if abs(nearest - asked.sequences) <= asked.tolerance * asked.sequences else asked.sequences
 
 
-def with_steps(assignment: Assignment, asked: Training) -> Assignment:
+def with_steps(assignment: Assignment, asked: Training, catalog: Catalog) -> Assignment:
     """Return an estimate with the steps that the tokens of the job take, where they are given."""
     if not isinstance(assignment,
                       TrainingAssignment) or assignment.sequence_length is None or assignment.global_batch is None:
         return assignment
-    steps = _steps(asked, assignment.sequence_length, assignment.global_batch)
+    each = catalog.recipes.sequences(asked.preference) * length_of(asked, assignment.sequence_length)
+    steps = _steps(asked, each, assignment.global_batch)
     return assignment.model_copy(update={"time": assignment.time.model_copy(update={"steps": steps})})
 
 
-def _steps(asked: Training, sequence_length: int, batch: int) -> int | None:
+def _steps(asked: Training, sample_length: int, batch: int) -> int | None:
     if asked.tokens is None:
         return None
-    sequences = -(-processed(asked, sequence_length) // sequence_length)
-    return -(-sequences // batch)
+    samples = -(-processed(asked, sample_length) // sample_length)
+    return -(-samples // batch)

@@ -12,20 +12,18 @@ from typing import Any, Self
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
-from planner.catalog.load import Catalog
-from planner.errors import PlannerError, Unsupported
 from planner.jobs.columns import Columns, Processed, Run, joined
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.training.assignment import assignment_of
-from planner.jobs.training.in_use import is_usual, stacks_of
-from planner.jobs.training.job import TrainingJob, training_job
+from planner.jobs.training.in_use import is_usual
+from planner.jobs.training.job import TrainingJob
 from planner.jobs.training.lacking import broken_rules, shorter
 from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
-from planner.scenario.workload import AUTO, Batch, Training
+from planner.scenario.workload import AUTO, Batch
 from planner.solver.search.found import StagedLayout
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -81,6 +79,11 @@ class ByStack:
     def terms(self) -> Terms:
         """The market, the limits and the objective that it is looked at with."""
         return self.first.terms
+
+    @property
+    def confidence(self) -> float:
+        """With which what is planned fits in memory."""
+        return self.first.confidence
 
     @property
     def has_requests(self) -> bool:
@@ -275,26 +278,3 @@ class ByStack:
             best = columns.owner(columns.runs[0].key)[0].stack.name if columns.runs else names
             defaults["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
         return list(defaults.values())
-
-
-def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, confidence: float) -> ByStack:
-    """Return a resolved training workload on its terms, by the stacks that it names or that are in use.
-
-    A stack that cannot train the model at all is left out, unless none can. Raises PlannerError.
-    """
-    made: list[tuple[TrainingJob, ...]] = []
-    refused: PlannerError | None = None
-    place = 0
-    for group in stacks_of(asked, catalog, timed=asked.tokens is not None or terms.objective == "time"):
-        jobs = []
-        for stack in group:
-            try:
-                jobs.append(training_job(name, asked, catalog, terms, confidence, stack, place))
-                place += 1
-            except Unsupported as error:
-                refused = refused or error
-        made += [tuple(jobs)] if jobs else []
-    if not made:
-        assert refused is not None
-        raise refused
-    return ByStack(tuple(made))

@@ -54,7 +54,7 @@ def _activations(work: Work) -> Settings | No:
     share, scratch = work.layout.offload.activations, work.method == hf.FROM_SCRATCH
     if share and not work.layout.zero and scratch:
         return No("checkpoints on the host without FSDP", {"offload_activations": 0})
-    return {} if scratch else {f"{ARGS}:activation_offloading": bool(share) and not work.layout.zero}
+    return {} if scratch or work.preference else {f"{ARGS}:activation_offloading": bool(share) and not work.layout.zero}
 
 
 def _context(work: Work) -> Settings | No:
@@ -75,6 +75,7 @@ def _precision(work: Work) -> Settings | No:
 
 TABLE: Table = {
     **hf.rest(ARGS),
+    **hf.by_trl(ARGS, narrows=False),
     ("precision",): _precision,
     ("tp",): lambda w: {} if w.layout.tp == 1 or w.layout.zero else No("more than 1 without FSDP", {"zero": 3}),
     ("cp", "cp_method"): _context,

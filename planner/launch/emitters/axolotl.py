@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planner.launch import hugging_face as hf
 from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
@@ -11,6 +13,12 @@ from planner.launch.work import Work
 
 FILE = "axolotl.yaml"
 DATA = "tatsu-lab/alpaca"
+_CHATS = ("argilla/ultrafeedback-binarized-preferences-cleaned", {"type": "chat_template.default", "split": "train"})
+PAIRS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **dict.fromkeys(("dpo", "simpo"), _CHATS), "orpo": (_CHATS[0], {"type": "chat_template.argilla", "split": "train"}),
+    "kto": ("argilla/ultrafeedback-binarized-preferences-cleaned-kto", {"type": "llama3.ultra", "split": "train"}),
+    "reward-model": ("argilla/distilabel-intel-orca-dpo-pairs", {"type": "bradley_terry.chat_template"})}
+"""Data of methods that take preferences, with the type that axolotl's examples give it."""
 
 
 def _sharding(work: Work) -> Settings | No:
@@ -63,6 +71,10 @@ TABLE: Table = {
         "the stack's": None, "plain": None,
         "fused": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"]}),
     ("packing",): hf.packing(FILE, "sample_packing"),
+    **hf.preferences({**{name: {f"{FILE}:rl": name} for name in ("dpo", "kto", "orpo", "simpo")},
+                      "reward-model": {f"{FILE}:reward_model": True, f"{FILE}:num_labels": 1,
+                                       f"{FILE}:model_type": "AutoModelForSequenceClassification"}},
+                     precomputed=f"{FILE}:precompute_ref_log_probs"),
 }
 
 
@@ -70,15 +82,16 @@ def emit(work: Work) -> Program:
     """Return axolotl's YAML, and the script that starts it."""
     data = by_file(settings_of(work, TABLE))[FILE]
     name = work.model.hf_id or work.model.name
-    data = {"base_model": name, "datasets": [{"path": DATA, "type": "alpaca"}], "output_dir": "checkpoints",
+    data_name, kind = PAIRS.get(work.preference or "", (DATA, {"type": "alpaca"}))
+    data = {"base_model": name, "datasets": [{"path": data_name, **kind}], "output_dir": "checkpoints",
             "sequence_len": work.sequence_length, "attn_implementation": "flash_attention_2", "max_steps": work.steps,
-            "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "lr_scheduler": "cosine",
+            "learning_rate": float(hf.rate_of(work)), "lr_scheduler": "cosine",
             "logging_steps": 1, **data}
-    variables = hf.variables(work, {"DATA": DATA})
+    variables = hf.variables(work, {"DATA": data_name})
     values = {"base_model": "MODEL", "output_dir": "CHECKPOINTS", "learning_rate": "LEARNING_RATE",
               "max_steps": "STEPS"}
     head = f"axolotl {work.release.release}"
-    body = [*filled(FILE, values, {DATA: "DATA"}),
+    body = [*filled(FILE, values, {data_name: "DATA"}),
             "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' -m axolotl.cli.train "$config"']
     return Program(target=work.target, variables=variables, feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),

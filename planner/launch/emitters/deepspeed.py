@@ -59,11 +59,12 @@ def _activations(work: Work) -> Settings | No:
     share = work.layout.offload.activations
     if share and work.method == hf.FROM_SCRATCH:
         return No("checkpoints on the host (the Trainer keeps them on the GPU)", {"offload_activations": 0})
-    return {} if work.method == hf.FROM_SCRATCH else {f"{ARGS}:activation_offloading": bool(share)}
+    return {} if work.method == hf.FROM_SCRATCH or work.preference else {f"{ARGS}:activation_offloading": bool(share)}
 
 
 TABLE: Table = {
     **hf.rest(ARGS),
+    **hf.by_trl(ARGS, narrows=True),
     ("candidate", "dp", "micro_batch"): _batch,
     ("precision",): _precision,
     **hf.unsplit("tp", "cp"),

@@ -37,7 +37,7 @@ def _method(work: Work) -> Settings | No:
         return No("qlora on several GPUs (its quantized weights are not sharded)", {"dp": 1})
     parts = ("query", "key", "value", "projection", "mlp")
     quantized = {f"{FILE}:quantize": "bnb.nf4-dq"} if work.method == "qlora" else {}
-    return {f"{FILE}:lora_r": work.asked.lora_rank, f"{FILE}:lora_alpha": 2 * work.asked.lora_rank,
+    return {f"{FILE}:lora_r": work.asked.rank, f"{FILE}:lora_alpha": 2 * work.asked.rank,
             **{f"{FILE}:lora_{part}": True for part in parts}, **quantized}
 
 

@@ -26,25 +26,30 @@ def _adapted(work: Work, rank: int) -> Settings:
             f"{FILE}:lora_target": "all", **quantized}
 
 
-TABLE = hf.of_trainer(FILE, recompute=_recompute, liger="enable_liger_kernel",
-                      method=hf.tuned_by({f"{FILE}:finetuning_type": "full"}, _adapted))
+_LOSSES = {"dpo": "sigmoid", "orpo": "orpo", "simpo": "simpo"}
+TABLE = {**hf.of_trainer(FILE, recompute=_recompute, liger="enable_liger_kernel",
+                         method=hf.tuned_by({f"{FILE}:finetuning_type": "full"}, _adapted)),
+         **hf.preferences({
+             **{name: {f"{FILE}:stage": "dpo", f"{FILE}:pref_loss": loss} for name, loss in _LOSSES.items()},
+             "kto": {f"{FILE}:stage": "kto"}, "reward-model": {f"{FILE}:stage": "rm"}}, copied=f"{FILE}:ref_model")}
 
 
 def emit(work: Work) -> Program:
     """Return LLaMA-Factory's YAML, and the script that starts it."""
     files = by_file(settings_of(work, TABLE))
+    data = {None: DATA, "kto": "kto_en_demo"}.get(work.preference, "dpo_en_demo")
     files[FILE] = {
         "model_name_or_path": work.model.hf_id or work.model.name, "stage": "sft", "do_train": True,
-        "dataset": DATA, "template": "default", "cutoff_len": work.sequence_length, "flash_attn": "fa2",
+        "dataset": data, "template": "default", "cutoff_len": work.sequence_length, "flash_attn": "fa2",
         "output_dir": "checkpoints", "max_steps": work.steps, "logging_steps": 1, "report_to": "none",
-        "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "lr_scheduler_type": "cosine",
+        "learning_rate": float(hf.rate_of(work)), "lr_scheduler_type": "cosine",
         "include_num_input_tokens_seen": True, **files[FILE]}
     values = {"model_name_or_path": "MODEL", "dataset": "DATA", "output_dir": "CHECKPOINTS",
               "learning_rate": "LEARNING_RATE", "max_steps": "STEPS"}
     head = f"LLaMA-Factory {work.release.release}"
     body = [*filled(FILE, values), "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
             '  "$(python -c "import llamafactory; print(llamafactory.__path__[0])")/launcher.py" "$config"']
-    variables = hf.variables(work, {"DATA": DATA})
+    variables = hf.variables(work, {"DATA": data})
     return Program(target=work.target, variables=variables, feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={**{name: as_text(name, head, data) for name, data in files.items()},

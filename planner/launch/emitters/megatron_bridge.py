@@ -40,7 +40,7 @@ def _named(flags: Mapping[str, object]) -> dict[str, object]:
 def _method(work: Work) -> Settings | No:
     if work.method == "qlora":
         return No("qlora (its base is not quantized)", {"method": "lora"})
-    return {"peft": work.asked.lora_rank} if work.method == "lora" else (
+    return {"peft": work.asked.rank} if work.method == "lora" else (
         {"checkpoint.finetune": True} if work.method == "full" else {})
 
 
@@ -143,7 +143,7 @@ def _layout_lines(work: Work, settings: Settings) -> Iterator[str]:
     if work.layout.pp > 1:
         yield "    cfg.model.pipeline_dtype = torch.bfloat16"
     if adapters:
-        yield f"    cfg.peft = LoRA(dim={adapters}, alpha={2 * work.asked.lora_rank})"
+        yield f"    cfg.peft = LoRA(dim={adapters}, alpha={2 * work.asked.rank})"
 
 
 EMITTER = Emitter("megatron-bridge", TABLE, emit)

@@ -28,8 +28,11 @@ def _recompute(work: Work) -> Settings | No:
     return {f"{FILE}:gradient_checkpointing": False, f"{FILE}:fsdp_config.activation_checkpointing": True}
 
 
-TABLE = hf.of_trainer(FILE, recompute=_recompute, liger="use_liger_kernel",
-                      method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted))
+TABLE = {**hf.of_trainer(FILE, recompute=_recompute, liger="use_liger_kernel",
+                         method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted)),
+         **hf.preferences({name: {f"{FILE}:rlhf_type": said} for name, said in {
+             "dpo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo", "reward-model": "rm"}.items()},
+             copied=f"{FILE}:ref_model")}
 
 
 def emit(work: Work) -> Program:
@@ -37,11 +40,12 @@ def emit(work: Work) -> Program:
     files = by_file(settings_of(work, TABLE))
     kind = {"bf16": "bfloat16", "fp16": "float16"}.get(work.layout.precision, "float32")
     sharded = {key: files[FILE].pop(key) for key in ("fsdp", "fsdp_config") if key in files[FILE]}
+    data = {None: DATA, "kto": "trl-lib/kto-mix-14k"}.get(work.preference, "trl-lib/ultrafeedback_binarized")
     files[FILE] = {
-        "use_hf": True, "model": work.model.hf_id or work.model.name, "dataset": DATA, "torch_dtype": kind,
+        "use_hf": True, "model": work.model.hf_id or work.model.name, "dataset": data, "torch_dtype": kind,
         "max_length": work.sequence_length, "attn_impl": "flash_attention_2", "output_dir": "checkpoints",
         "max_steps": work.steps, "logging_steps": 1, "report_to": "none", "lr_scheduler_type": "cosine",
-        "learning_rate": 2e-4 if work.method in hf.ADAPTERS else 1e-5, "include_num_input_tokens_seen": True,
+        "learning_rate": float(hf.rate_of(work)), "include_num_input_tokens_seen": True,
         **files[FILE], **({"fsdp": sharded} if sharded else {})}
     values = {"model": "MODEL", "dataset": "DATA", "output_dir": "CHECKPOINTS", "learning_rate": "LEARNING_RATE",
               "max_steps": "STEPS"}
@@ -49,8 +53,8 @@ def emit(work: Work) -> Program:
     # swift starts torchrun itself, from these
     meet = {"NPROC_PER_NODE": str(work.gpus_per_node), "NNODES": str(nodes)} if work.placed.gpus > 1 else {}
     needs = [': "${NODE_RANK:?}" "${MASTER_ADDR:?}"'] if nodes > 1 else []
-    body = [*needs, *filled(FILE, values), 'exec swift sft "$config"']
-    return Program(target=work.target, variables=hf.variables(work, {"DATA": DATA}), feedback="train.log",
+    body = [*needs, *filled(FILE, values), f'exec swift {"rlhf" if work.preference else "sft"} "$config"']
+    return Program(target=work.target, variables=hf.variables(work, {"DATA": data}), feedback="train.log",
                    parts=(Part("train", "train.sh", nodes, work.gpus_per_node),),
                    files={**{name: as_text(name, head, data) for name, data in files.items()},
                           "train.sh": script(f"{head}: runs on every node", meet, body)})

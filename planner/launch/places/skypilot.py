@@ -56,14 +56,14 @@ def task(program: Program, assignment: Assignment, nodes: int, port: int, run: S
                           "rented nodes")
     if offer.provider not in CLOUDS:
         raise Unsupported(f"{offer.provider} with SkyPilot: it has {', '.join(CLOUDS)}")
-    if not offer.named and not offer.accelerator:
+    if not offer.named and not offer.skypilot:
         raise Unsupported(f"{offer.provider} {offer.instance} with SkyPilot: neither the instance nor its GPU has a "
                           "name there")
     # names such as `us` and `any` are the catalog's, for prices that hold in several regions
     region = f"/{offer.region}" if "-" in offer.region else ""
     gpus = max(part.node_gpus or part.gpus for part in program.parts)
     what: dict[str, object] = {"instance_type": offer.instance} if offer.named else {
-        "accelerators": f"{offer.accelerator}:{gpus}"}
+        "accelerators": f"{offer.skypilot}:{gpus}"}
     resources: dict[str, object] = {"infra": f"{offer.provider}{region}", **what,
                                     "use_spot": offer.term == "spot"}
     if program.image:

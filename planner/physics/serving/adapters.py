@@ -8,7 +8,6 @@ its output (S-LoRA, arXiv:2311.03285; Punica, arXiv:2310.18547).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,16 +35,11 @@ class AdapterSlots:
         return distinct
 
 
-def _products(kind: LayerKind) -> Iterator[tuple[Linear, int]]:
-    """Yield the products of a layer that are adapted, with how many matrices of the model each is."""
-    yield from ((linear, kind.matrices(part, linear)) for part, linear in kind.linears)
-
-
-def _width(linear: Linear, matrices: int, ranks: Floats) -> Floats:
+def _width(linear: Linear, ranks: Floats) -> Floats:
     """Return the weights of an adapter of rank one on one of so many ranks of tensor parallelism."""
     inner = linear.k / (ranks if linear.split == "row" else 1.0)
     outer = linear.n / (ranks if linear.split == "column" else 1.0)
-    return np.asarray(matrices * inner + outer + 0 * ranks)
+    return np.asarray(len(linear.modules) * inner + outer + 0 * ranks)
 
 
 def _expert_width(kind: LayerKind, ranks: Floats) -> Floats:
@@ -63,9 +57,8 @@ def slot_bytes(model: Model, adapters: AdapterSlots, cut: Cut) -> Floats:
     stage, total = np.ceil(model.layers / cut.pp) / model.layers, np.zeros(len(cut))
     kinds = [(kind, shape.layers * share) for kind, share in shape.kinds] + [(kind, float(n)) for kind, n in shape.lead]
     for kind, count in kinds:
-        for part, linear in kind.linears:
-            split = heads if part == "attention" else ranks
-            total = total + count * _width(linear, kind.matrices(part, linear), split)
+        for linears, split in ((kind.attention, heads), (kind.mlp, ranks)):
+            total = total + count * sum((_width(linear, split) for linear in linears), 0 * split)
         total = total + count * _expert_width(kind, ranks)
     slots: Floats = adapters.count * adapters.rank * ELEMENT * total * stage
     return slots
@@ -79,11 +72,11 @@ def layer_seconds(adapters: AdapterSlots, kind: LayerKind, rows: Floats, togethe
     ranks: of tensor parallelism; memory: bytes/s; start: seconds of both products of an adapter, however small.
     """
     asked, took = adapters.asked_for(rows), np.zeros(len(rows))
-    for linear, matrices in _products(kind):
+    for linear in kind.linears:
         k = linear.k / (ranks if linear.split == "row" else 1.0)
         n = linear.n / (ranks if linear.split == "column" else 1.0)
-        moved = asked * adapters.rank * _width(linear, matrices, ranks) + rows * (k + 2 * n)
-        took = took + matrices * start + ELEMENT * moved / memory
+        moved = asked * adapters.rank * _width(linear, ranks) + rows * (k + 2 * n)
+        took = took + len(linear.modules) * start + ELEMENT * moved / memory
     if kind.experts is not None:
         experts = kind.experts
         routed = together * experts.per_token / spread

@@ -96,11 +96,12 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
 
     Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
     """
-    tuning, h = question.tuning, question.shape.hidden
+    tuning = question.tuning
     if not tuning.keeps_frozen_inputs:
         outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
-    adapted = (h * (tuning.adapts("attention", "column") + tuning.adapts("mlp", "column"))
-               + (kind.value_width * tuning.adapts("attention", "row") + kind.ffn * tuning.adapts("mlp", "row")) / tp)
+    # matrices of one product read the same input
+    adapted = sum((linear.k / (tp if linear.split == "row" else 1.0) for linear in kind.linears
+                   if linear.split != "none" and tuning.adapted(linear)[0]), np.zeros_like(tp))
     # an adapter narrower than 32 bits keeps its input as narrow
     held = question.recipes.adapter_input - (4 - tuning.adapter.weight if tuning.adapter else 0)
     return outputs, attention + held * adapted, mlp
@@ -108,7 +109,7 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
 
 def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:
     """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     if not question.tuning.forward_only:
         # beside what is split: the gathered input of a product, and the gradient before its reduce-scatter
         whole = 2 * question.element_bytes(rows.precision) * question.shape.hidden * (rows.tp > 1)

@@ -34,7 +34,7 @@ def dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind,
 
 def _one_way(question: Question, rows: Layouts, experts: Experts, members: Floats) -> Floats:
     """Return seconds of one all-to-all over the activations of a micro-batch."""
-    tokens = rows.micro_batch * question.sequence_length / rows.cp / sequence_split(question, rows)
+    tokens = question.tokens(rows) / sequence_split(question, rows)
     ranks = rows.ep.astype(np.float64)
     nodes = ranks / members
     run = question.stack.experts
@@ -72,7 +72,7 @@ def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
                   kinds: Sequence[tuple[LayerKind, float]]) -> LayerTraffic:
     """Return the traffic of one layer, the weighted sum over `kinds`; for the rows of `times`."""
     shape, overlap = question.shape, question.stack.overlap
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     ones = np.ones_like(rows.tp)
     activations = question.element_bytes(rows.precision) * tokens * shape.hidden
 
@@ -105,7 +105,7 @@ def swaps_heads(question: Question, rows: Layouts) -> Mask:
 
 def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
     """Return what context parallelism exposes: keys and values go round a ring behind attention, or are gathered."""
-    tokens, hidden = rows.micro_batch * question.sequence_length / rows.cp, question.stack.overlap.context_parallel
+    tokens, hidden = question.tokens(rows), question.stack.overlap.context_parallel
     exchanged = sum(share * kind.keys_and_values(rows.tp.astype(np.float64)) for kind, share in kinds)
     held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged
     keys = _seconds(question, rows.candidate, "all_gather", rows.cp, rows.tp, held)
@@ -126,7 +126,7 @@ def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, 
     can = question.stack.ulysses & ((heads % (rows.tp * rows.cp) == 0) | question.stack.repeats_heads)
     if not can.any():
         return np.full(len(rows), np.inf)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     widths = sum(share * (kind.attention_width + kind.value_width) for kind, share in kinds)
     swapped = _seconds(question, rows.candidate, "alltoall", rows.cp, rows.tp,
                        question.element_bytes(rows.precision) * tokens * widths / rows.tp)
@@ -194,7 +194,8 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     # a ZeRO-3 layer is gathered for forward and again for backward, its gradient reduced behind backward; gradients
     # that accumulate unreduced go once a step, as they do under any pipeline
     once_reduced = (rows.no_sync == 1) | (rows.pp > 1)
-    sharded = 2 * gather_layer + np.where(once_reduced, reduce_layer / rows.micro_batches, reduce_layer)
+    sharded = (2 + question.sample.forwards) * gather_layer + np.where(
+        once_reduced, reduce_layer / rows.micro_batches, reduce_layer)
     each = rows.zero == 3
     exposed = sharded - stack.overlap.shard_gather * np.minimum(sharded, compute) + _units(question, rows)
     # the host has every unit to see to, too
@@ -259,12 +260,12 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
 
 def pipeline_traffic(question: Question, rows: Layouts) -> Floats:
     """Return exposed stage-to-stage seconds of a step: steady sends less what overlaps, and the fill and drain."""
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     split = rows.tp if question.stack.scatter_gather else sequence_split(question, rows)
     payload = question.element_bytes(rows.precision) * tokens * question.shape.hidden / split
     stride: Ints = rows.tp * rows.cp * rows.dp
     send = collectives.point_to_point(question.hardware.links, rows.candidate, stride, payload)
     # interleaving sends v times as often, and is the schedule in which stacks overlap sends
     hidden = np.where(rows.vpp > 1, question.stack.overlap.pipeline, 0.0)
-    steady = 2 * rows.micro_batches * rows.vpp * send * (1 - hidden)
+    steady = (2 + question.sample.forwards) * rows.micro_batches * rows.vpp * send * (1 - hidden)
     return np.where(rows.pp > 1, steady + 2 * (rows.pp - 1) * send, 0.0)

@@ -67,9 +67,12 @@ def _passes(question: Question, on: MachineRates, passes: float, elements: Float
     return min(passes, 1.0) + max(0.0, passes - 1) * again
 
 
-def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: Floats, *,
-            adapted: bool) -> tuple[Floats, Floats]:
-    """Return forward and backward seconds of one linear layer, with the casts of low-precision formats."""
+def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: Floats,
+            adapted: tuple[int, float]) -> tuple[Floats, Floats]:
+    """Return forward and backward seconds of one linear layer, with the casts of low-precision formats.
+
+    adapted: how many of its matrices have an adapter, and their share of its columns.
+    """
     law, tuning, stack = question.kernels, question.tuning, question.stack
     forward = gemm(question, on, on.matrix, tokens, k, n)
     backward = gemm(question, on, on.matrix, tokens, n, k)
@@ -78,11 +81,12 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
         backward = backward + gemm(question, on, on.matrix, k, tokens, n) + 2 * on.gradient * k * n / on.memory
     forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
-    if adapted:
+    matrices, share = adapted
+    if matrices:
         # adapter products are bound by reading inputs and outputs; their gradients read both twice
         passes = stack.adapter_passes + (0.0 if tuning.quantized else stack.adapter_casts)
-        moved = 2 * tokens * (k + n) * _passes(question, on, passes, tokens * np.maximum(k, n)) / on.memory
-        moved = moved + 2 * law.launch
+        again = _passes(question, on, passes, tokens * np.maximum(k, n))
+        moved = 2 * tokens * (matrices * k + share * n) * again / on.memory + 2 * matrices * law.launch
         forward, backward = forward + moved, backward + 2 * moved
     # quantized weights are expanded to 16 bits before every product
     slow = stack.dequantize.get(tuning.base or "", 1.0)
@@ -90,20 +94,25 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
     return forward + expand, backward + expand
 
 
-def _split(question: Question, on: MachineRates, rows: Layouts, linears: Sequence[Linear], part: str
+def _split(question: Question, on: MachineRates, rows: Layouts, linears: Sequence[Linear]
            ) -> list[tuple[Floats, Floats]]:
     """Return forward and backward seconds of each product as tensor parallelism splits it, of all alike at once."""
-    tp = rows.tp.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tp, tokens = rows.tp.astype(np.float64), question.tokens(rows)
+    alike: dict[tuple[int, float], list[int]] = {}
+    for at, linear in enumerate(linears):
+        alike.setdefault(_adapted(question, linear), []).append(at)
     found: dict[int, tuple[Floats, Floats]] = {}
-    for adapted in (False, True):
-        mine = [at for at, linear in enumerate(linears) if question.tuning.adapts(part, linear.split) == adapted]
-        if mine:
-            k = np.stack([linears[at].k / tp if linears[at].split == "row" else np.full_like(tp, linears[at].k)
-                          for at in mine])
-            n = np.stack([linears[at].columns(tp) for at in mine])
-            found |= zip(mine, zip(*_linear(question, on, tokens, k, n, adapted=adapted), strict=True), strict=True)
+    for adapted, mine in alike.items():
+        k = np.stack([linears[at].k / tp if linears[at].split == "row" else np.full_like(tp, linears[at].k)
+                      for at in mine])
+        n = np.stack([linears[at].columns(tp) for at in mine])
+        found |= zip(mine, zip(*_linear(question, on, tokens, k, n, adapted), strict=True), strict=True)
     return [found[at] for at in range(len(linears))]
+
+
+def _adapted(question: Question, linear: Linear, *, routed: bool = False) -> tuple[int, float]:
+    matrices, columns = question.tuning.adapted(linear, routed=routed)
+    return matrices, columns / linear.n
 
 
 def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
@@ -116,11 +125,10 @@ def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
     few = rows.take(first)
     on = machine(question, few.candidate, few.precision)
 
-    def each(linears: Sequence[Linear], part: str) -> list[tuple[Floats, Floats]]:
-        return [(forward[place], backward[place])
-                for forward, backward in _split(question, on, few, linears, part)]
+    def each(linears: Sequence[Linear]) -> list[tuple[Floats, Floats]]:
+        return [(forward[place], backward[place]) for forward, backward in _split(question, on, few, linears)]
 
-    return each(kind.attention, "attention"), each(kind.mlp, "mlp")
+    return each(kind.attention), each(kind.mlp)
 
 
 def _expert_products(question: Question, on: MachineRates, rows: Layouts, experts: Experts) -> tuple[Floats, Floats]:
@@ -131,15 +139,16 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
     """
     law, stack = question.kernels, question.stack
     tp, ep = rows.tp.astype(np.float64), rows.ep.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     local = experts.count / ep
     run = stack.experts
     assert run is not None, "question_of refuses mixtures on stacks without experts"
     split = rows.expert_split.astype(np.float64)
     each = np.maximum(1.0, tokens * split / tp * ep * experts.per_token / experts.count * run.imbalance)
-    wide, adapts = np.full_like(tp, experts.hidden), question.tuning.adapts_experts
-    up = _linear(question, on, each, wide, experts.fan * experts.ffn / split, adapted=adapts("column"))
-    down = _linear(question, on, each, experts.ffn / split, wide, adapted=adapts("row"))
+    wide = np.full_like(tp, experts.hidden)
+    into, out = (_adapted(question, linear, routed=True) for linear in experts.linears)
+    up = _linear(question, on, each, wide, experts.fan * experts.ffn / split, into)
+    down = _linear(question, on, each, experts.ffn / split, wide, out)
     routed = tokens * experts.per_token * run.imbalance * (stack.upcast if question.tuning.quantized else 1.0)
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory
@@ -159,7 +168,7 @@ def _attention_core(question: Question, on: MachineRates, rows: Layouts, kind: L
     law, s = question.kernels, question.sequence_length
     if not kind.heads:
         return np.zeros(len(rows)), np.zeros(len(rows))
-    tokens = rows.micro_batch * s / rows.cp
+    tokens = question.tokens(rows)
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
     if question.stack.fused_attention:
         flops = 4 * tokens * kind.span(s) * width
@@ -184,7 +193,7 @@ def _scan(question: Question, on: MachineRates, rows: Layouts, scan: Scan | None
     law, tp = question.kernels, rows.tp.astype(np.float64)
     if scan is None:
         return np.zeros_like(tp)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     moved = law.scan_passes * 2 * tokens * (scan.projected + scan.inner) / tp / on.memory
     took: Floats = moved + tokens * scan.forward_flops(law.scan_chunk) / tp / (on.peak16 * law.scan) + (
         law.scan_launches * law.launch)
@@ -194,7 +203,7 @@ def _scan(question: Question, on: MachineRates, rows: Layouts, scan: Scan | None
 def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerKind) -> LayerTimes:
     """Return the kernel times of one layer of `kind`."""
     law, stack, tp = question.kernels, question.stack, rows.tp.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     split = sequence_split(question, rows)
     none = np.zeros_like(tp)
     attention, mlp = _products(question, rows, tokens, kind)
@@ -240,16 +249,19 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
     law, stack, shape = question.kernels, question.stack, question.shape
     on = machine(question, rows.candidate, rows.precision)
     tp = rows.tp.astype(np.float64)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
     wide = np.full_like(tp, shape.hidden)
     head = (gemm(question, on, on.matrix16, tokens, wide, vocab) + gemm(question, on, on.matrix16, tokens, vocab, wide)
             + law.loss_bytes_per_logit * tokens * vocab / on.memory)
+    once = gemm(question, on, on.matrix16, tokens, wide, vocab)
     if question.tuning.forward_only:
-        head = gemm(question, on, on.matrix16, tokens, wide, vocab)
+        head = once
     elif question.tuning.trains_base:
         head = head + gemm(question, on, on.matrix16, wide, tokens, vocab) + 2 * on.gradient * wide * vocab / on.memory
-    return law.embedding_bytes * tokens * shape.hidden / on.memory, head
+    more = question.sample.forwards
+    head = head + more * (once + law.loss_bytes_per_logit / 2 * tokens * vocab / on.memory)
+    return (1 + more / 2) * law.embedding_bytes * tokens * shape.hidden / on.memory, head
 
 
 def recompute_seconds(question: Question, times: LayerTimes) -> tuple[Floats, Floats]:

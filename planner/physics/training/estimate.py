@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from planner.layouts.axes import RECOMPUTE, lead_modes
 from planner.layouts.memo import Memos
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
+from planner.physics.layers import LayerKind
 from planner.physics.training.communication import layer_traffic, rank_parameters, step_traffic
 from planner.physics.training.compute import (
     LayerTimes,
@@ -137,18 +139,31 @@ def _few_terms(question: Question, few: Layouts) -> Floats:
                         backward_attention_core=share * times.backward_attention_core)
     traffic = layer_traffic(question, few, times, question.shape.kinds)
     selective, full = recompute_seconds(question, times)
+    more, besides = question.sample.forwards, _besides(question, few, times, question.shape.kinds)
+    tensor, context = traffic.tensor + more * traffic.tensor_forward, traffic.context * (1 + more / 3)
     # kernels wait for the host where it launches them more slowly than they run
     whole = question.kernels.launches_per_forward
     launch = question.launch / (whole if question.tuning.forward_only else 1)
-    worked = times.forward + times.backward + traffic.tensor + traffic.context
+    worked = times.forward + besides + times.backward + tensor + context
     waited = np.maximum(0.0, launch - worked)
     # a full recompute repeats the forward half of the token exchange too, and its launches
     again = full + traffic.tensor_forward + traffic.expert * (1 - question.stack.overlap.expert_parallel) / 2
-    again = again + np.maximum(0.0, (whole + 1) / whole * launch - worked - again) - waited
+    again = again + np.maximum(0.0, (whole + more + 1) / (whole + more) * launch - worked - again) - waited
     embedding, head = edge_times(question, few)
-    return np.stack([times.forward + times.backward + waited, traffic.tensor, traffic.context, traffic.expert,
-                     embedding + _lead(question, few), head, np.zeros_like(full), share * selective, share * again],
-                    axis=1)
+    return np.stack([times.forward + besides + times.backward + waited, tensor, context,
+                     traffic.expert * (1 + more / 2), embedding + _lead(question, few), head, np.zeros_like(full),
+                     share * selective, share * again], axis=1)
+
+
+def _besides(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return seconds of a layer's passes without backward: of the policy, and of a reference without its adapters."""
+    sample, bare = question.sample, question.bare
+    took: Floats = sample.policy_forwards * times.forward
+    if not sample.reference_forwards:
+        return took
+    on = machine(bare, rows.candidate, rows.precision)
+    alone = times if bare is question else mean([(kind_times(bare, rows, on, kind), share) for kind, share in kinds])
+    return took + sample.reference_forwards * alone.forward
 
 
 def with_swaps(terms: LayerTerms, swapped: OffloadTimes) -> LayerTerms:
@@ -210,7 +225,9 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     traffic = layer_traffic(question, rows, times, kinds)
     selective, full = recompute_seconds(question, times)
     again = np.choose(lead_modes(rows.recompute), (np.zeros_like(full), selective, full + traffic.tensor_forward))
-    return times.forward + times.backward + again + traffic.tensor + traffic.context + traffic.expert
+    more, besides = question.sample.forwards, _besides(question, rows, times, kinds)
+    return (times.forward + besides + times.backward + again + traffic.tensor + more * traffic.tensor_forward
+            + traffic.context * (1 + more / 3) + traffic.expert * (1 + more / 2))
 
 
 def optimizer_seconds(question: Question, rows: Layouts) -> Floats:

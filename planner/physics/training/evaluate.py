@@ -10,10 +10,11 @@ import numpy as np
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.estimate import StepBreakdown, TimeTerms, step_breakdown, time_terms
-from planner.physics.training.memory import MemoryTerms, memory_terms, stage_memory
+from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.parameters import trained_share
 from planner.physics.training.question import Question, splits_model
 from planner.physics.training.schedule import in_flight_chunks, usual_layers
+from planner.physics.training.stages import stage_memory
 
 Fits = Literal["fits", "tight", "does not fit"]
 
@@ -72,11 +73,11 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     time = time or time_terms(question, rows)
     memory = memory or memory_terms(question, rows)
     step = step_breakdown(time, rows, row, layers, counts)
-    tokens = int(rows.batch[row]) * question.sequence_length
+    tokens = int(rows.batch[row]) * question.sample.sequences * question.sequence_length
     speed = tokens / step.seconds / float(rows.gpus[row])
     # forward alone is a third of the work; a frozen base has no weight gradients, another third
     share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
-    share = min(share, (1 + 2 * trained_share(question)) / 3)
+    share = min(share, (1 + 2 * trained_share(question)) / 3) + question.sample.forwards / 3
     flops = share * speed * question.shape.model_flops_per_token(
         question.sequence_length, question.kernels.scan_chunk)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
@@ -84,10 +85,12 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
                       flops / peak)
 
 
-def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | None = None) -> Evaluation:
+def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | None = None, *,
+                   time: TimeTerms | None = None, memory: MemoryTerms | None = None) -> Evaluation:
     """Return a layout whose recompute column is fixed, layers split as frameworks do by default.
 
     recompute_layers: layers of every stage under the row's mode, the rest keep everything; none means all.
+    time, memory: terms of the rows, where they are known.
     """
     shape = question.shape
     # torchtitan's pipeline splits all layers alike; Megatron's recipes for mixtures state their layouts
@@ -97,7 +100,7 @@ def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers
     dropped = layers if recompute_layers is None else np.minimum(layers, recompute_layers)
     counts[:, int(rows.recompute[row])] += dropped
     counts[:, 0] += layers - dropped
-    return evaluate(question, rows, row, layers, counts)
+    return evaluate(question, rows, row, layers, counts, time, memory)
 
 
 def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: Ints,
@@ -113,7 +116,8 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
     margin = question.memory_margins[split]
     parts = {
         "weights": held.weights[worst], "gradients": held.gradients[worst], "master_weights": held.master[worst],
-        "optimizer": held.moments[worst], "activations": held.activations[worst], "logits": held.logits[worst],
+        "optimizer": held.moments[worst], "reference": held.reference[worst],
+        "activations": held.activations[worst], "logits": held.logits[worst],
         "communication_buffers": held.gathered[worst] + terms.communicators[row],
         "framework": stack.context_bytes + held.allocated[worst] * (stack.allocator_ratio - 1),
         "reserve": device[worst] * (margin - 1),

@@ -31,6 +31,8 @@ class States:
     gradients: Floats
     master: Floats
     moments: Floats
+    reference: Floats
+    """Weights of a frozen copy."""
 
     def take(self, rows: Ints) -> States:
         """Return those of the chosen rows."""
@@ -43,7 +45,7 @@ class States:
     @property
     def every(self) -> Floats:
         """Return all states together, as backward and the optimizer step see them."""
-        return self.weights + self.gradients + self.master + self.moments
+        return self.weights + self.gradients + self.master + self.moments + self.reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class MemoryTerms:
 _STATES = tuple(f.name for f in fields(States))
 _TERMS = tuple(f.name for f in fields(MemoryTerms) if f.name not in ("layer", "first", "last"))
 
+COPIED = 2.0
+"""Bytes of a weight of a frozen copy, in 16 bits."""
 Parts = tuple[Floats, Floats]
 """Dense parameters on one GPU, and those of routed experts, which other ranks share out."""
 
@@ -106,21 +110,29 @@ def _trained(question: Question, rows: Layouts, parts: Parts, share: float = 1.0
     on_gpu = share * _over(question, rows, parts, 1) * (1 - rows.offload)
     gradients = share * _over(question, rows, parts, 2) * (1 - rows.offload if stack.offload.gradients else 1.0)
     return States(weights=recipe("weight") * weights, gradients=recipe("gradient") * gradients,
-                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu)
+                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu,
+                  reference=_copy(question, weights))
 
 
 def _frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> States:
     """Return the weights of a frozen base, `held` bytes a parameter."""
     none = np.zeros(len(rows))
     weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
-    return States(weights=held * weights, gradients=none, master=none, moments=none)
+    return States(weights=held * weights, gradients=none, master=none, moments=none,
+                  reference=held / COPIED * _copy(question, weights))
+
+
+def _copy(question: Question, weights: Floats) -> Floats:
+    """Return the bytes of a frozen copy, sharded and offloaded as the weights that train; zero without one."""
+    return COPIED * weights if question.sample.copy else np.zeros_like(weights)
 
 
 def _adapted(question: Question, rows: Layouts, parts: Parts, held: TrainedBytes) -> States:
     """Return the states of what trains beside a frozen base, of which `held` are the bytes a parameter."""
     return States(weights=held.weight * _over(question, rows, parts, _sharded_from(question)),
                   gradients=held.gradient * _over(question, rows, parts, 2), master=np.zeros(len(rows)),
-                  moments=held.moments * _over(question, rows, parts, 1) * (1 - rows.offload))
+                  moments=held.moments * _over(question, rows, parts, 1) * (1 - rows.offload),
+                  reference=np.zeros(len(rows)))
 
 
 def _sharded_from(question: Question) -> int:
@@ -160,7 +172,8 @@ def _sum(*parts: States) -> States:
 def _twice(states: States, rows: Layouts) -> States:
     """Return the states where DualPipe holds two stages on a rank, of which the two copies share the optimizer."""
     times = np.where(rows.schedule == DUALPIPE, 2, 1)
-    return replace(states, weights=states.weights * times, gradients=states.gradients * times)
+    return replace(states, weights=states.weights * times, gradients=states.gradients * times,
+                   reference=states.reference * times)
 
 
 def _both(states: States, other: States, rows: Layouts) -> States:
@@ -170,14 +183,15 @@ def _both(states: States, other: States, rows: Layouts) -> States:
 
 
 def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
-    """Return the memory terms of each row."""
+    """Return the memory terms of each row, at the longest sequences."""
+    question = question.at_longest
     shape, stack = question.shape, question.stack
     tp, none = rows.tp.astype(np.float64), np.zeros(len(rows))
     layer, layer_experts = layer_parameters(rows, shape.kinds)
     lead, lead_experts = layer_parameters(rows, shape.lead)
     # a tied head is the token table on one stage, and a copy of it on the last of several
     table, head = shape.embedding / tp, np.where((rows.pp == 1) & shape.tied, 0, shape.vocab * shape.hidden) / tp
-    tokens = (rows.micro_batch * question.sequence_length / rows.cp)[:, None]
+    tokens = question.tokens(rows)[:, None]
     kept = tokens * sum(share * saved_per_token(question, rows, kind) for kind, share in shape.kinds)
     live = live_layer(question, rows, kept)
     # backward stops at the first layer that trains, so the frozen ones below keep nothing
@@ -201,7 +215,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
     on_node = np.minimum(rows.gpus, on.gpus[rows.candidate])
     room = (usable / question.memory_margin(rows) - stack.context_bytes - communicators) / stack.allocator_ratio
-    per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit
+    per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit + question.sample.reference_logit
     share = trained_share(question)
     states = _layers(question, rows, shape.kinds, share)
     first = _sum(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table))
@@ -238,6 +252,7 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     states = stack.recipe(question.precisions[0])
     owned = owned_parameters(rows, dense, experts)
     held = states.weight if question.tuning.trains_base else question.tuning.base_bytes
+    held += COPIED * question.sample.copy
     # master and moments with a pinned gradient buffer; adapters' are too few to count
     optimizer = (states.master + states.moments + 4) * rows.offload if question.tuning.trains_base else 0.0
     moved = owned * (optimizer * trained_share(question) + held * rows.offload_parameters)
@@ -245,56 +260,3 @@ def _outside(question: Question, rows: Layouts, dense: Floats, experts: Floats,
     pinned = (stack.offload.pinned * np.where(rows.nvme == 1, 0.0, moved)
               + stack.offload.pinned_checkpoints * checkpoint * flight)
     return pinned, np.where(rows.nvme == 1, moved, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class StageMemory:
-    """Peak bytes of every stage of one layout by component, arrays of shape (stages,); states, then work."""
-
-    weights: Floats
-    gradients: Floats
-    master: Floats
-    moments: Floats
-    activations: Floats
-    logits: Floats
-    gathered: Floats
-
-    @property
-    def allocated(self) -> Floats:
-        """Tensors of the phase that peaks."""
-        return (self.weights + self.gradients + self.master + self.moments + self.activations + self.logits
-                + self.gathered)
-
-
-def stage_memory(question: Question, terms: MemoryTerms, row: int, layers: Ints, counts: Ints, in_flight: Ints,
-                 chunks: int) -> StageMemory:
-    """Return the peak of each stage of row `row`.
-
-    layers: (stages,) uniform layers; counts: (stages, 3) of them per recompute mode; in_flight: (stages,) chunk
-    activations.
-    """
-    n, flight = layers.astype(np.float64), in_flight / chunks
-    last = np.arange(len(layers)) == len(layers) - 1
-
-    def states(field: str) -> Floats:
-        total: Floats = n * getattr(terms.layer, field)[row]
-        total[0] += getattr(terms.first, field)[row]
-        total[-1] += getattr(terms.last, field)[row]
-        return total
-
-    kept = (counts * terms.kept[row]).sum(axis=1) * flight
-    kept[0] += terms.kept_first[row] * flight[0]
-    kept[-1] += terms.kept_last[row] * flight[-1]
-    live = np.full(len(layers), terms.live[row])
-    logits = np.where(last & (terms.logits[row] > live), terms.logits[row], 0.0)
-    work = np.where(logits > 0, 0.0, live)
-    gradients = states("gradients")
-    activations, gathered = kept + work, np.full(len(layers), terms.gathered[row])
-    if not question.stack.gradients_persist:
-        # freed gradients never meet the saved activations: the peak is the larger of loss and backward
-        loss_peaks = activations + logits >= gradients + live
-        activations = np.where(loss_peaks, activations, live)
-        logits = np.where(loss_peaks, logits, 0.0)
-        gradients = np.where(loss_peaks, 0.0, gradients)
-    return StageMemory(weights=states("weights"), gradients=gradients, master=states("master"),
-                       moments=states("moments"), activations=activations, logits=logits, gathered=gathered)

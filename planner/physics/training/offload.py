@@ -43,10 +43,11 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
     sent = (stack.reduce_bytes + 2.0) * (1 - rows.offload_parameters) / host
     step = owned_parameters(rows, trained.dense, trained.experts) * rows.offload * (adam + sent)
 
-    weights = owned_parameters(rows, held.layer, held.layer_experts) * 2 * states.weight / read
+    passes = 2 + question.sample.forwards
+    weights = owned_parameters(rows, held.layer, held.layer_experts) * passes * states.weight / read
     gradients = owned_parameters(rows, trained.layer, trained.layer_experts) * stack.reduce_bytes / write
     swapped = rows.offload_parameters * (weights + gradients)
-    tokens = rows.micro_batch * question.sequence_length / rows.cp
+    tokens = question.tokens(rows)
     sent_and_back = 2 * question.element_bytes(rows.precision) * rows.offload_activations
     checkpoints = sent_and_back * tokens * question.shape.hidden / sequence_split(question, rows)
     hide = stack.overlap.shard_gather

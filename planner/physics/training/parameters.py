@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from planner.layouts.table import Floats, Layouts, from_rows
+from planner.layouts.table import Floats, Ints, Layouts, from_rows
 from planner.physics.layers import LayerKind, Linear
 from planner.physics.training.question import Question
 
@@ -42,20 +42,20 @@ def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple
     """Return (dense, expert) adapter parameters on one GPU: rank x (inputs + outputs) of every adapted product."""
     tuning, total, experts = question.tuning, np.zeros(len(rows)), np.zeros(len(rows))
     for kind, share in kinds:
-        for part, linear in kind.linears:
-            if tuning.adapts(part, linear.split):
-                total = total + share * tuning.adapter_rank * _adapter_width(rows, linear)
+        for linear in kind.linears:
+            total = total + share * tuning.adapter_rank * _adapter_width(linear, tuning.adapted(linear), rows.tp)
         if kind.experts is not None:
-            e = kind.experts
-            products = tuning.adapts_experts("column") * e.fan + tuning.adapts_experts("row")
-            width = products * (e.hidden + e.ffn / rows.expert_split)
-            experts = experts + share * tuning.adapter_rank * width * e.count / rows.ep
+            width = sum((_adapter_width(linear, tuning.adapted(linear, routed=True), rows.expert_split)
+                         for linear in kind.experts.linears), np.zeros(len(rows)))
+            experts = experts + share * tuning.adapter_rank * width * kind.experts.count / rows.ep
     return total, experts
 
 
-def _adapter_width(rows: Layouts, linear: Linear) -> Floats:
-    k = linear.k / rows.tp if linear.split == "row" else np.full(len(rows), float(linear.k))
-    return k + linear.columns(rows.tp.astype(np.float64))
+def _adapter_width(linear: Linear, adapted: tuple[int, int], ranks: Ints) -> Floats:
+    matrices, columns = adapted
+    split = ranks.astype(np.float64)
+    k = linear.k / split if linear.split == "row" else np.full(len(split), float(linear.k))
+    return matrices * k + linear.columns(split) * columns / linear.n
 
 
 def saved_parameters(question: Question) -> int:

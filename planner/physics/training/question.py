@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -22,8 +22,10 @@ from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
+from planner.physics.training.preference import Sample, headed
 from planner.physics.training.tuning import Tuning, tuning_of
 
+SUPERVISED = Sample()
 FULL_WIDTH = frozenset({"fp32", "tf32"})
 """Formats whose tensors have 32 bits; tf32 rounds them inside the product only."""
 
@@ -43,6 +45,9 @@ class Question:
     collectives: Collectives
     recipes: Recipes
     tuning: Tuning
+    sample: Sample
+    longest: int
+    """Tokens of the longest sequence, which memory has to hold."""
     memory_residuals: tuple[Residual, Residual]
     """Measured over predicted device memory, without and with a split model."""
     memory_margins: tuple[float, float]
@@ -69,6 +74,25 @@ class Question:
             same += [twin] if twin == at else []
         return found
 
+    @property
+    def bare(self) -> Question:
+        """The question with its adapters off."""
+        return replace(self, tuning=replace(self.tuning, adapter_rank=0)) if self.tuning.adapter_rank else self
+
+    @property
+    def at_longest(self) -> Question:
+        """The question at its longest sequences."""
+        return self if self.longest == self.sequence_length else replace(self, sequence_length=self.longest)
+
+    @property
+    def sample_length(self) -> int:
+        """Tokens of a sample, of all its sequences."""
+        return self.sample.sequences * self.sequence_length
+
+    def tokens(self, rows: Layouts) -> Floats:
+        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train."""
+        return rows.micro_batch * self.sample_length / rows.cp
+
     def memory_margin(self, rows: Layouts) -> Floats:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
         return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]
@@ -76,21 +100,23 @@ class Question:
     @property
     def adapted(self) -> float:
         """Matrices with an adapter in a mean layer."""
-        return sum(share * sum(kind.matrices(part, linear) for part, linear in kind.linears
-                               if self.tuning.adapts(part, linear.split)) for kind, share in self.shape.kinds)
+        return sum(share * sum(self.tuning.adapted(linear)[0] for linear in kind.linears)
+                   for kind, share in self.shape.kinds)
 
     @property
     def launch(self) -> float:
-        """Seconds of host time to launch the kernels of a mean layer, forward and backward."""
-        return self.stack.launch_layer + self.stack.launch_adapter * self.adapted
+        """Seconds of host time to launch the kernels of a mean layer, forward and backward, and in passes besides."""
+        besides = 1 + self.sample.forwards / self.kernels.launches_per_forward
+        return (self.stack.launch_layer + self.stack.launch_adapter * self.adapted) * besides
 
     @property
     def units(self) -> float:
         """Times that ZeRO-3 gathers or reduces a unit of a mean layer: each twice, and once more where it trains."""
-        matrices = sum(share * sum(kind.matrices(*linear) for linear in kind.linears)
+        matrices = sum(share * sum(len(linear.modules) for linear in kind.linears)
                        for kind, share in self.shape.kinds)
         base = matrices if self.stack.gathers_matrices else 1.0
-        return (3 if self.tuning.trains_base else 2) * base + 3 * 2 * self.adapted
+        return (3 + self.sample.forwards if self.tuning.trains_base else 2 + self.sample.forwards
+                ) * base + 3 * 2 * self.adapted
 
     def element_bytes(self, precision: Ints) -> Floats | float:
         """Return bytes of an activation for each row of a precision column: 4 in fp32 and tf32, else 2."""
@@ -148,14 +174,17 @@ def quantile(residual: Residual, confidence: float) -> float:
 def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...], stack: Stack, *,
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
                 confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
-                adapted: Collection[str] = (), tuning: Tuning | None = None) -> Question:
+                adapted: Collection[str] = (), tuning: Tuning | None = None, sample: Sample = SUPERVISED,
+                longest: int | None = None) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
 
-    tuning: what is known of the method beyond its name and rank, as evidence rows state it.
+    method: what trains. tuning: what is known of it beyond its name and rank, as evidence rows state it.
+    sample: what a step does with one, where it is not supervised; longest: tokens of the longest sequence, where
+    sequence_length is the mean.
     """
     residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
-                                             {"tokens": float(sequence_length)}) for split in (False, True)]
-    shape = shape_of(model)
+                                             {"tokens": float(longest or sequence_length)}) for split in (False, True)]
+    shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
     if shape.experts and stack.experts is None:
@@ -165,7 +194,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
         tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted),
-        memory_residuals=(residuals[0], residuals[1]),
+        sample=sample, longest=max(longest or 0, sequence_length), memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
                       min(1.0, quantile(residuals[1], 1 - confidence))))

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 from planner.catalog.recipes import Recipes, TrainedBytes
 from planner.catalog.stack import Stack
+from planner.physics.layers import Linear
 
-TARGETS = frozenset({"attention-in", "attention-out", "mlp-in", "mlp-out", "experts"})
-"""The products that can have adapters: into and out of attention and feed-forward, and those of routed experts."""
 TABLES = "embeddings"
 """Embedding and head, which train whole beside the adapters."""
 
@@ -31,8 +30,8 @@ class Tuning:
     """The quantization of the base, where it has one."""
     keeps_frozen_inputs: bool = False
     """Whether frozen products keep their inputs: bitsandbytes' 4-bit product does, a plain one need not."""
-    targets: frozenset[str] = TARGETS
-    """Products with an adapter, of TARGETS."""
+    targets: frozenset[str] | None = None
+    """Matrices with an adapter, by the names of their modules, and `routed`; none means all of them."""
     adapter: TrainedBytes | None = None
     """Bytes per adapter parameter, where there are adapters."""
     trains_tables: bool = False
@@ -42,13 +41,11 @@ class Tuning:
     forward_only: bool = False
     """Nothing trains: the model is held for inference."""
 
-    def adapts_experts(self, split: str) -> bool:
-        """Say whether a product of routed experts that splits by `split` has an adapter."""
-        return "experts" in self.targets and self.adapts("mlp", split)
-
-    def adapts(self, part: str, split: str) -> bool:
-        """Say whether a product of `part` (attention, mlp) that splits by `split` has an adapter."""
-        return self.adapter_rank > 0 and f"{part}-{'out' if split == 'row' else 'in'}" in self.targets
+    def adapted(self, linear: Linear, *, routed: bool = False) -> tuple[int, int]:
+        """Return how many matrices of a product have an adapter, and their columns; `routed` is that of an expert."""
+        if not self.adapter_rank or (routed and self.targets is not None and "routed" not in self.targets):
+            return 0, 0
+        return linear.adapted(self.targets)
 
 
 PRETRAIN = Tuning(True, 0, False, 2.0)
@@ -66,9 +63,9 @@ def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_la
               adapted: Collection[str] = ()) -> Tuning:
     """Return what a method (pretrain, full, lora, qlora, inference) changes; trained_layers freezes those below.
 
-    adapted: products with an adapter, of TARGETS; none means all; TABLES among them trains embedding and head whole.
+    adapted: modules with an adapter; none means all; TABLES among them trains embedding and head whole.
     """
-    targets, tables = frozenset(adapted) & TARGETS or TARGETS, TABLES in adapted
+    targets, tables = frozenset(adapted) - {TABLES} or None, TABLES in adapted
     if trained_layers is not None and method in ("pretrain", "full"):
         return replace(PRETRAIN, trained_layers=trained_layers)
     if method == "inference":

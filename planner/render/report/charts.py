@@ -153,9 +153,11 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
     return framed(title, f"{WIDE} {HIGH}", parts)
 
 
-def framed(title: str, size: str, parts: Sequence[str], look: str = "") -> str:
-    """Return what is drawn as one SVG. size: width and height, in px; look: attributes that only some have."""
-    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" {look}'
+def framed(title: str, size: str, parts: Sequence[str], look: str = "", role: str = "img") -> str:
+    """Return what is drawn as one SVG. size: width and height, in px; look: attributes that only some have;
+    role: group, where parts of it lead elsewhere.
+    """
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="{role}" {look}'
                       f'aria-label="{escape(title)}"><title>{escape(title)}</title>', *parts, "</svg>"])
 
 

@@ -25,6 +25,7 @@ from planner.render.figures import days, percent
 from planner.render.layout_text import brief
 from planner.render.portfolio import is_portfolio, job_row
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
+from planner.render.report.runs import published_runs
 from planner.render.report.schedule import cash, gantt
 from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.tables import render_answer_line
@@ -59,6 +60,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
         rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
+        runs=published_runs(first, catalog) if first else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)
 
 

@@ -9,10 +9,12 @@ from importlib import import_module
 from math import ceil, lcm
 
 from planner.catalog.load import Catalog
+from planner.catalog.recipes import Recipes
 from planner.errors import InputError, UnknownName
 from planner.scenario.configs import readers
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source, source_of
+from planner.scenario.tuned import ADAPTERS
 
 PADDING = 1024
 """Rows by which a vocabulary may differ from the published one."""
@@ -51,7 +53,11 @@ class Config:
         if MODEL not in values:
             values[MODEL] = _model(self, catalog)
             self.reading.put(MODEL, values[MODEL], "its name or sizes")
-        if stated.keys() & {"workload.method"} and values["workload.method"] not in ("lora", "qlora"):
+        method, own = values.get("workload.method"), self.reading.values.get("workload.method")
+        if method in catalog.recipes.preference.methods and own in ADAPTERS:
+            values.setdefault("workload.tuning", own)
+        elif method not in ADAPTERS and values.get("workload.tuning", "full") == "full" and (
+                stated.keys() & {"workload.method", "workload.tuning"}):
             for key in ("workload.lora_rank", "workload.lora_targets"):
                 values.pop(key, None)
         return values
@@ -77,7 +83,7 @@ class Config:
             values["limits.gpus"] = gpus
         if BATCH not in values and self.reading.accumulation and gpus % width == 0:
             values[BATCH] = _product(axes, "mbs") * self.reading.accumulation * (gpus // width)
-        self._count_tokens(values)
+        self._count_tokens(values, catalog.recipes)
         return values, axes
 
     def _gpus(self, together: int, node_gpus: int) -> int:
@@ -89,11 +95,13 @@ class Config:
             return filling
         return counted or filling
 
-    def _count_tokens(self, values: dict[str, object]) -> None:
+    def _count_tokens(self, values: dict[str, object], recipes: Recipes) -> None:
         """Put in the tokens of as many steps as the config says, where batch and length are known."""
         batch, length = values.get(BATCH), values.get(LENGTH)
         if self.reading.steps and isinstance(batch, int) and isinstance(length, int):
-            values.setdefault("workload.tokens", self.reading.steps * batch * length)
+            prefers = recipes.preference.methods.get(values.get("workload.method"))  # type: ignore[call-overload]
+            each = prefers.sequences if prefers else 1
+            values.setdefault("workload.tokens", self.reading.steps * batch * length * each)
 
     def labels(self, stated: Mapping[str, object]) -> dict[str, str]:
         """Return what messages call the values that are the config's own: the file and its key."""

@@ -51,7 +51,7 @@ class Reading:
     def get(self, *keys: str) -> object:
         """Return the value of the first of some keys that states one, and take all of them; none where none does."""
         first: object = None
-        for key in keys:
+        for key in map(self.source.named, keys):
             if key in self.source.keys:
                 self.taken.add(key)
                 value = self.source.keys[key]
@@ -69,6 +69,15 @@ class Reading:
         if number < 1 or number != int(number):
             raise self.wrong(keys, value, "a whole number above zero")
         return int(number)
+
+    def share(self, *keys: str) -> float | None:
+        """Return a share above zero. Raises InputError where a key states anything else."""
+        value = self.get(*keys)
+        if value is None:
+            return None
+        if not _is_number(value) or not 0 < float(str(value)) <= 1:
+            raise self.wrong(keys, value, "a share above 0, at most 1")
+        return float(str(value))
 
     def text(self, *keys: str) -> str | None:
         """Return text, as it stands or as a number is written."""

@@ -38,6 +38,24 @@ def lengths(reading: Reading, longest: int | None, key: str) -> None:
                             f"{answer}, as vllm bench serve has them")
 
 
+def limits(reading: Reading, fraction: str, sequences: str, tokens: str) -> None:
+    """Put down what the engine may take of memory, and into a step."""
+    share = reading.share(fraction)
+    reading.put("workload.memory_fraction", share, fraction)
+    reading.put("workload.max_sequences", reading.number(sequences), sequences)
+    count = reading.get(tokens)  # -1 is SGLang's word for prompts whole
+    reading.put("workload.max_batched_tokens", None if str(count) == "-1" else reading.number(tokens), tokens)
+
+
+def unsaid(reading: Reading, drafts: str, prefixes: str) -> None:
+    """Say what a command turns on without saying how much of it there is."""
+    if drafts:
+        reading.counted.append(f"{drafts}: without drafts, unless --speculative 3:0.7 says how many are made and "
+                               "accepted")
+    if prefixes:
+        reading.counted.append(f"{prefixes}: prompts are read whole, unless --prefix-hits 50% says what the cache has")
+
+
 def degree(reading: Reading, axis: str, *keys: str) -> int:
     """Put down a degree, 1 too: an engine splits nothing of itself."""
     value = reading.degree(axis, *keys)

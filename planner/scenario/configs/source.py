@@ -24,8 +24,13 @@ class Source:
     keys: Mapping[str, object]
     words: tuple[str, ...] = ()
 
+    def named(self, key: str) -> str:
+        """Return a key as the config has it: flags are known with dashes, however they are written."""
+        return key.replace("_", "-") if self.form == "command" else key
+
     def has(self, *keys: str) -> bool:
         """Say whether all of these keys, or tables of them, are there."""
+        keys = tuple(map(self.named, keys))
         return all(any(stated == key or stated.startswith(f"{key}.") for stated in self.keys) for key in keys)
 
 

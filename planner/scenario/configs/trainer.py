@@ -11,6 +11,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.scenario.configs.reading import Reading
 from planner.scenario.targets import MODULES, places_of, said_shortly
+from planner.scenario.workload import REFERRING
 
 OPTIMIZERS: dict[str, str] = {
     **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "adamw_apex_fused", "adamw"), "adamw"),
@@ -85,6 +86,22 @@ def adapter(reading: Reading, method: str, rank: str, key: str) -> None:
         reading.put("workload.lora_rank", size, rank)
 
 
+def preferences(reading: Reading, method: str, key: str, *, precomputed: str | None = None, copied: str | None = None
+                ) -> None:
+    """Make of what trains, which is put down, the tuning of a method that takes preferences.
+
+    precomputed: the switch of a reference that runs before training; copied: the key that names one beside adapters.
+    """
+    trains, said = reading.values["workload.method"], reading.origin["workload.method"]
+    reading.put("workload.tuning", "full" if trains == "pretrain" else trains, said)
+    reading.put("workload.method", method, key)
+    reading.of_samples.pop("workload.packing", None)
+    if precomputed is not None and reading.on(precomputed):
+        reading.put("workload.reference", "precomputed", precomputed)
+    elif copied is not None and reading.text(copied) and method in REFERRING:
+        reading.put("workload.reference", "copy", copied)
+
+
 def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> None:
     """Read which modules have adapters, and which train whole; all linear layers where nothing is said.
 
@@ -102,8 +119,8 @@ def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> Non
         words = [word for name in said for word in re.split(r"\W+", name) if word in MODULES]
         places = places_of([*words, *whole, *routed]) or places_of(["all"])
         reading.counted.append(f"{key}: adapters are counted on {said_shortly(places)}")
-    if experts and "mlp-in" in places:
-        places = places_of([*places, "experts"])
+    if experts and not {"gate", "up", "down"}.isdisjoint(places):
+        places = (*places, "routed")
     if set(places) != set(places_of(["all"])):
         reading.put("workload.lora_targets", said_shortly(places), key)
 

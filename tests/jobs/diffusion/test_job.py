@@ -72,7 +72,7 @@ def test_a_no_says_what_would_do_and_it_does() -> None:
 @pytest.mark.parametrize(("asked", "told"), [
     ({"samples": None}, "steps, or samples and epochs"), ({"steps": 3}, "steps and epochs"),
     ({"resolution": "wide"}, "1024x1024"), ({"frames": 9}, "one frame"),
-    ({"method": "full", "quantization": "nf4"}, "trains all weights"), ({"rate": 2}, "applies to a service"),
+    ({"method": "full", "quantization": "nf4"}, "trains all weights"), ({"rate": 2}, "epochs: applies to training"),
     ({"tokens": "1G"}, "applies to training"), ({"optimizer": "muon"}, "adamw")])
 def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):

@@ -67,3 +67,8 @@ def test_a_plan_has_them_too():
     served = plan.assignments[0].serving
     assert (served.adapters.count, served.adapters.rank) == (16, 32)
     assert plan.objective.by_replay.met
+
+
+def test_an_engine_whose_caches_stay_where_they_are_has_no_prefill_apart():
+    with pytest.raises(InputError, match="llama-cpp answers requests whole: sglang"):
+        planner.plan("llama-3.1-8b-small-gpus", on="l40s-1x", rate=2, disaggregated="only", engine="llama-cpp")

@@ -61,7 +61,11 @@ def test_a_model_that_fits_nowhere_says_how_much_is_missing() -> None:
 def test_405b_in_fp8_does_not_fit_four_gpus() -> None:
     big = {"model": "llama-3.1-405b", "rate": 0.1, "quantization": ["fp8"], "ttft": "10 s", "tpot": "200 ms"}
     four = {"hardware": {"candidates": ["h100-sxm-4x"]}, "sourcing": {"own": {"h100-sxm-4x": 1}}}
-    assert no(**big, **four).because == ("only 1 owned h100-sxm-4x, electricity of us-average is at hand",)
+    found = no(**big, **four)
+    assert found.because == (
+        "memory: the smallest replica of llama-3.1-405b that holds a request takes 8 h100-sxm of h100-sxm-4x, "
+        "and 4 may be used", "only 1 owned h100-sxm-4x, electricity of us-average is at hand")
+    assert {(one.limit, one.to) for one in found.relaxations} == {("own", "2 x h100-sxm-4x"), ("quantization", "nf4")}
     assert value(**big, hardware={"candidates": ["dgx-h100"]}, objective="gpus") == 8
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,40 @@ def test_an_embedder_only_reads() -> None:
     assert 200 * 512 * 2 * 8.03e9 / served.replicas < 989e12
     with pytest.raises(InputError, match="output 0 has none"):
         planner.plan(**asked, rate=200, tpot="20 ms")
+
+
+def test_a_rate_below_one_may_be_the_largest() -> None:
+    most = planner.plan(model="llama-3.1-8b", on=["l4-4x"], input=1000, output=500, ttft="4 s", tpot="100 ms",
+                        objective="rate", gpus=1)
+    assert most.objective.by_replay is not None
+    assert most.objective.by_replay.met
+    assert most.objective.value is not None
+    assert 0 < most.objective.value < 1
+
+
+def test_a_burst_that_fills_the_cache_is_worked_off() -> None:
+    """Sequences that lose their cache are computed again: a replica may hold a load until a burst has filled it, and
+    never recover, which only a long replay shows.
+    """
+    most = planner.plan(model="llama-3.1-8b", on=["h100-sxm-1x"], input=4000, output=1000, e2e="120 s",
+                        objective="rate", gpus=1)
+    assert most.objective.value is not None
+    seen = simulate_plan(most, CATALOG, synthetic(most.objective.value, (Lengths(4000), Lengths(1000)), count=20000))
+    assert seen.preempted
+    assert seen.latency_seconds["ttft"].p99 < 60
+
+
+def test_replicas_of_long_answers_are_replayed_until_they_are_full() -> None:
+    """491 requests/s of 8B are more than 21 H100 answer, which takes minutes to show."""
+    plan = planner.plan(model="llama-3.1-8b", on=["dgx-h100"], quantization=["bf16"], rate=491, input=1000,
+                        output={"mean": 200, "cv": 1}, ttft="4 s", tpot="100 ms", engine="vllm")
+    assert plan.assignments[0].serving.replicas == 22
+
+
+def test_a_plan_that_misses_says_which_target_by_how_much() -> None:
+    plan = planner.plan(model="llama-3.1-8b", rate=24, input=1000, output=100, ttft="1 s", tpot="30 ms", max_nodes=1,
+                        on=["gh200"])
+    assert plan.objective.by_replay is not None
+    assert not plan.objective.by_replay.met
+    (missed,) = plan.objective.by_replay.missed
+    assert re.fullmatch(r"llama-3.1-8b TPOT [\d.]+ ms at p95, target 30 ms on the requests of seed \d", missed)

@@ -6,6 +6,9 @@ from planner.scenario.configs import trainer
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
+METHODS = {"dpo": "dpo", "ipo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo"}
+"""Of `rl`; IPO is DPO with another loss."""
+
 
 def tells(source: Source) -> bool:
     """Say whether it is one: `base_model` is axolotl's own name."""
@@ -14,8 +17,9 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read model, method, batch, lengths, sharding, precision and recompute."""
-    if kind := reading.text("rl"):
-        raise reading.wrong(("rl",), kind, "supervised tuning or pre-training, which are estimated")
+    prefers = METHODS.get(reading.word("rl") or "", "reward-model" if reading.on("reward_model") else None)
+    if reading.word("rl") is not None and prefers is None:
+        raise reading.wrong(("rl",), reading.text("rl"), f"{', '.join(METHODS)}, which are estimated")
     trainer.refuse_unmodeled(reading)
     reading.put("workload.model", reading.text("base_model"), "base_model")
     if reading.word("adapter"):
@@ -42,6 +46,9 @@ def read(reading: Reading) -> None:
             "CutCrossEntropyPlugin" in plugins and reading.word("cut_cross_entropy") != "false"):
         reading.put("workload.loss", "fused", "cut_cross_entropy")
     trainer.steps(reading)
+    if prefers is not None:
+        trainer.preferences(reading, prefers, "rl" if reading.word("rl") else "reward_model",
+                            precomputed="precompute_ref_log_probs")
     split = reading.degree("tp", "tensor_parallel_size")
     reading.degree("ep", "expert_parallel_size")
     reading.degree("cp", "context_parallel_size", "sequence_parallel_degree")

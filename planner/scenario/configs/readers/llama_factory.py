@@ -7,8 +7,10 @@ from planner.scenario.configs.readers import megatron
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
-STAGES = {"sft": "full", "pt": "pretrain"}
+STAGES = {"sft": "full", "pt": "pretrain", "dpo": "full", "kto": "full", "rm": "full"}
 """Stages that are estimated, and the method where all weights train."""
+LOSSES = {"orpo": "orpo", "simpo": "simpo", "sigmoid": "dpo", "hinge": "dpo", "ipo": "dpo", "kto_pair": "dpo"}
+"""Of `pref_loss` -> the method of stage dpo."""
 MEGATRON = ("tensor-model-parallel-size", "pipeline-model-parallel-size", "expert-model-parallel-size")
 """Degrees of its Megatron backend, any of which tells of it."""
 
@@ -28,7 +30,7 @@ def read(reading: Reading) -> None:
     reading.put("workload.model", reading.text("model_name_or_path"), "model_name_or_path")
     stage = reading.word("stage") or "sft"
     if stage not in STAGES:
-        raise reading.wrong(("stage",), stage, "a stage that is estimated (sft, pt)")
+        raise reading.wrong(("stage",), stage, f"a stage that is estimated ({', '.join(STAGES)})")
     _tuning(reading, stage)
     length = reading.number("cutoff_len")
     reading.put("workload.sequence_length", length or 2048, "cutoff_len")
@@ -43,6 +45,12 @@ def read(reading: Reading) -> None:
     if reading.on("enable_liger_kernel"):
         reading.put("workload.loss", "fused", "enable_liger_kernel")
     trainer.steps(reading)
+    if stage in ("dpo", "kto", "rm"):
+        loss = reading.word("pref_loss") or "sigmoid"
+        if stage == "dpo" and loss not in LOSSES:
+            raise reading.wrong(("pref_loss",), loss, ", ".join(LOSSES))
+        method = LOSSES[loss] if stage == "dpo" else "reward-model" if stage == "rm" else stage
+        trainer.preferences(reading, method, "stage", copied="ref_model")
     if any(reading.source.has(_megatron(key)) for key in MEGATRON):
         reading.put("workload.stack", "megatron-core", "the degrees of Megatron, which mcore_adapter trains by")
         megatron.parallelism(reading, _megatron)

@@ -14,8 +14,10 @@ SIZES = {"layers": "num-layers", "hidden": "hidden-size", "heads": "num-attentio
 
 def tells(source: Source) -> bool:
     """Say whether it is one: flags that only Megatron has."""
-    return source.form == "command" and (source.has("tensor-model-parallel-size") or source.has(
-        "pipeline-model-parallel-size") or source.has("num-layers", "hidden-size", "num-attention-heads"))
+    # `megatron rlhf` is a line of ms-swift
+    return source.form == "command" and source.words[:1] != ("megatron",) and any(
+        source.has(*keys) for keys in (("tensor-model-parallel-size",), ("pipeline-model-parallel-size",),
+                                       ("num-layers", "hidden-size", "num-attention-heads")))
 
 
 def read(reading: Reading) -> None:

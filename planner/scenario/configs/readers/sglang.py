@@ -23,6 +23,9 @@ def read(reading: Reading) -> None:
     tp = serving.degree(reading, "tp", "tp-size", "tp", "tensor-parallel-size")
     pp = serving.degree(reading, "pp", "pp-size", "pipeline-parallel-size")
     copies = reading.number("dp-size", "dp", "data-parallel-size") or 1
+    serving.limits(reading, "mem-fraction-static", "max-running-requests", "chunked-prefill-size")
+    drafts = next((key for key in ("speculative-algorithm", "speculative-algo") if reading.get(key)), "")
+    serving.unsaid(reading, drafts, "")
     if reading.on("enable-dp-attention"):
         # copies of attention share the GPUs of the experts
         reading.axis("tp", 1, "enable-dp-attention")

@@ -30,6 +30,14 @@ def read(reading: Reading) -> None:
     tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
     pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
     copies = reading.number("data-parallel-size", "dp") or 1
+    serving.limits(reading, "gpu-memory-utilization", "max-num-seqs", "max-num-batched-tokens")
+    drafts = next((key for key in ("speculative-config", "sc", "speculative-model") if reading.get(key)), "")
+    serving.unsaid(reading, drafts, "enable-prefix-caching" if reading.on("enable-prefix-caching") else "")
+    if reading.on("enforce-eager"):
+        reading.counted.append("enforce-eager: with CUDA graphs, which are faster")
+    if (reading.text("cpu-offload-gb") or "0") != "0":
+        raise reading.wrong(("cpu-offload-gb",), reading.get("cpu-offload-gb"), "0: weights that are read from "
+                            "the host in every step are not modeled for vLLM")
     if reading.on("enable-lora"):
         reading.put("workload.adapters", reading.number("max-loras") or 1, "enable-lora")
         reading.put("workload.lora_rank", reading.number("max-lora-rank"), "max-lora-rank")
@@ -38,6 +46,8 @@ def read(reading: Reading) -> None:
     if experts and copies > 1 and tp == 1:
         reading.axis("dp", copies, "data-parallel-size")
         reading.axis("ep", copies, "enable-expert-parallel")
+    elif experts:
+        reading.counted.append("enable-expert-parallel: experts are split as all matrices are, by TP")
 
 
 READER = Reader("a vLLM command", tells, read)

@@ -1,0 +1,119 @@
+"""Reinforcement learning on language models: its frameworks, and what a step takes beside passes and decoding."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from planner.catalog.diffusion_law import Residue
+from planner.catalog.ranges import Factor, Held, Share, Width
+from planner.catalog.sourced import Sourced
+from planner.units import Bytes, Seconds
+from planner.yaml_io import Frozen
+
+TrainerKind = Literal["fsdp", "megatron", "deepspeed"]
+PlacedAs = Literal["colocated", "disaggregated"]
+Rate = Annotated[float, Field(ge=1e3, le=1e15)]
+"""Bytes/s."""
+
+
+class RlFramework(Frozen):
+    """A framework: who trains, who generates, and its defaults."""
+
+    aliases: tuple[str, ...] = ()
+    trainers: dict[TrainerKind, str] = Field(min_length=1)
+    """The training stack that each of its trainers is."""
+    engines: tuple[str, ...] = Field(min_length=1)
+    """Inference engines, the default first."""
+    placements: tuple[PlacedAs, ...] = Field(min_length=1)
+    """How trainer and rollouts may share GPUs."""
+    memory_fraction: Share
+    """Of a GPU's memory, what the engine takes beside a trainer by default (gpu_memory_utilization)."""
+    packed: int = Field(ge=1, le=10**7)
+    """Tokens of a micro-batch of one model copy."""
+    loss: Literal["plain", "chunked", "fused"] = "chunked"
+    """How log-probabilities are taken of logits."""
+    frozen: Held = 2.0
+    """Bytes of a frozen weight under adapters."""
+    states_on_host: bool = False
+    """Whether the optimizer's states come from the host for its step and go back, with rollouts elsewhere too."""
+    reference: bool = True
+    """Whether a KL reference runs by default."""
+    recomputes: bool = True
+    """Whether the trainer computes the log-probabilities of answers again, instead of taking the engine's."""
+    eager: bool = False
+    """Whether the engine runs without CUDA graphs by default."""
+    sleeps: bool = True
+    """Whether the engine frees its memory while the trainer works (sleep mode)."""
+    swaps: bool = False
+    """Whether the trainer's weights and states wait on the host between updates by default."""
+    most_lag: int = Field(default=0, ge=0, le=1000)
+    """Steps that answers may lie behind the policy at most."""
+    sync: Rate
+    """Bytes/s at which each rollout GPU takes new weights from trainers elsewhere."""
+    reshard: Rate
+    """The same from a trainer on the same GPU."""
+
+
+class PostTrainingLaw(Sourced):
+    """Frameworks by name, and the constants that they share."""
+
+    frameworks: dict[str, RlFramework] = Field(min_length=1)
+    usual: str
+    """The framework that is taken where none is named."""
+    spread: Factor
+    """Standard deviation over mean of answers whose spread is not told."""
+    longest: Share
+    """Share of the answers that the longest allowed covers, where it is not told."""
+    eager_layer: Seconds
+    """Host time of an engine for a layer and decode step without CUDA graphs."""
+    eager_sequence: Seconds
+    """The same for a sequence and decode step."""
+    adapter_sync: Seconds
+    """Gathering the adapters of one layer, layer by layer, on their way to the engine."""
+    phase: Seconds
+    """Dispatch and collection of one phase."""
+    wake: Seconds
+    """Waking the engine and putting it to sleep."""
+    generation: Factor
+    """Measured over counted seconds of generation."""
+    forward: Factor
+    """The same of passes for log-probabilities."""
+    update: Factor
+    """The same of updates."""
+    pageable: Rate
+    """Bytes/s of one GPU's copies to and from pageable host memory."""
+    asleep: Bytes
+    """What a sleeping engine keeps of a GPU."""
+    process: Bytes
+    """Host memory of the processes of one GPU."""
+    step: Residue
+    phases: Residue
+    memory: Residue
+    unseen: Factor
+    """Spread of a framework without runs over that of those with some."""
+    seen: frozenset[str]
+    """Frameworks with runs."""
+
+    def framework(self, name: str) -> str | None:
+        """Return a framework's name by name or alias; none where there is none."""
+        said = name.lower()
+        return next((known for known, each in self.frameworks.items() if said in (known, *each.aliases)), None)
+
+
+class PostTrainingRuns(Sourced):
+    """What rows of published runs leave open. Lengths in tokens."""
+
+    prompt: Width
+    """Mean prompt, where only the answer is told."""
+    input: Width
+    """Longest prompt, where nothing is told."""
+    output: Width
+    """Longest answer, where nothing is told."""
+    samples: Width
+    """Answers to a prompt."""
+    prompts: Width
+    """Prompts of a step."""
+    spread: Factor
+    """Standard deviation over mean of the answers."""

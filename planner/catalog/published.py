@@ -1,0 +1,67 @@
+"""Published runs that predictions were held against, one by one, and where they are told."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{5})")
+_PINNED = re.compile(r"([\w-]+/[\w.-]+)@(\w+):([^\s#]+)(#L\d+)?")
+_FILE = re.compile(r"([\w-]+/[\w.-]+) ([\w.-]+(?:/[\w.-]+)+\.[a-z]+|[\w-]+\.md)")
+_NAME = re.compile(r"(?!docs/)([A-Za-z][\w-]*/[\w.-]*[A-Za-z][\w.-]*)")
+OWN = ("what", "gpus", "measured", "predicted", "unit", "source", "where")
+"""Columns that are no traits."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRun:
+    """One measured figure, and what the constants that ship make of it."""
+
+    traits: Mapping[str, str]
+    """By which questions find the runs that are like them."""
+    what: str
+    """Model and GPU."""
+    gpus: int
+    measured: float
+    predicted: float
+    unit: str
+    """Of both."""
+    source: str
+    where: str
+    """Within the source."""
+
+    @property
+    def ratio(self) -> float:
+        """Measured over predicted."""
+        return self.measured / self.predicted
+
+    @property
+    def link(self) -> str | None:
+        """Address of the page that tells it, as far as the source says; none where that is no address."""
+        for text in (self.where, self.source):
+            if text.startswith("https://"):
+                return text.split()[0]
+            if found := _ARXIV.search(text):
+                return f"https://arxiv.org/abs/{found[1]}"
+            if found := _PINNED.match(text):
+                return f"https://github.com/{found[1]}/blob/{found[2]}/{found[3]}{found[4] or ''}"
+            if found := _FILE.match(text):
+                return f"https://github.com/{found[1]}/blob/HEAD/{found[2]}"
+            if found := _NAME.match(text):
+                return f"https://github.com/{found[1]}"
+        return None
+
+
+@cache
+def published(path: Path) -> tuple[PublishedRun, ...]:
+    """Return the runs of a file; none where there is none."""
+    if not path.is_file():
+        return ()
+    with path.open(encoding="utf-8", newline="") as lines:
+        return tuple(PublishedRun({name: value for name, value in row.items() if name not in OWN}, row["what"],
+                                  int(row["gpus"]), float(row["measured"]), float(row["predicted"]), row["unit"],
+                                  row["source"], row["where"]) for row in csv.DictReader(lines))

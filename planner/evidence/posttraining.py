@@ -1,0 +1,111 @@
+"""Rows of reinforcement learning: steps and their phases, trainers' micro-batches, copies of weights, fewest GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from planner.answer.validation import Entry
+from planner.catalog.diffusion_law import Residue
+from planner.catalog.load import Catalog
+from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, lengths, micro_batch, predicted
+from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
+from planner.evidence.skipping import SkippedError
+from planner.jobs.posttraining.options import RlWay
+from planner.units import GIB
+
+MICRO_BATCH = "trainer_microbatch"
+STEPS = ("rl_step", "rl_epoch")
+Compared: TypeAlias = tuple[str, float | None, float, Residue]
+"""A quantity, what was measured of it, what is predicted, and how far runs lie from that."""
+
+
+class RlMeasured(Measured):
+    """What a row measured: seconds of a step and its phases, hours of an epoch, GiB of the fullest GPU."""
+
+    step_s: Positive = None
+    gen_s: Positive = None
+    actor_update_s: Positive = None
+    total_hours: Positive = None
+    peak_mem_gib: Amount = None
+
+
+class RlRow(EvidenceRow):
+    """One run of reinforcement learning."""
+
+    run: RlRun
+    measured: RlMeasured
+
+
+def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
+    """Yield the entries of a row. Raises SkippedError, or UnknownName for a GPU."""
+    run, measured, law = row.run, row.measured, catalog.posttraining_law
+    framework = law.framework((run.framework or "").lower())
+    if framework is None:
+        raise SkippedError(f"runs of {run.framework or 'no framework'} are not modeled")
+    if run.gpu is None:
+        raise SkippedError("the GPU is not told")
+    wide = 1.0 if framework in law.seen else law.unseen
+    if run.kind == MICRO_BATCH:
+        trained, assumed = micro_batch(run, catalog, framework)
+        seconds = law.update * trained.update_seconds
+        if law.frameworks[framework].states_on_host and run.method == "full" and is_learned(run):
+            seconds += 2 * trained.held("optimizer", "master_weights") / law.pageable
+        peak = trained.peak.memory.allocated / GIB
+        yield from _numbers(row.id, assumed, wide, [("step_s", measured.step_s, seconds, law.step),
+                                                    ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
+        return
+    if run.kind == "weight_sync":
+        raise SkippedError("copies of weights alone are not compared: their path is not told")
+    if "min" in (run.kind or "") or (run.kind in STEPS and measured.step_s is None and measured.total_hours is None):
+        yield from _fewest(row, catalog, framework)
+        return
+    if run.kind not in STEPS:
+        raise SkippedError(f"{run.kind or 'a run of no kind'} is not compared")
+    made = predicted(run, catalog, framework)
+    own = {phase.name: phase.seconds for phase in made.way.made.phases}
+    # frameworks count waking the engine and new weights as generation where both share GPUs
+    draws = made.way.made.exposed.get("generation", 0.0) if made.way.placed.lag else own["generation"] + (
+        own["synchronization"] if made.way.placed.colocated else 0.0)
+    step = measured.step_s
+    if step is None and measured.total_hours is not None and run.steps is not None and run.kind == "rl_epoch":
+        step = measured.total_hours * 3600 / run.steps
+    yield from _numbers(row.id, made.assumed, wide, [
+        ("step_s", step, made.way.step, law.step), ("gen_s", measured.gen_s, draws, law.phases),
+        ("actor_update_s", measured.actor_update_s, own["actor_update"], law.phases),
+        ("peak_mem_gib", measured.peak_mem_gib, _peak(made.way), law.memory)])
+
+
+def _peak(way: RlWay) -> float:
+    """Return the GiB of the fullest GPU at the median, without the reserve of a confidence."""
+    reserve = way.policy.peak.memory.components["reserve"] if way.made.fullest.name == "actor_update" else 0.0
+    return (way.peak - reserve) / GIB
+
+
+def _numbers(name: str, assumed: tuple[str, ...], wide: float, quantities: list[Compared]) -> Iterator[Entry]:
+    for quantity, value, made, residue in quantities:
+        if value:
+            low, high = residue.at(0.05, wide), residue.at(0.95, wide)
+            yield Entry(id=name, quantity=quantity, predicted=made, measured=value, error=made / value - 1,
+                        interval90=(made * low, made * high), assumed=assumed)
+
+
+def _fewest(row: RlRow, catalog: Catalog, framework: str) -> Iterator[Entry]:
+    """Yield the fewest GPUs that hold a run, where it states that it ran and nothing else."""
+    run, assumed, runs = row.run, list[str](), catalog.posttraining_runs
+    if run.gpus is None:
+        raise SkippedError("the number of GPUs is not told")
+    try:
+        prompt, answer, longest = lengths(run, catalog, assumed)
+    except SkippedError:
+        prompt, answer, longest = runs.input / 2, runs.output / 2, runs.input + runs.output
+        assumed.append(f"max_len={longest}")
+    stated = run.model_copy(update={
+        "prompt_len_mean": prompt, "response_len_mean": answer, "max_len": str(longest),
+        "samples_per_step": run.samples_per_step or runs.samples * runs.prompts, "train_tp": None, "train_pp": None,
+        "train_cp": None, "train_ep": None, "rollout_tp": None, "rollout_pp": None, "placement": None})
+    least = fewest(stated, catalog, framework)
+    if least is None:
+        raise SkippedError(f"nothing up to {MOST_GPUS:,} GPUs holds it")
+    yield Entry(id=row.id, quantity="gpus", predicted=float(least), measured=float(run.gpus),
+                error=least / run.gpus - 1, assumed=tuple(assumed))

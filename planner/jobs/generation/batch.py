@@ -1,0 +1,130 @@
+"""A batch of images or clips: all asked for at the start, made by replicas that are never idle, and then done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Infeasible, Search
+from planner.catalog.load import Catalog
+from planner.errors import Unsupported
+from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
+from planner.jobs.generation.assignment import generation_assignment
+from planner.jobs.generation.job import GenerationJob
+from planner.jobs.generation.lacking import leaner
+from planner.jobs.generation.options import AXES, Option
+from planner.jobs.generation.queue import Queue
+from planner.jobs.generation.replicas import column_of, ways_on
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Leaner, Picked, Replaying, Terms
+from planner.jobs.quanta import used_by
+from planner.jobs.serving.assignment import ReplicaPlace
+from planner.jobs.serving.batch import Batches, BatchJob
+from planner.scenario.generation import Generation
+from planner.solver.quantize import DURATION_QUANTUM
+from planner.solver.settings import UNLIMITED, Effort
+from planner.units import DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made(Batches):
+    """Runs, the replica of each by its key, and the way of each; and of what fits nowhere what comes nearest."""
+
+    ways: tuple[Option, ...] = ()
+    leanest: Option | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationBatch(BatchJob):
+    """A workload of kind generation that has samples, looked up."""
+
+    confidence: float = field(default=0.95, kw_only=True)
+
+    @property
+    def work(self) -> Generation:
+        """What is asked."""
+        return cast(Generation, self.asked)
+
+    def asking(self, update: Mapping[str, Any]) -> GenerationBatch:
+        """Return the job with keys of its workload changed."""
+        return replace(self, asked=self.asked.model_copy(update=dict(update)))
+
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Made:
+        """Return for the fastest way of every candidate and number of GPUs the runs that keep the limits."""
+        ways, made, runs, tight = list[Option](), list[ReplicaColumn](), list[Run](), list[Option]()
+        looked = fit = 0
+        for at in self.terms.market.at_hand:
+            best = dict[tuple[str, int], Option]()
+            for way, fitting in ways_on(self.work, self.catalog, self.terms, at, held, self.confidence):
+                looked += 1
+                if not fitting:
+                    tight.append(way)
+                    continue
+                fit += 1
+                same = way.picture.stored, way.gpus
+                if same not in best or way.rate > best[same].rate:
+                    best[same] = way
+            for way in best.values():
+                column = column_of(way, way.rate)
+                runs += [run for run in self._runs(len(made), column) if self._keeps(run)]
+                ways.append(way)
+                made.append(column)
+        return Made(runs=tuple(run.column for run in runs), made=tuple(made), ways=tuple(ways),
+                    leanest=min(tight, key=lambda way: way.peak, default=None),
+                    account=Search(layouts=looked, legal=looked, fit=fit, domains={
+                        "quantization": tuple(self.work.quantization or ())}))
+
+    def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
+                    ) -> list[Assignment]:
+        """Return what was picked in full."""
+        assert isinstance(columns, Made)
+        return [self._made(columns.ways[run.column.key], run) for run in picks if isinstance(run, Run)]
+
+    def _made(self, way: Option, run: Run) -> Assignment:
+        usd = None if run.offer is None else run.offer.usd_per_node_hour
+        replicas = run.column.gpus // way.gpus
+        made = generation_assignment(
+            self.name, self.work, way, self.terms.market.candidates[way.candidate], self.catalog.generation_law,
+            self.confidence, ReplicaPlace(replicas, run.column.nodes, run.offer, usd), Queue(way, replicas, way.rate))
+        return made.model_copy(update={
+            "duration_days": run.column.duration_us * DURATION_QUANTUM / DAY,
+            "cost_usd": used_by(run)["budget"] if run.offer else None, "energy_kwh": run.column.energy_wh / 1000})
+
+    def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
+        """Return that no way fits; none where one does."""
+        assert isinstance(columns, Made)
+        if columns.ways:
+            return None
+        service = GenerationJob(self.name, self.work, self.catalog, self.terms, self.confidence)
+        return service.lacking(columns.leanest, None, possible)
+
+    @property
+    def axes(self) -> Collection[str]:
+        """Axes of its layouts that a choice may hold."""
+        return AXES
+
+    @property
+    def choices(self) -> Mapping[str, str]:
+        """Other choices that are its own."""
+        return {"quantization": "workload.quantization"}
+
+    @property
+    def leaner(self) -> Iterator[Leaner]:
+        """Smaller formats, sizes and clips."""
+        return leaner(self.work)
+
+    def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
+        """Return the images of the batch, and the GPUs at work on them."""
+        gpus = float(sum(run.column.gpus for run in picks if isinstance(run, Run)))
+        return Processed(float(self.work.samples or 0), 0.0, gpus, gpus)
+
+
+def generation_batch(name: str, asked: Generation, catalog: Catalog, terms: Terms, confidence: float
+                     ) -> GenerationBatch:
+    """Return a resolved batch on its terms. Raises Unsupported for a deadline at a confidence."""
+    if terms.limits.confidence is not None:
+        raise Unsupported("a deadline at a confidence for a batch of images; give the deadline alone")
+    service = GenerationJob(name, asked, catalog, terms, confidence).service
+    return GenerationBatch(name, asked, catalog, terms, service, confidence=confidence)
+

@@ -1,0 +1,61 @@
+"""Every legal layout of a trainer of reinforcement learning: degrees, shards of states, recompute and offload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from planner.catalog.stack import Stack
+from planner.layouts.axes import RECOMPUTE, Space
+from planner.layouts.rules import Facts, rules_of
+from planner.layouts.table import Mask
+from planner.physics.posttraining.passes import Trainer
+
+UNHEARD = frozenset({"whole_nodes", "sp_wins", "batch_divides"})
+"""Rules that do not hold of a trainer: it may leave GPUs to rollouts, and packs batches of any size."""
+ANY_LENGTH, ANY_GPUS = 1 << 16, 10**9
+"""What rules of lengths and of the cluster do not hold a trainer to."""
+DEGREES, STAGES, CONTEXTS = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8)
+
+
+def layouts_of(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
+    """Return every legal layout of a trainer on so many GPUs."""
+    stack = trainer.stack
+    experts = max((kind.experts.count for kind, _ in trainer.typical.shape.kinds if kind.experts), default=1)
+    made: list[dict[str, float]] = []
+    for tp in DEGREES if stack.tensor_parallel else (1,):
+        for pp in STAGES if stack.pipeline and not stack.fully_sharded else (1,):
+            for cp in CONTEXTS if stack.context_parallel else (1,):
+                if gpus % (tp * pp * cp):
+                    continue
+                for ep in ((1, 2, 4, 8, 16, 32) if experts > 1 and stack.expert_parallel else (1,)):
+                    made += [{"tp": tp, "pp": pp, "cp": cp, "ep": ep, "dp": gpus // (tp * pp * cp), **more}
+                             for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1)
+                             if experts % ep == 0]
+    if not made:
+        return []
+    return [row for row, legal in zip(made, _legal(trainer, made), strict=True) if legal]
+
+
+def _states(stack: Stack, shards: int, *, tp: int, mixture: bool) -> list[dict[str, float]]:
+    """Return how states may be sharded and layers recomputed."""
+    zero = 0 if shards == 1 else 1 if stack.pipeline and not stack.fully_sharded else max(stack.zero_stages)
+    whole = {"expert_tp": 1.0} if stack.expert_tp and mixture and tp > 1 else {}
+    outside = (0.0, 1.0) if zero and "host" in stack.offload.optimizer else (0.0,)
+    return [{"zero": zero, "recompute": RECOMPUTE.index(how), "offload": share, **whole}
+            for how in ("none", "full") for share in outside]
+
+
+def _legal(trainer: Trainer, layouts: Sequence[Mapping[str, float]]) -> Mask:
+    """Return which layouts the rules of the stack admit."""
+    rows, _ = trainer.rows(layouts)
+    space = Space(trainer.model, (trainer.candidate,), ("bf16",), ANY_LENGTH, 1, ANY_GPUS, tolerance=1.0)
+    facts = Facts(space=space, stack=trainer.stack, node_gpus=np.array([trainer.candidate.node.gpus]),
+                  clustered=np.array([trainer.candidate.clustered]), precisions=np.array([[True]]), fixed_gpus=None,
+                  max_nodes=None)
+    keeps = np.ones(len(rows), bool)
+    for name, rule in rules_of(trainer.stack).items():
+        if name not in UNHEARD:
+            keeps &= rule.passes(rows.columns, facts)
+    return keeps

@@ -1,0 +1,1 @@
+"""What a step of reinforcement learning takes: answers drawn to the last one, log-probabilities, updates, copies."""

@@ -1,0 +1,175 @@
+"""Seconds and bytes of a step from those of its roles: who works when, what is resident then, and what the host holds.
+
+Colocated, phases follow each other and a step is their sum: the engine draws while the trainer waits (its states may
+wait on the host), then it sleeps. Disaggregated, trainer and rollouts have GPUs of their own; with answers that may lie
+a step behind the policy, a step is the longer of the two, and what is left of drawing is a wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.catalog.posttraining import PostTrainingLaw, RlFramework
+from planner.physics.posttraining.generation import Drawn, RolloutBatch
+from planner.physics.posttraining.passes import Trained
+
+WAITING = ("generation", "reward")
+"""Phases of the rollouts; the others are the trainer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RlModels:
+    """Models of a step beside the policy, each run in the trainer's layout; none where there is none."""
+
+    reference: Trained | None = None
+    critic: Trained | None = None
+    reward: Trained | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Who has which GPUs: of rollouts zero where they share those of the trainer."""
+
+    trainer: int
+    rollouts: int
+    lag: int
+    swaps: bool
+    """Whether the trainer's states wait on the host while answers are drawn."""
+
+    @property
+    def colocated(self) -> bool:
+        """Whether trainer and rollouts share GPUs."""
+        return not self.rollouts
+
+    @property
+    def gpus(self) -> int:
+        """All GPUs."""
+        return self.trainer + self.rollouts
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One phase: its own seconds, and bytes of the fullest GPU at its moment by what they hold."""
+
+    name: str
+    seconds: float
+    gpu: Mapping[str, float]
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of the GPU in all."""
+        return math.fsum(self.gpu.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RlStep:
+    """A step: its phases, exposed seconds by phase that add up, and bytes of one GPU's share of the host."""
+
+    phases: tuple[Phase, ...]
+    exposed: Mapping[str, float]
+    host: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole step."""
+        return math.fsum(self.exposed.values())
+
+    @property
+    def fullest(self) -> Phase:
+        """The phase whose GPU is fullest."""
+        return max(self.phases, key=lambda phase: phase.bytes)
+
+
+def exposed(seconds: Mapping[str, float], placed: Placed) -> dict[str, float]:
+    """Return what of each phase nothing hides."""
+    if placed.colocated or not placed.lag:
+        return dict(seconds)
+    worked = math.fsum(spent for name, spent in seconds.items() if name not in WAITING and name != "synchronization")
+    waited = math.fsum(seconds.get(name, 0.0) for name in WAITING)
+    return {**seconds, "reward": 0.0, "generation": max(0.0, waited - worked)}
+
+
+def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Trained,
+                  models: RlModels, drawn: Drawn, replicas: int, remote: float) -> dict[str, float]:
+    """Return the own seconds of every phase. remote: seconds that rewards take elsewhere."""
+    each = batch.sequences * batch.answers.mean / replicas
+    draw = law.generation * (drawn.seconds + framework.eager * law.eager_sequence * each) + law.phase
+
+    def fetched(size: float) -> float:
+        return size / law.pageable if placed.swaps else 0.0
+
+    def forward(model: Trained) -> float:
+        return law.forward * model.forward_seconds + law.phase + fetched(model.held("weights"))
+
+    def update(model: Trained) -> float:
+        spent = law.update * model.update_seconds + law.phase
+        if framework.states_on_host and not placed.swaps and not model.adapted:
+            spent += 2 * model.held("optimizer", "master_weights") / law.pageable
+        return spent + fetched(2 * model.states)
+
+    seconds = {"generation": draw + (2 * law.wake if placed.colocated else 0.0), "reward": remote}
+    if models.reward is not None:
+        seconds["reward"] = forward(models.reward)
+    if framework.recomputes:
+        seconds["log_probabilities"] = forward(policy)
+    if models.reference is not None:
+        seconds["reference"] = forward(models.reference)
+    if models.critic is not None:
+        seconds |= {"values": forward(models.critic), "critic_update": update(models.critic)}
+    seconds["actor_update"] = update(policy)
+    rate = framework.reshard if placed.colocated else framework.sync
+    adapters = law.adapter_sync * policy.layers if policy.adapted else 0.0
+    seconds["synchronization"] = (adapters or drawn.weights / rate) + law.phase
+    return {name: spent for name, spent in seconds.items() if spent}
+
+
+def _frozen(policy: Trained, models: RlModels) -> list[float]:
+    """Return the bytes of each model that only reads; the reference of adapters is the policy without them."""
+    return [other.held("weights") for other in (None if policy.adapted else models.reference, models.reward) if other]
+
+
+def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, seconds: Mapping[str, float], context: float,
+            policy: Trained, models: RlModels, drawn: Drawn) -> tuple[Phase, ...]:
+    """Return every phase with the bytes of its GPU: those of the rollouts while they draw, else the trainer's.
+
+    context: bytes of the trainer's process on a GPU whatever it does.
+    """
+    frozen = _frozen(policy, models)
+    waiting = 0.0 if placed.swaps else math.fsum(frozen)
+    states = {"policy": policy.states, **({"critic": models.critic.states} if models.critic else {})}
+    kept = dict.fromkeys(states, 0.0) if placed.swaps else states
+    engine = drawn.weights + drawn.cache + drawn.work
+    asleep = 0.0 if not placed.colocated else law.asleep if framework.sleeps else engine
+    made = list[Phase]()
+    for name, spent in seconds.items():
+        if name == "generation":
+            beside = {**kept, "frozen models": waiting, "trainer's context": context} if placed.colocated else {}
+            gpu = {"rollout weights": drawn.weights, "cache": drawn.cache, "engine": drawn.work, **beside}
+        else:
+            gpu = {**kept, "frozen models": waiting, "engine": asleep, "work": context}
+            if name == "actor_update":
+                gpu |= {"policy": policy.states, "work": policy.working}
+            elif name == "critic_update" and models.critic:
+                gpu |= {"critic": models.critic.states, "work": models.critic.working}
+            elif name == "log_probabilities" and placed.swaps:
+                gpu |= {"policy": policy.held("weights")}
+            elif name in ("reference", "reward") and placed.swaps:
+                gpu |= {"frozen models": max(frozen, default=0.0)}
+            elif name == "values" and models.critic and placed.swaps:
+                gpu |= {"critic": models.critic.held("weights")}
+            elif name == "synchronization" and placed.swaps:
+                gpu |= {"policy": policy.held("weights"), "engine": drawn.weights + asleep}
+        made.append(Phase(name, spent, {part: size for part, size in gpu.items() if size}))
+    return tuple(made)
+
+
+def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Trained, models: RlModels,
+               drawn: Drawn) -> float:
+    """Return the host memory that one GPU's processes take: their own, what waits there, and a sleeper's weights."""
+    frozen = _frozen(policy, models)
+    waits = policy.states + (models.critic.states if models.critic else 0.0) + math.fsum(frozen)
+    copy = drawn.weights if placed.colocated and framework.sleeps else 0.0
+    processes = law.process * (2 if placed.colocated else 1)
+    return processes + copy + (waits if placed.swaps else 0.0)

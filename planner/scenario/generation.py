@@ -1,0 +1,94 @@
+"""What is asked of a diffusion model that is run: images or clips at a rate within a latency, or a batch of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from planner.catalog.generation_law import StepCache, Stored
+from planner.scenario.diffusion import DiffusionTraining, PixelSize, listed
+from planner.scenario.serving import Serving
+from planner.scenario.workload import Count
+
+GENERATED = ("rate", "samples")
+"""What images or clips may be asked for by."""
+
+
+class Generation(Serving):
+    """Images or clips at a `rate`, a batch of `samples`, or as many as go (neither)."""
+
+    kind: Literal["generation"] = "generation"  # type: ignore[assignment]
+    """Running a diffusion model."""
+    method: Literal["inference"] = "inference"
+    """Inference."""
+    model: str
+    """A diffusion model of the catalog."""
+    samples: Count | None = None
+    """Images or clips of a batch, all asked for at the start: no latency target, and a deadline holds."""
+    resolution: PixelSize | None = None
+    """Pixels of an image or a frame; none means what the model was made for."""
+    frames: int | None = Field(default=None, ge=1, le=10_000)
+    """Frames of a clip; none means what the model was made for."""
+    steps: int | None = Field(default=None, ge=1, le=10_000)
+    """Of denoising; none means those of the model's pipeline."""
+    guidance: float | None = Field(default=None, ge=0, le=100)
+    """Scale of guidance, up to 1 is none; none means that of the model's pipeline."""
+    batch: int | None = Field(default=None, ge=1, le=1024)
+    """Images or clips of one call at most; none searches for it."""
+    quantization: Annotated[tuple[Stored, ...], BeforeValidator(listed)] | None = Field(  # type: ignore[assignment]
+        default=None, min_length=1)
+    """Formats of the denoiser that are searched; none means 16 bits."""
+    compile: bool = False
+    """Whether the denoiser is compiled (torch.compile)."""
+    step_cache: StepCache = "none"
+    """What leaves out passes of steps that change little; it changes what is made."""
+
+    FOREIGN: ClassVar[frozenset[str]] = frozenset((
+        "concurrency", "users", "think", "documents", "trace", "input", "output", "ttft", "tpot", "kv_cache", "engine",
+        "engine_version", "prefix_hits", "speculative", "max_model_len", "adapters", "lora_rank", "length_classes",
+        "disaggregated"))
+    """Keys of services of language models, which this has not."""
+
+    @property
+    def ends(self) -> int | None:
+        """Images or clips of a batch; none where they keep being asked for."""
+        return self.samples
+
+    @model_validator(mode="after")
+    def _one_kind_of_load(self) -> Generation:
+        if self.rate is not None and self.samples is not None:
+            raise ValueError("rate and samples are given: images or clips are asked for at a rate, or as a batch")
+        if self.samples is not None:
+            for key in ("arrivals", "day", "e2e", "percentile", "headroom", "spare_replicas", "spare_nodes"):
+                if getattr(self, key) != type(self).model_fields[key].default:
+                    raise ValueError(f"{key} does nothing to a batch of samples, which has no latency and no arrivals")
+        for name in ("arrivals", "day", "headroom"):
+            if getattr(self, name) and self.rate is None:
+                raise ValueError(f"{name} applies to a rate: give rate, such as 2 images/s")
+        return self
+
+    @model_validator(mode="after")
+    def _lengths_are_known(self) -> Generation:
+        return self
+
+
+ONLY_GENERATED = (set(Generation.model_fields) - set(DiffusionTraining.model_fields)
+                  - Generation.FOREIGN - {"kind", "name"})
+"""Keys that say that a diffusion model is run, not trained."""
+ONLY_TRAINED = set(DiffusionTraining.model_fields) - set(Generation.model_fields) | {"lora_rank"}
+"""Keys that say that it is trained."""
+
+
+def is_generation(work: dict[object, object]) -> bool:
+    """Say whether a diffusion model is run, by the keys of its workload: by the method, or what only one of both has.
+
+    What only counts images or clips asks for these; steps alone are steps of training.
+    """
+    method = work.get("method")
+    if method is not None:
+        return method == "inference"
+    stated = {key for key, value in work.items() if value is not None}
+    if stated & ONLY_GENERATED:
+        return True
+    return not stated & ONLY_TRAINED and "samples" in stated and not stated & {"steps", "batch"}

@@ -1,0 +1,26 @@
+"""A question whose plan is to be started: its training jobs are held to what the files of their stacks can say."""
+
+from __future__ import annotations
+
+from planner.scenario.default import Default, Defaults
+from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.scenario import Scenario
+from planner.scenario.workload import AUTO, Training
+
+_WHY = "files are written, and the best of all layouts cannot be told to its stack"
+
+
+def to_be_launched(asked: AnyQuestion, defaults: Defaults) -> tuple[AnyQuestion, Defaults]:
+    """Return the question held to what `planner launch` can write, and with that its defaults."""
+    held = asked
+    if isinstance(asked, Portfolio):
+        jobs = tuple(job.model_copy(update={"workload": _held(job.workload)}) if isinstance(job.workload, Training)
+                     else job for job in asked.jobs)
+        held = asked.model_copy(update={"jobs": jobs})
+    elif isinstance(asked, Scenario):
+        held = asked.model_copy(update={"workload": _held(asked.workload)})
+    return held, defaults if held == asked else [*defaults, Default(name="launchable", value=AUTO, why=_WHY)]
+
+
+def _held(work: Training) -> Training:
+    return work if work.launchable is not None else work.model_copy(update={"launchable": AUTO})

@@ -1,0 +1,150 @@
+"""What is asked of reinforcement learning: the policy, the answers of a step, who judges them, and who works where."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
+
+from planner.scenario.demand import Confidence
+from planner.scenario.lengths import Lengths
+from planner.scenario.limits import Hardware, Limits, Objective, Sourcing
+from planner.scenario.tuned import RANK
+from planner.scenario.workload import AUTO, Stacks
+from planner.units import SECONDS, Tokens, exact, parse
+from planner.units.reading import LATENCY
+from planner.yaml_io import Frozen
+
+RlMethod = Literal["grpo", "ppo", "rloo", "reinforce"]
+Placement = Literal["any", "colocated", "disaggregated"]
+Reference = Literal["initial", "none"]
+MOST = 10**7
+"""Answers of a step."""
+_PLAIN = re.compile(r"[a-z]+", re.ASCII)
+
+
+class Reward(NamedTuple):
+    """Who judges answers: a rule, which takes no time, a reward model beside the policy, or seconds elsewhere."""
+
+    by: Literal["rule", "model", "remote"]
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        """Write it as it is read."""
+        return exact(self.seconds, SECONDS, "s", "ms") if self.by == "remote" else self.by
+
+
+def _reward(value: object) -> Reward:
+    if isinstance(value, Reward):
+        return value
+    if value == "rule" or value == "model":  # noqa: PLR1714 - narrows the type
+        return Reward(value)
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        raise ValueError(f"{value!r}: expected rule, model, or the seconds that rewards of a step take elsewhere, such "
+                         "as '30 s'")
+    return Reward("remote", parse(value, LATENCY, "reward", "30 s"))
+
+
+Judged = Annotated[Reward, PlainValidator(_reward, json_schema_input_type=str | float),
+                   PlainSerializer(str, return_type=str)]
+
+
+def _listed(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+class PostTraining(Frozen):
+    """Reinforcement learning: each step draws answers to prompts, has them judged, and updates the policy."""
+
+    kind: Literal["posttraining"] = "posttraining"
+    """Post-training."""
+    model: str
+    """The policy: a model of the catalog."""
+    method: RlMethod = "grpo"
+    """What the update is; ppo alone has a critic."""
+    tuning: Literal["full", "lora"] = "full"
+    """What trains: all weights of the policy, or adapters."""
+    lora_rank: int | None = Field(default=None, gt=0, le=4096)
+    """Rank of the adapters; none means 16."""
+    steps: int | None = Field(default=None, ge=1, le=10**9)
+    """Steps of the whole job."""
+    prompts: int = Field(default=128, ge=1, le=10**6)
+    """Prompts of a step."""
+    samples_per_prompt: int = Field(default=8, ge=1, le=10**5)
+    """Answers to each prompt."""
+    input: Lengths
+    """Tokens of a prompt."""
+    output: Lengths
+    """Tokens of an answer; of a plain number the spread is assumed, as answers are never alike."""
+    max_model_len: Tokens | None = None
+    """Most tokens of a prompt and its answer; none means what nearly all answers need."""
+    reward: Judged = Reward("rule")
+    """Who judges answers: rule, model, or seconds elsewhere that a step waits for: 30 s."""
+    reward_model: str | None = None
+    """The model that judges; none means one as large as the policy."""
+    critic: str | None = None
+    """The model that values answers, which trains too; none means one as large as the policy."""
+    reference: Reference | None = None
+    """What the policy is held near: initial, the model that it started from, or none; none given means the usual."""
+    policy_lag: int = Field(default=0, ge=0, le=1000)
+    """Steps that answers may lie behind the policy: 0 waits for every update, 1 draws meanwhile, more also fills the
+    wait for the longest answers."""
+    placement: Placement = "any"
+    """Whether trainer and rollouts share their GPUs."""
+    rollouts_on: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
+    """Node types or GPUs of rollouts that have their own; none means those of the trainer."""
+    stack: Stacks = (AUTO,)
+    """Frameworks that are searched; auto is the usual one."""
+    engine: str | None = None
+    """The engine of the rollouts; none means the framework's own."""
+
+    @model_validator(mode="after")
+    def _agrees(self) -> PostTraining:
+        if self.prompts * self.samples_per_prompt > MOST:
+            raise ValueError(f"a step draws at most {MOST:,} answers, got {self.prompts * self.samples_per_prompt:,}")
+        if self.method in ("grpo", "rloo") and self.samples_per_prompt == 1:
+            raise ValueError(f"samples_per_prompt 1: {self.method} compares the answers to a prompt, at least two")
+        if self.critic is not None and self.method != "ppo":
+            raise ValueError(f"critic applies to method ppo, and this is {self.method}")
+        if self.reward_model is not None and self.reward.by != "model":
+            raise ValueError(f"reward_model applies to reward: model, and this is {self.reward}")
+        if self.lora_rank is not None and self.tuning != "lora":
+            raise ValueError("lora_rank applies to tuning lora; tuning full trains all weights")
+        if self.policy_lag and self.placement == "colocated":
+            raise ValueError("policy_lag applies to rollouts on GPUs of their own: what shares GPUs takes turns")
+        if self.rollouts_on and self.placement == "colocated":
+            raise ValueError("rollouts_on applies to rollouts on GPUs of their own, and placement is colocated")
+        if self.max_model_len is not None and self.input.mean + 1 > self.max_model_len:
+            raise ValueError(f"max_model_len {self.max_model_len:,} leaves no token for an answer to a prompt of "
+                             f"{self.input.mean:,.0f}")
+        return self
+
+    @property
+    def rank(self) -> int:
+        """Rank of the adapters; zero where all weights train."""
+        return (self.lora_rank or RANK) if self.tuning == "lora" else 0
+
+    @property
+    def answers(self) -> int:
+        """Answers of a step."""
+        return self.prompts * self.samples_per_prompt
+
+
+class PostTrainingScenario(Frozen):
+    """The question of one job of reinforcement learning."""
+
+    name: str = "unnamed"
+    """A name for the question."""
+    workload: PostTraining
+    """What is trained."""
+    hardware: Hardware
+    """Which nodes may be used; any by default."""
+    sourcing: Sourcing = Sourcing()
+    """Where hardware comes from."""
+    limits: Limits = Limits()
+    """What the plan must respect."""
+    objective: Objective = "cost"
+    """What is minimized."""
+    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
+    """Confidence of the memory verdict."""

@@ -1,0 +1,91 @@
+"""The open ends of a question of reinforcement learning, filled in from the framework and from what is usual."""
+
+from __future__ import annotations
+
+from planner.catalog.load import Catalog
+from planner.catalog.posttraining import PostTrainingLaw
+from planner.scenario.default import Default, Defaults
+from planner.scenario.lengths import Length
+from planner.scenario.pool import candidate_nodes, named, pool, text
+from planner.scenario.posttraining import PostTraining, PostTrainingScenario
+from planner.scenario.workload import AUTO
+from planner.yaml_io import Document
+
+
+def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, document: Document
+                         ) -> tuple[PostTrainingScenario, Defaults]:
+    """Return `scenario` with the catalog's names and no open ends, and the defaults that closed them.
+
+    Raises InputError.
+    """
+    work, defaults = resolved_posttraining(scenario.workload, catalog, document)
+    if work.steps is None:
+        raise document.error(("workload",), "how long? give steps; planner estimate needs none")
+    supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
+    return scenario.model_copy(update={"workload": work, **supply}), defaults
+
+
+def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Document) -> tuple[PostTraining, Defaults]:
+    """Return a workload with the catalog's names and what is usual, and what decided it. Raises InputError."""
+    law, changed, defaults = catalog.posttraining_law, dict[str, object](), Defaults()
+    for key in ("model", "critic", "reward_model"):
+        name = getattr(work, key)
+        if name is not None:
+            with named(document, "workload", key):
+                changed[key] = catalog.model(name).name
+    if work.engine is not None:
+        with named(document, "workload", "engine"):
+            changed["engine"] = catalog.engine(work.engine).name
+    stacks = _frameworks(work, law, document)
+    changed["stack"] = tuple(dict.fromkeys(stacks))
+    _check(work, stacks, catalog, document)
+    if work.rollouts_on:
+        with named(document, "workload", "rollouts_on"):
+            changed["rollouts_on"] = tuple(candidate_nodes(work.rollouts_on, catalog))
+    output = work.output
+    if output.by == "mean" and not output.spread:
+        output = Length("mean", output.value, law.spread)
+        changed["output"] = output
+        defaults.append(Default(name="output", value=f"{output.value:g} tokens with a cv of {law.spread:g}",
+                                why="answers are never alike; {mean: 1500, cv: 0.8} says how much they differ"))
+    if work.max_model_len is None:
+        longest = min(round(work.input.mean + max(output.quantile(law.longest), output.mean)),
+                      max(catalog.model(work.model).sequence_length, round(work.input.mean + output.mean) + 1))
+        changed["max_model_len"] = longest
+        defaults.append(Default(name="max_model_len", value=str(longest),
+                                why=f"a prompt and the answer that {law.longest:.1%} do not exceed"))
+    if work.reference is None:
+        uses = any(law.frameworks[name].reference for name in stacks)
+        changed["reference"] = "initial" if uses else "none"
+        defaults.append(Default(name="reference", value=str(changed["reference"]), why=f"as {', '.join(stacks)} does"))
+    for key in ("method", "tuning", "prompts", "samples_per_prompt", "reward", "policy_lag", "placement", "stack"):
+        if key not in work.model_fields_set:
+            defaults.append(Default(name=key, value=text(changed.get(key, getattr(work, key))), why="the default"))
+    return work.model_copy(update=changed), defaults
+
+
+def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document) -> list[str]:
+    """Return the frameworks by their catalog names. Raises InputError for one that is none."""
+    if work.stack == (AUTO,):
+        return [law.usual]
+    stacks = []
+    for said in work.stack:
+        known = law.framework(said)
+        if known is None:
+            raise document.error(("workload", "stack"), f"{said!r} is no framework of reinforcement learning: "
+                                 f"{', '.join(law.frameworks)}")
+        stacks.append(known)
+    return stacks
+
+
+def _check(work: PostTraining, stacks: list[str], catalog: Catalog, document: Document) -> None:
+    """Raise InputError for what no framework named can do."""
+    frameworks = [catalog.posttraining_law.frameworks[name] for name in stacks]
+    if work.policy_lag > (most := max(each.most_lag for each in frameworks)):
+        raise document.error(("workload", "policy_lag"), f"{', '.join(stacks)} draws answers at most {most} steps "
+                             f"behind the policy, got {work.policy_lag}")
+    if work.placement != "any" and not any(work.placement in each.placements for each in frameworks):
+        raise document.error(("workload", "placement"), f"{', '.join(stacks)} has no {work.placement} rollouts")
+    if work.engine is not None and not any(catalog.engine(work.engine).name in each.engines for each in frameworks):
+        known = ", ".join(dict.fromkeys(engine for each in frameworks for engine in each.engines))
+        raise document.error(("workload", "engine"), f"{', '.join(stacks)} draws answers with {known}")

@@ -1,0 +1,59 @@
+"""Published runs of reinforcement learning: how far predictions lie from them, and what is refused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planner
+from planner.answer.validation import Entry, Validation
+
+ROWS = Path(__file__).parents[1] / "evidence" / "rl.csv"
+
+
+@cache
+def validation() -> Validation:
+    return planner.validate(ROWS)
+
+
+@pytest.mark.parametrize(("quantities", "median", "p90"), [
+    (("step_s",), 0.15, 0.55), (("gen_s", "actor_update_s"), 0.25, 0.70), (("peak_mem_gib",), 0.12, 0.30)])
+def test_predictions_lie_near_what_was_published(quantities: tuple[str, ...], median: float, p90: float) -> None:
+    held = [entry for entry in validation().rows if entry.quantity in quantities]
+    errors = [abs(entry.error) for entry in held if entry.error is not None]
+    assert len(errors) > 20
+    assert np.median(errors) < median
+    assert np.percentile(errors, 90) < p90
+    inside = [entry.interval90[0] <= float(entry.measured) <= entry.interval90[1] for entry in held if entry.interval90]
+    assert np.mean(inside) > 0.85
+
+
+def test_no_run_needs_more_gpus_than_it_had() -> None:
+    held = [entry for entry in validation().rows if entry.quantity == "gpus"]
+    assert held
+    assert all(float(entry.predicted) <= float(entry.measured) for entry in held)
+
+
+def test_what_has_no_gpu_or_no_lengths_is_no_evidence_of_speed() -> None:
+    reasons = defaultdict[str, list[str]](list)
+    for skipped in validation().skipped:
+        reasons[skipped.reason].append(skipped.id)
+    assert "nemorl-v0.4-55" in reasons["the GPU is not told"]
+    assert "verl-fa-379" in reasons["lengths of answers are not told"]
+    # its memory counter is wrong: no memory of it is compared
+    assert not [entry for entry in validation().rows if (entry.id, entry.quantity) == ("vd-qwen2-7b-fsdp2",
+                                                                                      "peak_mem_gib")]
+
+
+def entry(name: str, quantity: str) -> Entry:
+    return next(each for each in validation().rows if (each.id, each.quantity) == (name, quantity))
+
+
+def test_a_larger_cluster_is_faster_as_published() -> None:
+    few, many = (entry(f"nemorl-v0.6-{at}", "step_s") for at in (59, 60))
+    assert float(few.predicted) > float(many.predicted)
+    assert float(few.measured) > float(many.measured)

@@ -1,0 +1,37 @@
+"""A search held to what a target can be told finds plans whose files that target's emitter writes, of every method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner.errors import Unsupported
+from planner.launch.emitter import all_targets
+from planner.launch.folder import write_all
+from tests.search_cases import catalog
+
+QUESTIONS = {
+    "one": {"model": "qwen3-0.6b", "on": "1x4090", "sequence_length": 8192},
+    "several": {"model": "qwen3-8b", "on": "8xa100", "gpus": 8, "sequence_length": 32768, "global_batch": 8},
+}
+"""Short of memory, so that recompute, sharding and offload are needed."""
+CASES = [(target, method, question) for target, release in sorted(catalog().releases.targets.items())
+         if release.work == "training" and target in all_targets()
+         for method in ("pretrain", "full", "lora", "qlora") for question in QUESTIONS]
+
+
+@pytest.mark.parametrize(("target", "method", "question"), CASES)
+def test_files_are_written_for_what_is_found(target: str, method: str, question: str, tmp_path: Path) -> None:
+    release = catalog().releases.target(target)
+    asked = {**QUESTIONS[question], "method": method, "tokens": "10M", "stack": release.stacks[0]}
+    if method not in (release.methods or (method,)):
+        with pytest.raises(Unsupported, match=f"{method} in {target}"):
+            planner.plan(**asked, launchable=target)
+        return
+    found = planner.plan(**asked, launchable=target)
+    if not found.assignments:
+        assert found.status == "infeasible"
+        return
+    assert write_all(found, catalog(), tmp_path / "run")[0][1].target == target

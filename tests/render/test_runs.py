@@ -1,0 +1,56 @@
+"""The published runs that a page shows are those that the answer's interval stands on."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import planner
+from planner.catalog.load import Catalog
+from planner.catalog.published import PublishedRun
+from planner.render.report.runs import published_runs
+
+ANSWERS = {
+    "training": {"model": "llama-3.1-70b", "node": "dgx-h100", "gpus": 64, "method": "pretrain"},
+    "tuning": {"model": "llama-3.1-8b", "node": "dgx-a100", "method": "qlora"},
+    "serving": {"model": "llama-3.1-8b", "node": "dgx-h100", "gpus": 1, "input": 1000, "output": 200,
+                "concurrency": 16},
+}
+
+
+@pytest.mark.parametrize("question", ANSWERS)
+def test_as_many_are_drawn_and_told_as_are_counted(question: str) -> None:
+    answer = planner.estimate(**ANSWERS[question])
+    evidence = answer.time.evidence
+    assert evidence is not None
+    assert evidence.validated
+    page = published_runs(answer, Catalog())
+    assert page is not None
+    told = int(re.search(r"the ([0-9]+) published figures most like", page)[1])  # type: ignore[index]
+    assert page.count('r="4.5"') == told
+    if question != "serving":  # where a row without its own figure of TPOT stands for it by its output
+        assert told == evidence.rows
+    assert page.count("<tr>") == 1 + min(6, told)
+
+
+def test_nothing_is_shown_where_nothing_was_measured() -> None:
+    answer = planner.estimate(**ANSWERS["training"])
+    none = answer.time.model_copy(update={"evidence": answer.time.evidence.model_copy(update={"alike": None})})
+    assert published_runs(answer.model_copy(update={"time": none}), Catalog()) is None
+
+
+@pytest.mark.parametrize(("source", "where", "link"), [
+    ("Qwen README profiling", "QwenLM/Qwen@2df8e8ac45:README.md#L877",
+     "https://github.com/QwenLM/Qwen/blob/2df8e8ac45/README.md#L877"),
+    ("InternEvo", "InternLM/InternEvo doc/en/train_performance.md throughput table",
+     "https://github.com/InternLM/InternEvo/blob/HEAD/doc/en/train_performance.md"),
+    ("DGX Cloud", "NVIDIA/dgxc-benchmarking v25.04 nemotron4 15b", "https://github.com/NVIDIA/dgxc-benchmarking"),
+    ("Exxact", "https://www.exxactcorp.com/blog/x table 2", "https://www.exxactcorp.com/blog/x"),
+    ("LLM-Inference-Bench", "arXiv 2411.00136 repo", "https://arxiv.org/abs/2411.00136"),
+    ("ai-dynamo/aiconfigurator silicon_sample.csv (Apache-2.0)", "InferenceX export",
+     "https://github.com/ai-dynamo/aiconfigurator"),
+    ("Korthikanti et al. 2022", "Table 5", None),
+    ("SimuMax", "docs/b200 summary, tp1", None)])
+def test_a_source_that_is_an_address_is_a_link(source: str, where: str, link: str | None) -> None:
+    assert PublishedRun({}, "m on g", 8, 1.0, 1.0, "s a step", source, where).link == link
