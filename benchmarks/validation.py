@@ -15,8 +15,10 @@ import numpy as np
 from benchmarks.causes import CAUSES
 from benchmarks.constants import constants
 from benchmarks.coverage import coverage
+from benchmarks.diffusion import diffusion
 from benchmarks.formulas import FORMULAS, inputs_of
 from benchmarks.intervals import shipped
+from benchmarks.multimodal import multimodal
 from benchmarks.scatter import scatter
 from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
@@ -81,8 +83,10 @@ def page(runs: Sequence[EvidenceComparison]) -> Iterator[str]:
     yield from coverage((STEP, MEMORY, *SERVING))
     yield from whole(EVIDENCE / "train_runs.csv")
     yield from _skipped(runs)
+    yield from multimodal(EVIDENCE / "multimodal.csv")
     yield from serving(EVIDENCE / "serve_memory.csv")
     yield from speed(EVIDENCE / "serve_throughput.csv")
+    yield from diffusion(EVIDENCE / "diffusion.csv")
 
 
 def _opening(runs: Sequence[EvidenceComparison], pairs: Sequence[Pair]) -> Iterator[str]:

@@ -10,10 +10,10 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from planner import units
+from planner.scenario.batch import GlobalBatch
 from planner.scenario.demand import Gaps, Latency, Rate, Share
 from planner.scenario.lengths import Lengths
 from planner.scenario.limits import BudgetPerHour, Limits
-from planner.scenario.workload import GlobalBatch
 from planner.units.reading import MAX_LENGTH
 from tests.patterns import patterns, runs_away
 

@@ -70,6 +70,8 @@ class ServingAssignment(Placement):
 
     kind: Literal["serving"] = "serving"
     """Serving."""
+    committed_usd: float | None = Field(default=None, ge=0, exclude_if=absent)
+    """What is signed for where the offer commits for longer than a month, of which `cost_usd` is; else left out."""
 
 
 Assignment = TrainingAssignment | ServingAssignment | DiffusionAssignment | PostTrainingAssignment

@@ -26,6 +26,16 @@ class DiffusionAssignment(Placement):
     """Patches of one image or clip that the denoiser reads."""
     global_batch: int = Field(gt=0)
     """Images or clips of a step."""
+    @property
+    def chosen(self) -> tuple[object, ...]:
+        """What tells it from another way to do the same."""
+        return self.layout, self.offer, self.base, self.stack
+
+    @property
+    def noun(self) -> str:
+        """What a sample is called."""
+        return "clip" if self.frames > 1 else "image"
+
     base: Annotated[str, ShowAs("base", "layout")]
     """Format of the denoiser's matrices."""
     samples_per_second: Annotated[float, ShowAs("samples/s", "performance")] = Field(gt=0)

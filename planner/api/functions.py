@@ -47,7 +47,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     labels, config = _labels(names), arguments.config(from_)
     if config is not None:
         labels |= config.labels(overrides)
-        overrides = config.alone(scenario).values(overrides, catalog)
+        overrides = config.alone(scenario).planned(overrides, catalog)
     asked, more = arguments.reference(scenario), arguments.paths("add", add)
     question, defaults = load_question(asked, overrides, catalog, labels=labels)
     before = question if more and isinstance(question, Portfolio) else None

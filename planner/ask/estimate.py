@@ -8,23 +8,25 @@ from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
 from planner.ask.fastest import Estimated, fastest
-from planner.ask.largest import Largest, largest_model, largest_of, largest_sequence
+from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.kinds import computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
 from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
-from planner.scenario.model_notes import text_notes, text_part
+from planner.scenario.media import SEEN, estimate_notes
+from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, only_training
 
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
-Measured = Literal["micro-batch", "sequence", "model"]
+Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch"]
 """What the largest may be asked of."""
 HEARD = ("workload.", "limits.gpus", "confidence")
 """How the paths of what an estimate depends on begin: it searches nothing, and no offer, limit or goal decides."""
@@ -54,8 +56,9 @@ class Estimating:
         """
         asked = self.scenario
         if work:
-            changed = only_training(asked, "the largest that fits").workload.model_copy(update=work)
-            asked = asked.model_copy(update={"workload": changed})
+            changed = asked.workload
+            assert changed is not None
+            asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
         layout = self.layout if layout is None else layout
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
@@ -79,7 +82,13 @@ class Estimating:
         return levers(self, self.layout, now)
 
     def largest(self, what: Measured) -> Largest[Any]:
-        """Return the largest `micro-batch`, `sequence` or `model` that fits. Raises InputError."""
+        """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest
+        `resolution`, `frames` or `batch`. Raises InputError.
+        """
+        if what in ("resolution", "frames", "batch"):
+            size, most = sizes(self.scenario, what, self.catalog)
+            return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
+                                 lambda count: size(count).shown, most)
         only_training(self.scenario, "the largest that fits")
         if what == "model":
             names = sorted(_trainable(self.catalog), key=lambda name: -parameters(self.catalog.model(name)))
@@ -133,10 +142,10 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     for idle in idle_keys:
         if not idle.left_to_plan or idle.path in overrides:
             raise document.error(idle.path.split("."), idle.why)
-    said = text_part([model for model in [catalog.known_model(scenario.workload.model)] if model is not None]
-                     if scenario.workload else [])
+    said = estimate_notes(scenario.workload, catalog, document) if scenario.workload else []
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
-        *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in thousands(document))))
+        *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in (
+            *(default for default in said if default.name in SEEN), *thousands(document)))))
 
 
 def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:

@@ -44,20 +44,26 @@ def largest_of(values: Sequence[T], ask: Callable[[T], Assignment]) -> Largest[T
 def largest_sequence(ask: Callable[[int], Assignment], multiple: int) -> Largest[int]:
     """Return the longest sequence that fits, in tokens: a multiple of `multiple` and of STEP. Raises PlannerError."""
     step = STEP * multiple
+    return largest_count(lambda count: ask(count * step), lambda count: count * step, LONGEST // step)
+
+
+def largest_count(ask: Callable[[int], Assignment], named: Callable[[int], T], most: int) -> Largest[T]:
+    """Return the largest number up to `most` that fits, by what it is called. Raises PlannerError."""
     low, high = 0, 1
     estimates: dict[int, Assignment] = {}
 
     def fits(count: int) -> bool:
-        estimates[count] = ask(count * step)
+        estimates[count] = ask(count)
         return estimates[count].memory.fits == "fits"
 
-    while high * step <= LONGEST and fits(high):
+    while high <= most and fits(high):
         low, high = high, 2 * high
+    high = min(high, most + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    best = (low * step, estimates[low]) if low else None
-    return _result(best, high * step if high in estimates else None, estimates.get(high))
+    best = (named(low), estimates[low]) if low else None
+    return _result(best, named(high) if high in estimates else None, estimates.get(high))
 
 
 def largest_model(names: Sequence[str], ask: Callable[[str], Assignment]) -> Largest[str]:

@@ -21,6 +21,7 @@ from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
+from planner.money.rent import old_prices
 from planner.scenario.default import Default
 from planner.scenario.limits import Rent
 from planner.scenario.model_notes import text_notes
@@ -86,7 +87,8 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     by_replay = _by_replay(settled, made)
     status = "feasible" if by_replay is not None and not by_replay.met and solved.status == "optimal" else solved.status
     others = tuple(alternatives_of(solved, shown, plain)) if made else ()
-    plan = Plan(status=status, notes=(*question.terms.market.notes, *text_notes(defaults), *more),
+    old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
+    plan = Plan(status=status, notes=(*question.terms.market.notes, *dict.fromkeys(old), *text_notes(defaults), *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
                 alternatives=others,

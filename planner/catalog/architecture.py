@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, Tag, model_validator
 
 from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention, by_kind
+from planner.catalog.encoder import Tower
 from planner.catalog.ranges import Parameters, Width
 from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
@@ -26,14 +27,6 @@ AnyRecurrence: TypeAlias = Annotated[
 Fused = Literal["qkv", "gate-up", "experts", "qkvz"]
 """Products held as one matrix, which then has one adapter: of queries, keys and values; into the feed-forward; the same
 of each routed expert; into a gated delta rule (all of them, and both of its steps)."""
-
-
-class Tower(Frozen):
-    """What turns images into tokens, with its projector: served with the model, no part of its training shape."""
-
-    parameters: Parameters
-    whole: bool = False
-    """Whether engines hold all of it on every rank of tensor parallelism."""
 
 
 class Mlp(Frozen):
@@ -161,6 +154,9 @@ class Model(Sourced):
     prediction_layers: Annotated[int, Field(ge=0, le=100)] = 0
     """Multi-token-prediction modules that `parameters` includes, each with a layer like the last one."""
     tower: Tower | None = None
+    """What sees images and clips."""
+    ear: Tower | None = None
+    """What hears."""
     parameters: Parameters | None = None
     stored: Literal["bf16", "fp8", "int8", "mxfp4", "nvfp4", "w4a16"] = "bf16"
     """Format of the weights as they are published."""
@@ -197,6 +193,11 @@ class Model(Sourced):
         symbols = "".join(self.order.split())
         return (tuple(named[symbol] for symbol in symbols) if symbols
                 else tuple(block for block in self.blocks for _ in range(block.count)))
+
+    @property
+    def towers(self) -> tuple[Tower, ...]:
+        """What sees and what hears, where there is either."""
+        return tuple(tower for tower in (self.tower, self.ear) if tower is not None)
 
     @property
     def mixes_experts(self) -> bool:

@@ -97,6 +97,8 @@ class GenerationLaw(Sourced):
     """Seconds of another stack over those of this one."""
     memory: Residue
     seconds: Residue
+    sources: Few
+    """That the rows of both are from."""
     seen: UnseenRuns
     unseen: Factor
     """Spread of what no run is like, over that of the runs."""

@@ -35,13 +35,13 @@ Word = Literal[
 Number = Literal[
     "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
     "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
-    "parallel_norms", "pipeline_micro_batch", "prompts", "recompute_layers", "rollout_fraction", "run_batch",
-    "run_length", "sample_tokens", "scheduled", "shard_group", "standing_buffers", "table_bytes", "unsaved_products",
-    "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "parallel_norms", "pipeline_micro_batch", "prompts", "recompute_layers", "rollout_fraction", "rounding",
+    "run_batch", "run_length", "sample_tokens", "scheduled", "shard_group", "standing_buffers", "table_bytes",
+    "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
-    "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_mfu", "usual_rank", "usual_vocabulary",
-    "weights_spread"]
+    "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_mfu", "usual_pixels", "usual_rank",
+    "usual_vocabulary", "weights_spread"]
 """Numbers that are asked of every row alike, so that a catalog must have them."""
 Several = Literal[
     "adapted", "recompute_flags", "workers"]

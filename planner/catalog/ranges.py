@@ -10,7 +10,8 @@ from planner.units import BYTES, Quantity
 
 MOST_GPUS = 576
 """GPUs of a node, or of a rack that is one scale-up domain."""
-Width: TypeAlias = Annotated[int, Field(gt=0, le=10**7)]
+MOST_WIDTH = 10**7
+Width: TypeAlias = Annotated[int, Field(gt=0, le=MOST_WIDTH)]
 """Elements of a vector, or tokens that one layer or step looks at."""
 Few: TypeAlias = Annotated[int, Field(gt=0, le=10_000)]
 """Things of one node, layer or group."""

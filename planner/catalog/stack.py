@@ -24,6 +24,8 @@ Preference = Literal["dpo", "kto", "orpo", "simpo", "reward-model"]
 Method = Literal[Weights, Preference]
 Tuned = Literal["full", "lora", "qlora"]
 """What trains of a model that is trained already."""
+Trained = Literal["language", "projector", "encoder"]
+"""Parts of a model that sees or hears."""
 Reference = Literal["copy", "adapters-off", "precomputed"]
 """Where the frozen model that preferences are held against is: beside the policy, in it, or run before training."""
 Degree = Literal["tp", "cp", "dp", "ep", "expert_tp", "pp", "vpp", "zero", "hsdp", "micro_batch"]
@@ -117,6 +119,8 @@ class PreferenceSupport(Frozen):
     """What it can train by them."""
     precomputed: tuple[Preference, ...] = ()
     """Those whose reference it can run on all samples before training, which leaves it out of the memory."""
+    padding_free: bool = False
+    """Whether the answers of a micro-batch stand end to end, and are not padded to the longest."""
     place: Annotated[int, Field(ge=1, le=100)] | None = None
     """Among the stacks that people use for it, which `stack: auto` searches; none where it is searched by name alone.
     """

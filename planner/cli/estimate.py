@@ -26,8 +26,10 @@ if TYPE_CHECKING:
               "offload_parameters=1,offload_activations=1,offload_to=nvme; for a service tp, pp, ep, dp. Default: the "
               "best on all GPUs of the node. If their number is given (dp, --gpus, degrees that fill the node), axes "
               "left out are 1 or off.")
-@click.option("--max", "largest", type=click.Choice(["micro-batch", "sequence", "model"]),
-              help="Find the largest that fits, and estimate it; --max model needs no --model.")
+@click.option("--max", "largest",
+              type=click.Choice(["micro-batch", "sequence", "model", "resolution", "frames", "batch"]),
+              help="Find the largest that fits, and estimate it; --max model needs no --model; of images and clips the "
+              "largest resolution, frames or batch.")
 @from_option
 @question_options
 @common

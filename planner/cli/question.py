@@ -109,5 +109,5 @@ def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Cata
     labels = LABELS | {path: f"--why-not ({path})" for path in replaced or {}}
     values = overrides(flags) | dict(replaced or {})
     if config is not None:
-        labels, values = labels | config.labels(values), config.alone(scenario).values(values, catalog)
+        labels, values = labels | config.labels(values), config.alone(scenario).planned(values, catalog)
     return load_question(scenario, values, catalog, labels=labels)

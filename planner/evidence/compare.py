@@ -151,7 +151,8 @@ def _sped(row: ServeRow, speed: Speed, catalog: Catalog) -> Iterator[Entry]:
 def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterator[Entry]:
     """Yield the entries of a training row."""
     measured, assumed = row.measured, prediction.assumed
-    is_open, is_new = row.stated is False, row.prefix not in catalog.step_residuals.sources
+    # what a script prints by hand leaves lengths and kernels open
+    is_open, is_new = row.stated is False or row.run.task is not None, row.prefix not in catalog.step_residuals.sources
     step = catalog.step_residuals.at(prediction.step_traits, prediction.sizes, is_open=is_open)
     memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open)
     speed, seconds = prediction.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
@@ -165,7 +166,9 @@ def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterato
     if measured.peak_mem_gib is not None and not (row.run.notes or "").startswith(CARD_SIZE):
         kind = kind_of(measured, prediction)
         peak = prediction.memory_gib(kind)
-        yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib, (peak * memory.q05, peak * memory.q95),
+        hand = catalog.sources.number("rounding", row.run) or 0.0
+        yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib,
+                      (peak * memory.q05 - hand, peak * memory.q95 + hand),
                       assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"),
                       is_new=row.prefix not in catalog.memory_residuals.sources)
     if measured.fits is not None and UNKNOWN_GPU not in assumed:

@@ -41,10 +41,11 @@ class Degrees:
 
 
 def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assumed: list[str], *,
-               memory_only: bool = False) -> Degrees:
+               memory_only: bool = False, beside: float = 0.0) -> Degrees:
     """Return the layout of a row; every default is named in `assumed`. Raises SkippedError.
 
-    memory_only: the length is that of the peak, else that of the mean micro-batch.
+    memory_only: the length is that of the peak, else that of the mean micro-batch; beside: tokens of the
+    longest sample that are no text.
     """
     cap = run.seq_len or _usual_length(run, sources, assumed)
     if run.micro_batch is None and run.global_batch_seqs is None:
@@ -70,7 +71,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     if row["ep"] * row["hsdp"] > dp * cp * (tp if row.get("expert_tp") else 1):
         raise SkippedError(f"ep {row['ep']} is wider than a shard group of {dp * cp // row['hsdp']:g}")
     if memory_only:
-        length = peak = _peak_length(run, cap, micro, sources, assumed)
+        length = peak = _peak_length(run, cap, micro, sources, assumed, round(beside))
         counted = 1.0
     else:
         length, counted = _mean_length(run, cap, micro, dp, sources, assumed)
@@ -121,14 +122,16 @@ def _mean_length(run: TrainRun, cap: int, micro: int, ranks: int, sources: Sourc
     return slowest, (printed if padded else mean) / slowest
 
 
-def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed: list[str]) -> int:
+def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed: list[str], beside: int = 0) -> int:
     """Return tokens of a sequence at the peak: stated, or for samples that are not packed between their mean and cap.
+
+    beside: tokens of the longest sample that are no text; those of a mean one are few, as most images are small.
 
     A few of the longest samples meet in some micro-batch of a run and fill the cap; among many the mean counts.
     """
     if run.method in (None, "pretrain") or sources.flag("true_length", run):
         return cap
-    longest = cap if cap >= sources.usual("long_data") else min(cap, int(sources.usual("longest_sample")))
+    longest = cap if cap >= sources.usual("long_data") else min(cap, beside + int(sources.usual("longest_sample")))
     mean = min(cap, int(sources.usual("mean_sample")))
     length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")

@@ -15,7 +15,8 @@ from planner.jobs.diffusion.assignment import verdict
 from planner.jobs.diffusion.options import Option, interval, option, tunings
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.step import Split, Tuning, allocated
-from planner.scenario.diffusion import DiffusionTraining, resolution_of
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.pixels import resolution_of
 from planner.scenario.pool import node_named
 from planner.units import GIB
 

@@ -16,8 +16,8 @@ from planner.jobs.generation.options import Option, fits, option, pictures
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.generate import STORED, Picture, Rates, Split, coding_bytes, coding_seconds
 from planner.physics.diffusion.shape import sample_of
-from planner.scenario.diffusion import resolution_of
 from planner.scenario.generation import Generation
+from planner.scenario.pixels import resolution_of
 from planner.scenario.pool import node_named
 from planner.units import GIB
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.catalog.recipes import TrainedBytes
@@ -26,7 +28,9 @@ def sample_of_row(run: TrainRun, method: str, catalog: Catalog) -> Sample:
     task = catalog.sources.word("preference", run) or ""
     if task == "classification":
         return Sample(scores=True)
-    return sample_of(catalog.recipes.preference, task, "copy" if method in ("pretrain", "full") else "adapters-off")
+    sample = sample_of(catalog.recipes.preference, task, "copy" if method in ("pretrain", "full") else "adapters-off")
+    # both answers are in what is packed to the length
+    return replace(sample, sequences=1) if run.packed and sample.sequences > 1 else sample
 
 
 def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) -> Tuning:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from planner.catalog.architecture import Model
+from planner.catalog.quirk import Sources
+from planner.evidence.rows import TrainRun
+from planner.physics.encoders import Part, parts_of
+
+TWO_PARTS = 2
+"""Of the name of a model: its maker and its own."""
 CARD_SIZE = "a rounded card size"
 """How notes begin whose figure is the card that a script asks for, not a reading."""
 _COLUMNS = {"stack": "framework", "global_batch": "global_batch_seqs", "max_length": "seq_len",
@@ -36,7 +44,29 @@ def as_tuning(stated: Mapping[str, str]) -> dict[str, str]:
         cells["method"] = method
     if "trained" in rest:
         cells["lora_targets"] = f"all-linear, {rest}"
+    if len(folders := cells.get("model", "").split("/")) > TWO_PARTS:
+        # a checkpoint of an earlier run, in a folder named as its model
+        cells["model"] = folders[1]
+    if _maps_devices(stated):
+        # whole layers on each GPU, one after the other, and one micro-batch at a time
+        cells |= {"pp": stated["gpus"], "grad_accum": "1"}
     return cells | _LABELS.get(_label(cells.get("notes", "")), {})
+
+
+def _maps_devices(stated: Mapping[str, str]) -> bool:
+    """Say whether a script gives one process several GPUs, so that Accelerate's device_map shares out the layers."""
+    alone = not any(stated.get(name) for name in ("sharding", "tp", "pp", "cp", "ep"))
+    by_process = stated.get("grad_accum", "").startswith("$(")  # counted from the number of processes
+    return (alone and not by_process and stated.get("gpus", "1") != "1"
+            and stated.get("stack", "").endswith("transformers") and "ddp" not in stated.get("source", ""))
+
+
+def seen_in(run: TrainRun, model: Model, sources: Sources) -> tuple[Part, ...]:
+    """Return what encoders do in a run of a multimodal model: an image of the most pixels in each sequence."""
+    if run.task is None or not any(tower.encoder for tower in model.towers):
+        return ()
+    side = round(math.sqrt(run.max_pixels or sources.usual("usual_pixels")))
+    return parts_of(model, float(model.tower is not None), (side, side), 1, float(model.ear is not None))
 
 
 def _label(notes: str) -> str:

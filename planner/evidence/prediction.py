@@ -16,6 +16,7 @@ from planner.catalog.stack import Stack
 from planner.evidence.degrees import degrees_of
 from planner.evidence.hardware import UNKNOWN_GPU, candidate_of
 from planner.evidence.method import method_of, sample_of_row, tuning
+from planner.evidence.multimodal import seen_in
 from planner.evidence.rows import TrainRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
@@ -93,7 +94,9 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     method = method_of(run, said)
     model = model or model_of(run, catalog, assumed)
     stack = stack_of(run, model, catalog, assumed, memory_only=memory_only)
-    degrees = degrees_of(run, model, stack, said, assumed, memory_only=memory_only)
+    seen = seen_in(run, model, said)
+    degrees = degrees_of(run, model, stack, said, assumed, memory_only=memory_only,
+                         beside=sum(part.tokens for part in seen))
     if stack.family == "hf-peft" and _frees_gradients(degrees.table):
         stack = stack.model_copy(update={"gradients_persist": False})
     candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
@@ -102,7 +105,7 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
         global_batch=degrees.global_batch, precisions=(precision,), method=method,
         confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed),
-        sample=sample_of_row(run, method, catalog))
+        sample=sample_of_row(run, method, catalog), seen=seen)
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)

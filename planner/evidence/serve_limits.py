@@ -11,10 +11,10 @@ import numpy as np
 from planner.catalog.engine import Engine
 from planner.catalog.speed import ServiceLevel
 from planner.evidence.serve_run import ServingRow
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Ints
 from planner.physics.serving.capacity import CacheInput, capacity, paging_of
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.level import Stream, served, stream_of
+from planner.physics.serving.level import Stream, evened, served, stream_of
 from planner.physics.serving.sequences import Cut, sequence_bytes
 from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.steady import SteadyState
@@ -22,8 +22,8 @@ from planner.scenario.lengths import Length
 
 SCANT, TUNED = 0.05, 0.95
 """Who finds less than this share of memory left for the cache asks for the larger fraction."""
-GRID = 32
-"""Loads that are tried, from one sequence to all that the cache holds."""
+GRID, PASSES = 16, 3
+"""Loads that are tried, from one sequence to all that the cache holds, and how often between the nearest two."""
 
 
 def most_sequences(d: Deployment, engine: Engine, version: str, rows: Replicas, length: Floats) -> Floats:
@@ -61,23 +61,23 @@ def _cut(keys: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Cut:
     return Cut(tp * dp, pp, dp)
 
 
-def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats) -> SteadyState:
+def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Floats, copies: Ints) -> SteadyState:
     """Return what each row does at the largest rate whose percentiles stay within its limits; none where none does.
 
-    Times are means.
+    copies: of the layout, which share the requests out. Times are means.
     """
     bounds = np.zeros((6, len(rows)))
-    kinds: dict[tuple[float, float, ServiceLevel | None], list[int]] = {}
+    kinds: dict[tuple[float, float, ServiceLevel | None, int], list[int]] = {}
     for at, row in enumerate(rows):
-        kinds.setdefault((row.input, row.output, row.limits), []).append(at)
-    for (prompt, output, limits), members in kinds.items():
+        kinds.setdefault((row.input, row.output, row.limits, int(copies[at])), []).append(at)
+    for (prompt, output, limits, shared), members in kinds.items():
         assert limits is not None
         here = np.array(members)
         # one system is submitted many times
         _, first, back = np.unique(np.stack([layout.tp[here], layout.dp[here], layout.ep[here], most[here]]), axis=1,
                                    return_index=True, return_inverse=True)
         each = here[first]
-        stream = _stream(prompt, output, limits.input_cv, limits.output_cv)
+        stream = _stream(prompt, output, limits.input_cv, limits.output_cv, evened(1.0, shared))
         bounds[:, here] = _largest(d, layout.take(each), stream, limits, most[each])[:, back.reshape(-1)]
     return SteadyState(*bounds)
 
@@ -85,21 +85,22 @@ def within(d: Deployment, layout: Replicas, rows: Sequence[ServingRow], most: Fl
 def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel,
              most: Floats) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Return rate, tokens/s, mean TTFT, mean TPOT, batch and seconds of a prompt itself of each row, a line each."""
-    many = np.maximum(most, 1.0)
-    shares = np.linspace(0.0, 1.0, GRID)[:, None]
-    loads = many[None, :] ** shares
-    at = served(d, rows.take(np.tile(np.arange(len(rows)), GRID)), stream, loads.ravel())
-    good = ((at.ttft_at(limits.quantile) <= limits.ttft) & (at.tpot_at(limits.quantile) <= limits.tpot)
-            & (at.crowd <= np.tile(many, GRID)))
-    rate = np.where(good, at.rate, 0.0).reshape(GRID, -1)
-    best = rate.argmax(axis=0), np.arange(len(rows))
+    low, high = np.ones(len(rows)), np.maximum(most, 1.0)
+    for _ in range(PASSES):
+        loads = np.geomspace(low, high, GRID)
+        at = served(d, rows.take(np.tile(np.arange(len(rows)), GRID)), stream, loads.ravel())
+        good = ((at.ttft_at(limits.quantile) <= limits.ttft) & (at.tpot_at(limits.quantile) <= limits.tpot)
+                & (at.crowd <= np.tile(np.maximum(most, 1.0), GRID)))
+        rate = np.where(good, at.rate, 0.0).reshape(GRID, -1)
+        best = rate.argmax(axis=0), np.arange(len(rows))
+        low, high = loads[best], loads[np.minimum(best[0] + 1, GRID - 1), best[1]]
     chosen = [value.reshape(GRID, -1)[best] for value in (at.ttft_at(None), at.tpot_at(None), at.batch, at.own)]
     return np.stack([rate[best], rate[best] * stream.output, *chosen])
 
 
 @lru_cache(maxsize=64)
-def _stream(prompt: float, output: float, input_cv: float, output_cv: float) -> Stream:
+def _stream(prompt: float, output: float, input_cv: float, output_cv: float, gap_cv: float) -> Stream:
     """Return requests whose lengths are lognormal about their means and that come at random, as MLPerf sends them."""
     inputs, outputs = Length("mean", prompt, input_cv), Length("mean", output, output_cv)
     return stream_of(inputs.quantile, outputs.quantile, input=prompt, output=output, input_cv=input_cv,
-                     output_cv=output_cv, gap_cv=1.0, hits=0.0, drafts=0, accepted=0.0)
+                     output_cv=output_cv, gap_cv=gap_cv, hits=0.0, drafts=0, accepted=0.0)

@@ -10,7 +10,7 @@ import numpy as np
 from planner.catalog.engine import Engine
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
-from planner.catalog.ranges import MOST_GPUS
+from planner.catalog.ranges import MOST_GPUS, MOST_WIDTH
 from planner.catalog.speed import EngineSpeed
 from planner.evidence.hardware import candidate_of, machine_gpus
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainRun
@@ -124,7 +124,8 @@ def engine_speed(row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
 def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -> EngineSpeed:
     """Return a release as a row ran it: with its defaults on that GPU, or tuned for a benchmark."""
     if row.tuned:
-        return speed.quicker(catalog.serving_law.tuned)
+        # a batch limit is the first that is set, to what memory holds
+        return speed.quicker(catalog.serving_law.tuned).model_copy(update={"sequences": MOST_WIDTH})
     memory = catalog.sources.word("memory_engine", row) or row.engine
     limits = catalog.engine(memory).release(row.version).limits(gpu.usable_memory, gpu.architecture)
     # engines that let prompts go first take them whole
@@ -176,7 +177,7 @@ def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: 
     elif regime == "closed":
         service = closed(d, layout, each, most)
     elif regime == "limited":
-        service = within(d, layout, rows, most)
+        service = within(d, layout, rows, most, copies)
         # who comes waits for half of the steps that are scheduled at once
         service = replace(service, ttft=service.ttft + (rows[0].scheduled - 1) / 2 * service.tpot)
     else:

@@ -37,7 +37,7 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     # published runs use the default, the ring
     stack = catalog.stack(_name(run, model, said, assumed)).model_copy(update={
         "ulysses": False, "repeats_heads": run.seq_parallel == "ulysses"})
-    changes = _kernels(run, stack, catalog)
+    changes = _kernels(run, stack, model, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
     if stack.experts is not None and said.flag("sends_each_expert", run):
@@ -66,13 +66,13 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
     return stack.model_copy(update=changes) if changes else stack
 
 
-def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
+def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dict[str, Any]:
     """Return what the kernels that a row names change: its loss, Liger's, no compiler, no overlap."""
     said, changes = catalog.sources, dict[str, Any]()
     # a PyTorch row that does not name its loss kernel is of a time before chunked ones
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
-    plain = usual.loss_bytes_per_logit
-    changes["loss_bytes_per_logit"] = min(plain, _loss_bytes(run, catalog) or plain)
+    plain, stated = usual.loss_bytes_per_logit, _loss_bytes(run, model, catalog)
+    changes["loss_bytes_per_logit"] = plain if stated is None else min(plain, stated)
     changes["context_bytes"] = stack.context_bytes + (said.number("standing_buffers", run) or 0.0)
     unsaved = said.number("unsaved_products", run)
     if unsaved is not None:
@@ -92,12 +92,14 @@ def _kernels(run: TrainRun, stack: Stack, catalog: Catalog) -> dict[str, Any]:
     return changes
 
 
-def _loss_bytes(run: TrainRun, catalog: Catalog) -> float | None:
+def _loss_bytes(run: TrainRun, model: Model, catalog: Catalog) -> float | None:
     """Return bytes per logit on the last stage of the loss kernel that a row states, none for the stack's own."""
     said, losses = catalog.sources, catalog.recipes.losses
     kernel = said.word("loss", run)
-    if kernel == "fused with its projection" and run.hidden and run.vocab:
-        return losses["fused"] * run.hidden / run.vocab
+    if kernel == "fused with its projection":
+        return losses["fused"] * (run.hidden or model.hidden) / (run.vocab or model.vocab)
+    if kernel == "of no token":
+        return 0.0
     if kernel != "in chunks":
         return None
     counted = said.number("loss_bytes", run)

@@ -33,8 +33,9 @@ from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
 from planner.physics.kinds import shape_of
 from planner.physics.training.question import computes, question_of
+from planner.scenario.batch import WIDEST, Batch
 from planner.scenario.limits import Limits
-from planner.scenario.workload import WIDEST, Batch, Training
+from planner.scenario.workload import Training
 from planner.solver.search.found import StagedLayout
 from planner.units import DAY, HOUR
 

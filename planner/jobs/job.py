@@ -10,9 +10,9 @@ from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Infeasible
 from planner.jobs.columns import Columns, Pick, Processed, Run
 from planner.jobs.market import Market
+from planner.scenario.batch import Batch
 from planner.scenario.default import Defaults
 from planner.scenario.limits import Limits, Objective
-from planner.scenario.workload import Batch
 from planner.simulate.trace import Trace
 from planner.solver.settings import UNLIMITED, Effort
 

@@ -9,7 +9,14 @@ from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.money.rent import RentalOffer, candidates_with_offers, notes_of, taken_as_owned, usual_candidate
+from planner.money.rent import (
+    RentalOffer,
+    candidates_with_offers,
+    notes_of,
+    others_of,
+    taken_as_owned,
+    usual_candidate,
+)
 from planner.scenario.default import Default
 from planner.scenario.limits import Rent, Sourcing
 from planner.units import DAY
@@ -65,7 +72,8 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
         candidates, offers = taken_as_owned(dropped, sourcing, catalog, machines)
         dropped = []
     if not candidates:
-        raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}")
+        raise InputError(f"no candidate has a usable offer: {', '.join(dropped)} with terms {terms}"
+                         f"{others_of(dropped, sourcing, catalog)}")
     competing = cheapest(offers, daily=daily, by_provider=by_provider)
     notes = notes_of(offers, dropped, sourcing)
     return Market(tuple(candidates), tuple(competing), tuple(offers), tuple(dropped), notes)

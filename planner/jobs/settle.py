@@ -21,7 +21,7 @@ ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
 CHANGED = 4
 """Searches for a cheaper day whose changes cost: each is one model of all hours."""
-REQUESTS = 200_000
+REQUESTS = 400_000
 """Replayed after that in search of cheaper fleets."""
 LEAST_CUT = 0.995
 """What is left of a rate at most after a miss."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
@@ -130,11 +130,31 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
     return candidates, offers
 
 
+def others_of(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog) -> str:
+    """Return on which other terms the nodes are offered, in words; empty where they are not."""
+    asked = sourcing.rent.terms if sourcing.rent else ()
+    terms = sorted({offer.term for prices in catalog.price_lists for offer in prices.offers
+                    if catalog.node(offer.node).name in nodes} - set(asked))
+    return f"; offered with terms {', '.join(terms)}" if terms else ""
+
+
 def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: Sourcing) -> tuple[str, ...]:
     """Return what the user should know: of single offers, and of the nodes `without` any."""
     terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
     return (*dict.fromkeys(offer.note for offer in offers if offer.note),
             *(f"{name} is left out: no offer has terms {terms}, and none is owned or bought" for name in without))
+
+
+def old_prices(offers: Sequence[RentalOffer], labels: Collection[str], catalog: Catalog) -> list[str]:
+    """Return of the rented offers named by their labels those whose price is a year older than the catalog's newest."""
+    newest = max((offer.as_of or prices.as_of for prices in catalog.price_lists for offer in prices.offers), default="")
+    if not newest[:4].isdecimal():
+        return []
+    year = f"{int(newest[:4]) - 1}{newest[4:]}"
+    # a month or a year counts from its end
+    return [f"the price of {offer.label} is of {offer.as_of}, over a year older than the newest here ({newest}): ask "
+            "for a quote" for offer in offers
+            if offer.how == "rent" and offer.label in labels and f"{offer.as_of}-99" < year]
 
 
 def _marked(offers: list[RentalOffer], age: float | None) -> list[RentalOffer]:

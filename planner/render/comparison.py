@@ -12,10 +12,10 @@ from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
 from planner.render.comparison_lines import of_portfolio, show_evidence, show_lines, whence
 from planner.render.facts import is_endless
-from planner.render.figures import days
+from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
-from planner.units import DAY, round_up, show_kwh, show_seconds, show_usd
+from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 MOST_BOUGHT = 4
 """Purchases on a screen."""
@@ -168,10 +168,11 @@ def _trained(compared: Compared) -> tuple[str, ...]:
     low, high = whole or [row.duration_days * end / a.time.step_seconds for end in a.time.interval90_seconds]
     kg = row.co2_kg
     emitted = "-" if kg is None else f"{kg / 1e3:,.1f} t" if kg >= 1e3 else f"{kg:,.1f} kg"
-    duration = f"{round_up(row.duration_days, 1):,}"
+    duration, each = f"{row.duration_days:,.1f}", paid_each(a, row.cost_usd or 0.0)
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{duration}\n{low:,.1f} to {high:,.1f}",
             f"{row.mfu:.2f}",
-            f"{show_usd(row.cost_usd or 0.0)}\n{_span(compared)}\n{row.usd_per_million_tokens:,.3g} USD",
+            f"{show_usd(row.cost_usd or 0.0)}\n{_span(compared)}\n"
+            + ("" if each is None else f"{each[0]:,.3g} USD{'' if each[1] == TOKENS else f' per {each[1]}'}"),
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from planner.ask.compare import Compared
 from planner.render.facts import held_against
-from planner.render.figures import days
+from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import asked_latency
 from planner.render.page import Head, Page
 from planner.render.runners_up import shortened
@@ -51,7 +51,7 @@ def show_evidence(page: Page, plans: Sequence[Compared]) -> None:
         page.paragraph(f"{', '.join(dict.fromkeys(nodes))} with {text}", "dim")
 
 
-TRAINED = ("GPUs", "time", "MFU", "cost", "USD/M tokens")
+TRAINED = ("GPUs", "time", "MFU", "cost")
 SERVED = ("GPUs", "USD/h", "TTFT", "TPOT", "USD/M output")
 
 
@@ -67,7 +67,10 @@ def _table(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compar
     """Return the heads after hardware and source, and what stands below those after the first."""
     if of_portfolio(plans):
         return MANY, _many
-    return (SERVED, _served) if any(a.serving for plan in plans for a in plan.assignments) else (TRAINED, _trained)
+    made = [a for plan in plans for a in plan.assignments]
+    each = next((each[1] for a in made if (each := paid_each(a, 0.0)) is not None), "")
+    last = "USD/M tokens" if each in ("", TOKENS) else f"USD/{each}"
+    return (SERVED, _served) if any(a.serving for a in made) else ((*TRAINED, last), _trained)
 
 
 def _many(compared: Compared) -> tuple[str, ...]:
@@ -78,7 +81,14 @@ def _many(compared: Compared) -> tuple[str, ...]:
 def _trained(compared: Compared) -> tuple[str, ...]:
     row = compared.row
     return ("-" if row.duration_days is None else days(row.duration_days), f"{row.mfu or 0:.2f}",
-            "-" if row.cost_usd is None else show_usd(row.cost_usd), f"{row.usd_per_million_tokens or 0:,.3g}")
+            "-" if row.cost_usd is None else show_usd(row.cost_usd), _each(compared))
+
+
+def _each(compared: Compared) -> str:
+    """Return what a million tokens, or 1,000 images or clips, cost."""
+    first = compared.assignments[0] if compared.assignments else None
+    each = None if first is None else paid_each(first, compared.row.cost_usd or 0.0)
+    return f"{0 if each is None else each[0]:,.3g}"
 
 
 def _served(compared: Compared) -> tuple[str, ...]:

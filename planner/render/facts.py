@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, in_unit, listed, milliseconds, percent
+from planner.render.figures import days, in_unit, listed, milliseconds, pace, paid_each, percent
 from planner.render.layout_text import axes, in_words, prompts_of
 from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
@@ -74,7 +74,7 @@ def time_parts(time: Time, most: int | None = None) -> list[FigurePart]:
 
 def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float]]:
     """Return what is not zero as it stands; of more than `most` the smallest together, last."""
-    there = [(_label(name), amount) for name, amount in parts.items() if amount]
+    there = [(_LABELS.get(name, name.replace("_", " ")), amount) for name, amount in parts.items() if amount]
     if most is None or len(there) <= most:
         return there
     others = sorted(there, key=lambda part: part[1])[:len(there) - most + 1]
@@ -92,6 +92,8 @@ def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
     rows = rows if serving.writes else [("answer", *rows[0][1:])]
     if serving.e2e_seconds is not None:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
+    if serving.made is not None:
+        rows = [(serving.noun[:-1], *rows[-1][1:])]
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({target.at for target in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if replay else ["computed"]
@@ -117,16 +119,14 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
             if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
-                yield from ((shown.label, in_unit(name, v)) for v in (value if isinstance(value, tuple) else [value]))
-
-
-def _label(name: str) -> str:
-    return _LABELS.get(name, name.replace("_", " "))
+                several = value if isinstance(value, tuple) else [value]
+                yield from ((getattr(one, "label", shown.label), in_unit(name, one)) for one in several)
 
 
 def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
-    yield "GPUs", f"{a.gpus:,} x {a.gpu}"
-    yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
+    yield "GPUs", a.counted_gpus
+    nodes = [f"{each.nodes:,} x {each.node}" for each in a.kinds_of_nodes]
+    yield "nodes", " and ".join([*nodes, *([f"{a.spare_nodes:,} spare"] if a.spare_nodes else [])])
     if a.idle_gpus:
         yield "idle", f"{plural(a.idle_gpus, 'GPU')}, paid for and unused"
 
@@ -173,8 +173,8 @@ def held_against(evidence: Evidence, what: str, lacks: str = "of it by this meth
 
 def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
     time = a.time
-    whole = show_count(time.tokens_per_second_per_gpu * a.gpus)
-    yield "tokens", f"{time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, {whole} tokens/s in all"
+    yield "tokens", pace(a) + ("" if isinstance(a, DiffusionAssignment) else
+                               f", {show_count(time.tokens_per_second_per_gpu * a.gpus)} tokens/s in all")
     yield from _step(time)
     if time.steps:
         yield "steps", f"{time.steps:,}"
@@ -231,7 +231,7 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     if (slots := serving.adapters) is not None:
         yield "adapters", f"{slots.count:,} of rank {slots.rank:,} at once, {show_bytes(slots.bytes_per_gpu)} on a GPU"
     if serving.memory_fraction is not None:
-        yield "memory fraction", f"{serving.memory_fraction:g}, above the engine's default"
+        yield "memory fraction", f"{serving.memory_fraction:g}, instead of the engine's default"
     if serving.max_batched_tokens is not None:
         yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens per step, instead of the engine's default"
     if serving.max_sequences is not None:
@@ -255,15 +255,15 @@ def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
 def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     held = plural(a.nodes, "node") + (f" + {a.spare_nodes:,} spare" if a.spare_nodes else "")
     if a.usd_per_node_hour is not None:
-        hourly = listed(a) * (a.nodes + a.spare_nodes)
-        part = a.serving.part_of_nodes if a.serving else None
+        hourly, part = listed(a) * (a.nodes + a.spare_nodes), a.serving.part_of_nodes if a.serving else None
         shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
         yield "price", f"{held} at {listed(a):,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
-    if a.offer:
-        yield "offer", a.offer
+    yield from [("offer", a.offer)] if a.offer else []
     if isinstance(a, TrainingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
+    if isinstance(a, ServingAssignment) and a.committed_usd is not None:
+        yield "commitment", f"signed for: {a.committed_usd:,.2f} USD over the term of the offer"
     if a.cost_usd is not None:
         yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
 
@@ -276,8 +276,7 @@ def is_endless(a: Assignment) -> bool:
 def _per_tokens(a: Assignment) -> str:
     if a.serving is not None:
         return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.each}"
-    tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * (a.time.steps or 0)
-    return f", {show_usd((a.cost_usd or 0.0) / tokens * 1e6)} per million tokens" if tokens else ""
+    return "" if (each := paid_each(a, a.cost_usd or 0.0)) is None else f", {show_usd(each[0])} per {each[1]}"
 
 
 def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:

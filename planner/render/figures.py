@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, TrainingAssignment
 from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
           "requests_per_second": ("requests/s", 3), "users": ("users", 0)}
+TOKENS = "million tokens"
 _LISTED = 8
 """More values than this are shown as a range."""
 
@@ -19,8 +20,25 @@ METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "
 
 
 def days(value: float) -> str:
-    """Write a duration given in days: `54.2 days`, or hours and less below two days; up, so that it is kept."""
-    return f"{round_up(value, 1):,} days" if value >= 2 else show_within(value * DAY)
+    """Write a duration given in days: `54.2 days`, or hours and less below two days."""
+    return f"{value:,.1f} days" if value >= 2 else show_seconds(value * DAY)
+
+
+def pace(a: Assignment) -> str:
+    """Write how fast a job that ends goes, in what it works on: tokens, or images or clips."""
+    if isinstance(a, DiffusionAssignment):
+        return f"{a.samples_per_second:,.3g} {a.noun}s/s"
+    return f"{a.time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU"
+
+
+def paid_each(a: Assignment, usd: float) -> tuple[float, str] | None:
+    """Return what a job costs for each million tokens, or 1,000 images or clips, and what they are; none without work.
+    """
+    steps = a.time.steps or 0
+    if isinstance(a, DiffusionAssignment):
+        return (usd / (a.global_batch * steps) * 1e3, f"1,000 {a.noun}s") if steps else None
+    tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * steps
+    return (usd / tokens * 1e6, TOKENS) if tokens else None
 
 
 _SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
@@ -56,7 +74,7 @@ def objective(name: str, value: float) -> str:
         return f"{value:,.4g} {unit}"
     if name == "duration_days":
         if value < 2:
-            return days(value)
+            return show_within(value * DAY)
         return f"{round_up(value, decimals):,} {unit}"
     return f"{value:,.{decimals}f} {unit}"
 

@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
 from planner.answer.level import Made
-from planner.jobs.serving.estimate import ANSWERED
 from planner.units import plural, show_bytes, show_seconds
 
 
 def made_sentence(a: Assignment, made: Made, asked: float | None) -> str:
-    """Return whether one way to make images or clips fits, and how long one takes."""
+    """Return whether one way to make images or clips fits, and how long one takes; asked: a rate that is too much."""
     peak = f"{show_bytes(a.memory.peak_bytes)} of {show_bytes(a.memory.usable_bytes)} while it {_worst(made)}s"
     fits = {"fits": "Fits", "tight": "Tight, fits only at even odds", "does not fit": "Does not fit"}[a.memory.fits]
     low, high = (show_seconds(seconds) for seconds in made.interval90_seconds_each)
     one = made.noun[:-1]
     speed = f"{show_seconds(made.seconds_each)} {'an' if one == 'image' else 'a'} {one} (90% interval {low} to {high})"
-    most = 0.0 if a.serving is None else a.serving.requests_per_second
-    if asked is not None and most < ANSWERED * asked:
-        return f"{fits}: {peak}; {speed}; {asked:,.4g} {made.noun}/s are too many: about {most:,.4g} are made"
-    return f"{fits}: {peak}; {speed}"
+    if asked is None or a.serving is None:
+        return f"{fits}: {peak}; {speed}"
+    return (f"{fits}: {peak}; {speed}; {asked:,.4g} {made.noun}/s are too many: about "
+            f"{a.serving.requests_per_second:,.4g} are made, and the queue grows")
 
 
 def _worst(made: Made) -> str:

@@ -11,7 +11,7 @@ from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
-from planner.render.figures import METHODS, days, in_unit, listed, paid_for, percent
+from planner.render.figures import METHODS, days, in_unit, listed, pace, paid_for, percent
 from planner.render.layout_text import sample_noun
 from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
@@ -122,7 +122,8 @@ def infeasible_sentence(infeasible: Infeasible) -> str:
 
 def largest_sentence(what: str, largest: Largest[Any]) -> str:
     """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses."""
-    unit = {"micro-batch": " sequences", "sequence": " tokens"}.get(what, "")
+    noun = sample_noun(largest.estimate) if largest.estimate else "sequence"
+    unit = {"micro-batch": f" {noun}s", "sequence": " tokens"}.get(what, "")
     shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
     beyond = ""
     if largest.beyond is not None:
@@ -157,14 +158,14 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
         return "Does not fit: " + "; ".join([on_gpu, *_outside(memory)][::1 if missing > 0 else -1])
     if memory.fits == "tight":
         used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
-    return (f"{memory.fits.capitalize()}: {used}; {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU, "
+    return (f"{memory.fits.capitalize()}: {used}; {pace(assignment)}, "
             f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"
             + (f", on {assignment.gpus:,} GPUs of {assignment.nodes:,} nodes" if assignment.nodes > 1 else ""))
 
 
 def _one(a: Assignment) -> str:
-    nodes = plural(a.nodes, "node")
-    line = f"{nodes} of {a.node} ({a.gpus:,} {a.gpu} {'GPU' if a.gpus == 1 else 'GPUs'})"
+    line = " and ".join(f"{plural(each.nodes, 'node')} of {each.node} ({each.gpus:,} {each.gpu} "
+                        f"{'GPU' if each.gpus == 1 else 'GPUs'})" for each in a.kinds_of_nodes)
     if a.spare_nodes:
         line += f" and {plural(a.spare_nodes, 'spare')}"
     if a.time.evidence is not None and not a.time.evidence.validated:
@@ -196,6 +197,7 @@ def batch(a: Assignment) -> str:
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
     each = f"{a.sequences_per_sample} x " if sample_noun(a) == "pair" else ""
+    each = f"up to {each}" if a.sequences_per_sample else each
     return f" of {plural(a.global_batch, sample_noun(a))} of {each}{a.sequence_length:,} tokens"
 
 

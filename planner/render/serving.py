@@ -86,7 +86,8 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
     memory, serving = assignment.memory, assignment.serving
     assert serving is not None
     if serving.made is not None:
-        return f"{made_sentence(assignment, serving.made, asked)}{_targets(serving)}"
+        late = asked is not None and serving.requests_per_second < ANSWERED * asked
+        return made_sentence(assignment, serving.made, asked if late else None) + ("" if late else _targets(serving))
     if memory.fits == "does not fit":
         return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")

@@ -31,11 +31,12 @@ PAIR = ("chosen", "rejected")
 Tokenize = Callable[[str], int]
 
 
-def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[str | int, ...] = ("workload",)
-              ) -> tuple[Training, Defaults]:
+def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[str | int, ...] = ("workload",), *,
+              beside: float = 0.0, usual_length: int | None = None) -> tuple[Training, Defaults]:
     """Return a job that says its tokens, and where they are from; one asked for by tokens or by neither as it is.
 
-    `at` is where the document has it.
+    `at` is where the document has it; `beside` tokens of each sample are images or sound, in sequences of the usual
+    length where none is stated.
 
     Samples are padded to the longest length that is known, of the file or as stated, unless they are to be packed;
     where none is known they are packed. Raises InputError.
@@ -45,17 +46,25 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         path = existing_file(work.dataset, document, (*at, "dataset"))
         read = read_samples(path, work.tokenizer, recipes.text.characters_per_token,
                             pairs=recipes.sequences(work.preference) > 1)
-        lengths = read.cut(work.sequence_length)
+        most = None if work.sequence_length is None else max(1, work.sequence_length - round(beside))
+        lengths = [length + round(beside) for length in read.cut(most)]
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
-    elif work.samples is not None and work.mean_length is not None:
-        count, longest, total = work.samples, work.sequence_length, work.samples * work.mean_length
-        how = f"of {work.mean_length:,} tokens"
-        if recipes.sequences(work.preference) > 1:
-            total = round(total * recipes.preference.longer)
+    elif work.samples is not None:
+        longer = recipes.preference.longer if recipes.sequences(work.preference) > 1 else 1.0
+        # of unknown lengths none is longer than a sequence: what that takes is the most it can be
+        mean = work.mean_length or work.sequence_length or recipes.tuning.sequence_length
+        count, longest = work.samples, work.sequence_length
+        total = round(count * (longer * mean + round(beside) if work.mean_length else mean))
+        how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")
     else:
         return work, []
     epochs = work.epochs or 1.0
+    how += f" and {beside:,.0f} beside" if beside else ""
     if work.preference:
+        usual = recipes.preference.usual.sequence_length
+        if longest is None and (work.mean_length or 0) > usual:
+            raise document.error((*at, "mean_length"), f"{work.mean_length:,} is more than the {usual:,} tokens that "
+                                 "the longest answer usually has: give sequence_length, to which answers are cut")
         return _preferred(work, recipes, count, max(1, round(total / count)), longest, how)
     packed = longest is None if work.packing is None else work.packing
     mean = max(1, round(total / count))
@@ -66,8 +75,10 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         share = "" if packed or longest is None else f", {mean / longest:.0%} of their tokens real"
         said.append(Default(name="packing", value="packed" if packed else f"padded to {longest:,}{share}",
                             why="no longest sample is known" if packed else "packing fills sequences with samples"))
-    update = {"epochs": None, "samples": None, "dataset": None, "tokenizer": None, "packing": None, "tokens": tokens,
-              "mean_length": None if packed else mean}
+    update: dict[str, object] = dict.fromkeys(("epochs", "samples", "dataset", "tokenizer", "packing"))
+    update |= {"tokens": tokens, "mean_length": None if packed else mean}
+    if beside and packed and work.samples_per_sequence is None and (length := work.sequence_length or usual_length):
+        update["samples_per_sequence"] = max(1.0, length / mean)
     if work.dataset is not None and not packed:
         update["sequence_length"] = longest
     return work.model_copy(update=update), said
@@ -77,7 +88,7 @@ def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest:
                ) -> tuple[Training, Defaults]:
     """Return a job on preferences in tokens: `count` samples, of which each answer is padded to `mean` on average."""
     epochs, each = work.epochs or 1.0, recipes.sequences(work.preference)
-    mean = min(mean, work.sequence_length or mean)
+    mean = min(mean, longest or recipes.preference.usual.sequence_length)
     tokens = round(epochs * count * each * mean)
     noun = "pairs of two answers" if each > 1 else "samples"
     padded = f", {mean:,} with the padding to the longer of a pair" if each > 1 else ""

@@ -3,66 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from planner.catalog.diffusion_law import Base
 from planner.scenario.demand import Confidence
 from planner.scenario.limits import Hardware, Limits, Objective, Sourcing
-from planner.scenario.workload import Count, Passes
-from planner.units import trimmed
+from planner.scenario.pixels import PixelSize
+from planner.scenario.workload import Count, Passes, listed
 from planner.yaml_io import Frozen
 
-LARGEST = 16384
-"""Pixels of a side."""
-_SIZE = re.compile(r"(\d{1,6})(?: ?[x\u00d7] ?(\d{1,6}))?(?: ?px)?", re.ASCII | re.IGNORECASE)
 DiffusionMethod = Literal["lora", "full"]
 Latents = Literal["cached", "online"]
 DiffusionOptimizer = Literal["adamw", "adamw-8bit", "lion", "prodigy", "sgd-momentum", "adafactor"]
-
-
-class Resolution(tuple[int, int]):
-    """Width and height in pixels."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        """Write it as it is read."""
-        return f"{self[0]}x{self[1]}"
-
-
-def resolution_of(text: str) -> tuple[int, int] | None:
-    """Return width and height as text has them, 1024 or 1024x768; none where it has not."""
-    match = _SIZE.fullmatch(text)
-    return (int(match[1]), int(match[2] or match[1])) if match else None
-
-
-def _resolution(value: object) -> Resolution:
-    sides: tuple[object, ...] = ()
-    if isinstance(value, str):
-        sides = resolution_of(trimmed(value, "resolution")) or ()
-    elif isinstance(value, int) and not isinstance(value, bool):
-        sides = (value, value)
-    elif isinstance(value, list | tuple) and len(value) == 2:
-        sides = tuple(value)
-    if not sides or not all(isinstance(side, int) and 16 <= side <= LARGEST for side in sides):
-        raise ValueError(f"{value!r} is not a resolution: write width and height in pixels, such as '1024x1024', each "
-                         f"from 16 to {LARGEST:,}")
-    width, height = sides
-    assert isinstance(width, int)
-    assert isinstance(height, int)
-    return Resolution((width, height))
-
-
-PixelSize = Annotated[Resolution, PlainValidator(_resolution, json_schema_input_type=str | int),
-                      PlainSerializer(str, return_type=str)]
-
-
-def listed(value: object) -> object:
-    """Return text as the list of its parts."""
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
 class DiffusionTraining(Frozen):
@@ -84,6 +38,8 @@ class DiffusionTraining(Frozen):
     """Steps of the whole job, however many samples there are; none means passes over the samples."""
     samples: Count | None = None
     """Images or clips to train on."""
+    images: Count | None = None
+    """The same in another word."""
     epochs: Passes | None = None
     """Passes over the samples; none means one."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
@@ -96,6 +52,15 @@ class DiffusionTraining(Frozen):
     """Whether latents and embeddings are computed before training, or online by encoders beside the denoiser."""
     ema: bool = False
     """Whether a moving average of the weights that train is kept."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _images_are_samples(cls, data: object) -> object:
+        if not isinstance(data, dict) or data.get("images") is None:
+            return data
+        if data.get("samples") is not None:
+            raise ValueError("images and samples mean the same: give one of them")
+        return {**data, "images": None, "samples": data["images"]}
 
     @model_validator(mode="after")
     def _one_amount(self) -> DiffusionTraining:

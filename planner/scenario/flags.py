@@ -80,8 +80,17 @@ TABLE: dict[str, Flag] = {
                             "Default: every product.", "NAME,..", many=True),
           adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
           trained_layers=Flag("", "Train only the last N layers and the head. Default: all.", "N"),
-          resolution=Flag("", "Of a diffusion model: width and height in pixels, 1024x1024. Default: by model.", "WxH"),
-          frames=Flag("", "Of a diffusion model: frames of a clip. Default: by model.", "N"),
+          images=Flag("", "Images or clips of a sample, for a model that sees; of a diffusion model: --samples.", "N"),
+          images_per_request=Flag("", "Images (or clips) in a prompt beside its --input tokens, for a model that sees.",
+                                  "N"),
+          audio=Flag("", "Sound of a sample or in a prompt, for a model that hears: 30s.", "TIME"),
+          resolution=Flag("", "Width and height of an image in pixels, 1024x1024. Default: 1024x1024; of a diffusion "
+                          "model: by model.", "WxH"),
+          frames=Flag("", "Frames of a clip. Default: images; of a diffusion model: by model.", "N"),
+          samples_per_sequence=Flag("", "Samples with images that share a sequence. Default: as packing has it, or 1.",
+                                    "N"),
+          trained_parts=Flag("", "What of a model that sees trains: language (default), projector, encoder.",
+                             "PART,..", many=True),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. "
                      "Default: 1, or searched.", "N"),
           steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for. "
@@ -175,7 +184,7 @@ _ALSO = {
     "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
     "precision": "dtype", "objective": "minimize optimize goal",
-    "samples": "images clips num-samples", "provider": "cloud providers vendor",
+    "samples": "clips num-samples", "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",
     "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",

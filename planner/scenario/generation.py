@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from planner.catalog.generation_law import StepCache, Stored
-from planner.scenario.diffusion import DiffusionTraining, PixelSize, listed
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.pixels import PixelSize
 from planner.scenario.serving import Serving
-from planner.scenario.workload import Count
+from planner.scenario.workload import Count, listed
 
 GENERATED = ("rate", "samples")
 """What images or clips may be asked for by."""
@@ -50,6 +51,10 @@ class Generation(Serving):
         "disaggregated"))
     """Keys of services of language models, which this has not."""
 
+    @model_serializer(mode="wrap")
+    def _own_keys(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return {key: value for key, value in handler(self).items() if key not in self.FOREIGN}
+
     @property
     def ends(self) -> int | None:
         """Images or clips of a batch; none where they keep being asked for."""
@@ -83,7 +88,7 @@ ONLY_TRAINED = set(DiffusionTraining.model_fields) - set(Generation.model_fields
 def is_generation(work: dict[object, object]) -> bool:
     """Say whether a diffusion model is run, by the keys of its workload: by the method, or what only one of both has.
 
-    What only counts images or clips asks for these; steps alone are steps of training.
+    What counts images or clips, and trains nothing, asks for these; steps alone are steps of training.
     """
     method = work.get("method")
     if method is not None:
@@ -91,4 +96,4 @@ def is_generation(work: dict[object, object]) -> bool:
     stated = {key for key, value in work.items() if value is not None}
     if stated & ONLY_GENERATED:
         return True
-    return not stated & ONLY_TRAINED and "samples" in stated and not stated & {"steps", "batch"}
+    return not stated & ONLY_TRAINED and "samples" in stated and "batch" not in stated

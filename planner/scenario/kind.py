@@ -50,9 +50,10 @@ def kind_of(document: Document) -> Kind:
     data = document.data if isinstance(document.data, dict) else {}
     if "jobs" in data:
         return "portfolio"
-    if "workloads" in data:
-        return "serving"
-    work = data.get("workload")
+    several, work = data.get("workloads"), data.get("workload")
+    if several is not None and not (several == [] and isinstance(work, dict)):
+        first = several[0] if isinstance(several, list) and several else None
+        return "generation" if isinstance(first, dict) and first.get("kind") == "generation" else "serving"
     kind = work.get("kind", "training") if isinstance(work, dict) else "training"
     for known in WORK:
         if kind == known:

@@ -116,7 +116,7 @@ class Rent(Frozen):
     """Only these; empty means all."""
 
 
-def _owned(value: object) -> object:
+def owned_in_words(value: object) -> object:
     """Return nodes by name from text such as `32xdgx-h100, 4x4090`, or from a list of such."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(entry, str) for entry in listed):
@@ -148,7 +148,7 @@ class Sourcing(Frozen):
     buy: Buy | None = None
     """None means buy nothing."""
     own: Annotated[dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]],
-                   BeforeValidator(_owned, json_schema_input_type=dict[str, int] | str | list[str])] = Field(
+                   BeforeValidator(owned_in_words, json_schema_input_type=dict[str, int] | str | list[str])] = Field(
         default_factory=dict)
     """Node types that you own, and how many, or GPUs: they cost their electricity. Also as 32xdgx-h100, 4x4090."""
     site: str = "us-average"

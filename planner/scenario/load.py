@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args, get_origin
 
@@ -25,6 +26,7 @@ from planner.scenario.kind import (
     refuse_other_kinds,
     refuse_wrong_kind,
 )
+from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
 from planner.scenario.posttraining import PostTrainingScenario
@@ -118,7 +120,9 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
 def _read(reference: str | Mapping[str, object] | Document) -> Document:
     if isinstance(reference, Document):
         return reference
-    return Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
+    document = (Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping)
+                else read(find(reference)))
+    return replace(document, data=in_blocks(document.data))
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -206,7 +210,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     """
     data = document.data
     many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
-    lists = _paths_in(data)
+    lists, overrides = _paths_in(data), with_bought(overrides)
     named: dict[tuple[Hashable, ...], str] = {}
     for path, value in overrides.items():
         if path not in lists and path not in FLAGS.values():

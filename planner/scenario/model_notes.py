@@ -14,13 +14,6 @@ TEXT_PART = "model part"
 """What the default is called that a model which also sees is planned for as a language model."""
 
 
-def reads_text(model: Model) -> Model:
-    """Return a model asked about for its text. Raises Unsupported for one made to see, naming its text model."""
-    if model.tower is not None and model.like is not None:
-        raise Unsupported(f"{model.name}: its vision tower is not modeled; its text part alone is {model.like}")
-    return model
-
-
 def generates(model: Model, what: str) -> Model:
     """Return a model that generates text. Raises Unsupported for an encoder, whatever is asked of it."""
     if model.encodes:
@@ -34,10 +27,17 @@ def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
                  for default in defaults if default.name.endswith((TEXT_PART, SIZE)))
 
 
+def _alone(model: Model) -> str:
+    """Return why text alone is planned for."""
+    if not any(tower.encoder for tower in model.towers):
+        return f"the vision tower of {model.name} is not modeled"
+    senses = [what for tower, what in ((model.tower, "images"), (model.ear, "audio")) if tower is not None]
+    return f"{model.name} also reads {' and '.join(senses)}, and none are given"
+
+
 def text_part(models: Sequence[Model]) -> Defaults:
     """Return what to say of models that also see: the text part alone is costed; and of those that are a size alone."""
-    return [*(Default(name=TEXT_PART, value="text", why=f"the vision tower of {model.name} is not modeled")
-              for model in models if model.tower is not None),
+    return [*(Default(name=TEXT_PART, value="text", why=_alone(model)) for model in models if model.towers),
             *(Default(name=SIZE, value=f"{model.layers} layers of {model.hidden:,}",
                       why=f"{model.name} names a size and no model: taken as a dense decoder in the proportions of "
                           f"{TEMPLATE}, {model.layers} layers of {model.hidden:,}")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
-from planner.units import DAY, HOUR, SECONDS, USD, Quantity, trimmed
+from planner.units import DAY, HOUR, SECONDS, USD, Quantity, parse, trimmed
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2})?", re.ASCII)
 _GROWTH = re.compile(r"([+-]?\d+(?:\.\d+)?) ?% ?(?:/|per|a) ?(month|year)", re.IGNORECASE | re.ASCII)
@@ -19,15 +19,25 @@ PER_DAY = {f"{usd}/{time}": factor * DAY / seconds for usd, factor in USD.items(
            for time, seconds in (("d", DAY), ("day", DAY), ("h", HOUR), ("week", WEEK), ("w", WEEK))}
 
 
-def _moment(value: object) -> datetime:
+def moment_of(value: object) -> datetime:
+    """Return a date, or a date with a time. Raises ValueError."""
     if isinstance(value, datetime):
         return value
     if not isinstance(value, str) or not _DATE.fullmatch(trimmed(value, "date")):
-        raise ValueError(f"{value!r} is not a date: write for example 2027-06-30, or 2027-06-30T18:00 (UTC)")
+        raise ValueError(f"{value!r} is not a date: write for example 2027-06-30, or 2027-06-30T18:00 (UTC), or a span "
+                         "from the start of the horizon such as 3 d")
     try:
         return datetime.fromisoformat(trimmed(value, "date"))
     except ValueError:
         raise ValueError(f"{value!r} is not a date: there is no such day or hour") from None
+
+
+def after(start: datetime, value: object) -> object:
+    """Return the date that lies a span of time after the start; anything else as it is."""
+    try:
+        return written(start + timedelta(seconds=parse(value, SECONDS, "span of time", "3 d")))
+    except (ValueError, OverflowError):
+        return value
 
 
 def written(moment: datetime) -> str:
@@ -40,7 +50,7 @@ def iso(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-Moment = Annotated[datetime, PlainValidator(_moment, json_schema_input_type=str),
+Moment = Annotated[datetime, PlainValidator(moment_of, json_schema_input_type=str),
                    PlainSerializer(written, return_type=str)]
 """A date (its 00:00 UTC) or a date with a time."""
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing
-from planner.scenario.moment import Growth, Moment, PerDay, Span, written
+from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_in_words
+from planner.scenario.moment import Growth, Moment, PerDay, Span, after, moment_of, written
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
@@ -17,6 +17,8 @@ from planner.yaml_io import Frozen
 
 MOST_PERIODS = 1500
 MOST_JOBS = 1000
+USUAL_START = datetime(2027, 1, 4)
+"""A Monday."""
 _OF_SERVICES = ("from_", "growth")
 _OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count", "every")
 
@@ -24,8 +26,8 @@ _OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count
 class Horizon(Frozen):
     """The time that is planned, in periods: jobs start with one, and capacity is counted in each."""
 
-    start: Moment
-    """First day."""
+    start: Moment = USUAL_START
+    """First day; 2027-01-04 unless said, as only calendar months and quarters depend on it."""
     length: Span
     """How long: 52 weeks."""
     period: Span = 86400.0
@@ -172,8 +174,13 @@ class PortfolioSourcing(Sourcing):
     @field_validator("own", mode="before")
     @classmethod
     def _in_short(cls, value: object) -> object:
-        """Read {dgx-h100: 8} as a list of one."""
-        return [{"node": node, "nodes": nodes} for node, nodes in value.items()] if isinstance(value, dict) else value
+        """Read {dgx-h100: 8}, or 8xdgx-h100, as a list of one; of an entry `count` is the number of nodes."""
+        value = value if value == [] else owned_in_words(value)  # as a plan states none
+        if isinstance(value, dict):
+            return [{"node": node, "nodes": nodes} for node, nodes in value.items()]
+        return [{("nodes" if key == "count" else key): inner for key, inner in entry.items()}
+                if isinstance(entry, dict) and "nodes" not in entry else entry for entry in value] if isinstance(
+                    value, list | tuple) else value
 
     @property
     def undated(self) -> Sourcing:
@@ -222,6 +229,21 @@ class Portfolio(Frozen):
     """Money, with lateness and what is rejected at their prices."""
     confidence: float = Field(default=0.95, ge=0.5, lt=1)
     """Confidence of the memory verdict."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_the_start(cls, data: object) -> object:
+        """Read `deadline: 3 d` of a job as so long after the start of the horizon."""
+        horizon = data.get("horizon") if isinstance(data, dict) else None
+        if not isinstance(data, dict) or not isinstance(horizon, dict) or not isinstance(data.get("jobs"), list):
+            return data
+        try:
+            start = moment_of(horizon.get("start", USUAL_START))
+        except ValueError:
+            return data
+        return {**data, "jobs": [{key: after(start, value) if key in ("release", "deadline", "from") else value
+                                  for key, value in job.items()} if isinstance(job, dict) else job
+                                 for job in data["jobs"]]}
 
     @model_validator(mode="after")
     def _names_and_dates_hold(self) -> Self:

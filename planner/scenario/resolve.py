@@ -5,33 +5,33 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError
-from planner.scenario.dataset import in_tokens
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
 from planner.scenario.generation import Generation
 from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
-from planner.scenario.model_notes import generates, reads_text, text_part
-from planner.scenario.pool import ANY, named, pool, text
+from planner.scenario.media import in_tokens_seen, media_notes
+from planner.scenario.model_notes import generates, text_part
+from planner.scenario.pool import ANY, named, owned_nodes, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
-from planner.scenario.usual import common, refuse_stack, usual, usual_precision
+from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_stack
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
 
 _WHY = {"method": "the default where tokens are given", "stack": "the first of those in use for the method",
         "precision": "others are searched only if listed", "engine": "the default engine",
-        "kv_cache": "the engine's default",
-        "quantization": "the format in which the model is published or named",
-        "arrivals": "requests arrive independently"}
+        "kv_cache": "the engine's default", "arrivals": "requests arrive independently",
+        "quantization": "the format in which the model is published or named"}
 """Why a value is taken that the question leaves open."""
 GGUF_ENGINE = "llama-cpp"
 NO_FILE = Document({}, "", {})
@@ -68,16 +68,18 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
 def resolve_training(work: Training, catalog: Catalog, document: Document = NO_FILE,
                      at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
     """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
-    work, defaults = in_tokens(work, catalog.recipes, document, at)
+    asked = work
+    work, defaults = in_tokens_seen(work, catalog, document, at)
     chosen: dict[str, object] = {"model": work.model}
     typical = common(catalog.recipes, work.method)
     if work.model != EVERY:
         with named(document, *at, "model"):
-            models = [generates(reads_text(catalog.model(name)), "training it") for name in work.models]
+            models = [generates(catalog.model(name), "training it") for name in work.models]
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes)
         chosen["model"] = ", ".join(model.name for model in models)
-        defaults += text_part(models)
+        defaults += text_part(models) if not asked.sees else media_notes(
+            asked, models[0], document, at, work.sequence_length or typical.sequence_length)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     chosen["stack"] = _stacks(work, catalog, document, at)
@@ -89,7 +91,9 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         if batch.tokens:
             defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
     stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
-    said = {**chosen, **_usual(chosen, work.trains, catalog)}
+    said = {**chosen, **usual_stack(chosen, work.trains, catalog)}
+    if catalog.recipes.sequences(work.preference) > 1 and isinstance(taken := said.get("global_batch"), Batch):
+        said["global_batch"] = str(taken).replace("sequences", "pairs")
     defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
     return work.model_copy(update=chosen), defaults
 
@@ -109,7 +113,8 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     sourcing, own = portfolio.sourcing, []
     for number, owned in enumerate(sourcing.own):
         with named(document, "sourcing", "own", number, "node"):
-            own.append(owned.model_copy(update={"node": catalog.node(owned.node).name}))
+            node, nodes = owned_nodes(owned.node, owned.nodes, catalog)
+            own.append(owned.model_copy(update={"node": node, "nodes": nodes}))
     rent = sourcing.rent
     if rent is not None:
         quota = {}
@@ -184,15 +189,8 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
             return work.stack
         stacks = [catalog.stack(name) for name in work.stack]
         for stack in stacks if work.preference else ():
-            refuse_stack(work, stack)
+            refuse_stack(work, stack, catalog)
         return tuple(dict.fromkeys(stack.name for stack in stacks))
-
-
-def _usual(chosen: Mapping[str, Any], trains: str, catalog: Catalog) -> dict[str, object]:
-    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
-    if chosen["stack"] != (AUTO,) or "method" not in chosen:
-        return {}
-    return {"stack": catalog.usual_stacks(chosen["method"], trains)[0].name}
 
 
 def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Document = NO_FILE
@@ -227,11 +225,11 @@ def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, documen
             raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
         service, _ = resolve_service(scenario.workload, catalog, document)
         return scenario.model_copy(update={"workload": service})
-    work, _ = in_tokens(scenario.workload, catalog.recipes, document)
+    work, _ = in_tokens_seen(scenario.workload, catalog, document)
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen: dict[str, object] = {"model": generates(reads_text(catalog.model(work.models[0])), "training it").name}
+        chosen: dict[str, object] = {"model": generates(catalog.model(work.models[0]), "training it").name}
     chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 
@@ -242,7 +240,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     if isinstance(service, Generation):
         return resolved_generation(service, catalog, document, at)
     with named(document, *at, "model"):
-        model = reads_text(catalog.model(service.model))
+        model = catalog.model(service.model)
         if service.output is None and service.trace is None:
             if not (model.encodes or model.embeds):
                 raise document.error(at, "output missing: tokens of a prompt and of an answer, such as input 2000 and "
@@ -261,7 +259,8 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated) + text_part([model])
+    defaults = _said(shown, stated)
+    defaults += media_notes(service, model, document, at) or text_part([model])
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     chosen |= {"percentile": None, **unsaid}

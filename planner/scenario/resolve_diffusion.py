@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
-from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining, Resolution
+from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
+from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named, pool, text
 from planner.yaml_io import Document
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
-from planner.scenario.diffusion import Resolution
 from planner.scenario.generation import Generation
+from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named, text
 from planner.yaml_io import Document
 

@@ -8,6 +8,8 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
+from planner.scenario.pixels import PixelSize, check_images
+from planner.scenario.speculative import Speculative
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
@@ -47,27 +49,6 @@ def _documents(value: object) -> int:
     return parse_count(value, "number of documents", "1 M", DOCUMENTS)
 
 
-class Speculative(Frozen):
-    """Tokens drafted ahead in each step, and the share of them that the model accepts."""
-
-    tokens: int = Field(gt=0, le=64)
-    """Tokens drafted per step."""
-    acceptance: Share = Field(ge=0, le=1)
-    """Share that the model accepts."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_short(cls, data: object) -> object:
-        """Read 3:0.7 as three tokens of which 70% are accepted."""
-        if not isinstance(data, str):
-            return data
-        tokens, colon, acceptance = data.partition(":")
-        if not colon:
-            raise ValueError(f"{data!r} is not a speculative setting: write tokens per step and the share accepted, "
-                             "such as '3:0.7'")
-        return {"tokens": tokens.strip(), "acceptance": acceptance.strip()}
-
-
 class Serving(Frozen):
     """A service: requests at a `rate`, from a `trace`, at a `concurrency`, or at full load (none of the three)."""
 
@@ -93,6 +74,14 @@ class Serving(Frozen):
     """Prompt tokens; none only with a trace."""
     output: Answers | None = None
     """Output tokens; 0 where prompts are read and nothing is written, as by embedders; none only with a trace."""
+    images_per_request: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """Images or clips in a prompt beside the tokens of input, for a model that sees; none means text alone."""
+    resolution: PixelSize | None = None
+    """Pixels of an image or a frame."""
+    frames: int | None = Field(default=None, ge=1, le=100_000)
+    """Frames of each clip; none means images."""
+    audio: Annotated[Seconds, Field(gt=0, le=DAY)] | None = None
+    """Sound in a prompt beside the tokens of input, for a model that hears."""
     arrivals: Gaps | None = None
     """How requests arrive; none means Poisson."""
     day: tuple[Factor, ...] | None = Field(default=None, min_length=HOURS, max_length=HOURS)
@@ -250,7 +239,8 @@ class Serving(Frozen):
 
     @model_validator(mode="after")
     def _lengths_are_known(self) -> Serving:
-        lengths = [name for name in ("input", "output") if getattr(self, name) is not None]
+        check_images(self, "images_per_request")
+        lengths = [name for name in ("input", "output", "images_per_request", "audio") if getattr(self, name)]
         if self.trace is not None and lengths:
             raise ValueError(f"the trace has the lengths of its requests: leave {' and '.join(lengths)} out")
         if self.trace is None and "input" not in lengths:

@@ -69,6 +69,10 @@ def family_of(name: str) -> Family | None:
 
 
 SEEING = (
+    Family("mllama vision", "a model whose encoder is not in the catalog, or is read by cross-attention",
+           "qwen2.5-vl-7b and gemma-3-12b"),
+    Family("whisper wav2vec2 canary parakeet seamless", "an encoder-decoder of speech", "qwen2-audio-7b, which reads "
+           "sound and writes text"),
     Family("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train on "
            "images, llama-3.1-8b on text"),
     Family("clip siglip openclip blip", "a model of images beside text (CLIP)", "sdxl to train on images, "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, get_args
 
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
@@ -11,8 +11,9 @@ from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.stack import Method, Stack, Tuned
 from planner.errors import Unsupported
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import AUTO, Training
 
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
@@ -43,17 +44,25 @@ def common(recipes: Recipes, method: Method | None) -> Usual:
                  f"usual for {method if prefers else 'fine-tuning'}: {tuning.example}")
 
 
-def refuse_stack(asked: Training, stack: Stack) -> None:
+def refuse_stack(asked: Training, stack: Stack, catalog: Catalog) -> None:
     """Raise Unsupported where a stack does not train on preferences as it is asked to."""
     method, held = asked.method, stack.preference
     if held is None or asked.preference not in held.methods:
         told = f"it trains by {', '.join(held.methods)}" if held else "it is not known to train on preferences"
-        raise Unsupported(f"method {method} on stack {stack.name}: {told}")
+        able = [one.name for one in catalog.all("stacks", Stack) if one.prefers(method or "full", asked.trains)]
+        raise Unsupported(f"method {method} on stack {stack.name}: {told}; these do: {', '.join(able)}")
     if asked.trains not in held.tunings:
         raise Unsupported(f"method {method} with tuning {asked.trains} on stack {stack.name}: it has "
                           f"{', '.join(held.tunings)}")
     if asked.reference == "precomputed" and asked.preference not in held.precomputed:
         raise Unsupported(f"reference precomputed of {method} on stack {stack.name}: the reference runs in each step")
+
+
+def usual_stack(chosen: Mapping[str, Any], trains: str, catalog: Catalog) -> dict[str, object]:
+    """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
+    if chosen["stack"] != (AUTO,) or "method" not in chosen:
+        return {}
+    return {"stack": catalog.usual_stacks(chosen["method"], trains)[0].name}
 
 
 def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from math import ceil, floor
-from typing import Annotated, Literal, NamedTuple, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
-    PlainValidator,
     field_validator,
     model_validator,
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method, Preference, Reference, Tuned, Weights
+from planner.catalog.stack import Method, Preference, Reference, Trained, Tuned, Weights
+from planner.scenario.batch import GlobalBatch
+from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.targets import Targets
 from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
-from planner.units import Tokens, parse, parse_count, trimmed
-from planner.units.reading import DOCUMENTS, EPOCHS, SEQUENCES
+from planner.units import DAY, Seconds, Tokens, parse, parse_count
+from planner.units.reading import DOCUMENTS, EPOCHS
 from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
@@ -34,63 +33,9 @@ EVERY = "any"
 """In place of models: every published one of the catalog."""
 AUTO = "auto"
 """In place of stacks: all that people use for the method."""
-_BATCH = re.compile(r"([^+±]+)(?:(?:\+-|\+/-|±) ?(\d+(?:\.\d+)?) ?%)?", re.ASCII)
 TRAINABLE = ("bf16", "fp16", "fp8", "mxfp8", "fp4", "fp32", "tf32")
-MOST_SEQUENCES = 10**6
 LONGEST = 10**8
 """Tokens of a sequence at most, ten times the longest context of a published model."""
-WIDEST = 0.25
-ROUNDED = 0.05
-"""Share by which a batch in tokens may be missed: 4 M tokens of 8,192 are 512 sequences, as papers have it."""
-
-
-class Batch(NamedTuple):
-    """Sequences of a global batch, and the share by which a layout may miss it to fit its data-parallel degree."""
-
-    sequences: int
-    tolerance: float = 0.0
-    tokens: int = 0
-    """Of a step, where it is counted in these: the sequences follow from their length."""
-
-    def __str__(self) -> str:
-        """Write the batch as it is read."""
-        count = f"{self.tokens} tokens" if self.tokens else f"{self.sequences} sequences"
-        return count + (f" +- {self.tolerance * 100:g}%" if self.tolerance else "")
-
-    def of(self, length: int) -> Batch:
-        """Return the batch in sequences of `length` tokens: of those within ROUNDED the one that halves most often."""
-        if not self.tokens:
-            return self
-        asked = self.tokens / length
-        near = range(max(1, ceil(asked * (1 - ROUNDED))), floor(asked * (1 + ROUNDED)) + 1)
-        return Batch(max(near, key=lambda count: (count & -count, -abs(count - asked)), default=max(1, round(asked))),
-                     self.tolerance)
-
-
-def _global_batch(value: object) -> Batch:
-    if isinstance(value, Batch):
-        return value
-    if isinstance(value, str):
-        match = _BATCH.fullmatch(trimmed(value, "global batch"))
-        if match is None:
-            raise ValueError(f"{value!r} is not a global batch: write for example '2048 sequences' or "
-                             "'2048 sequences +- 2%'")
-        value, tolerance = match.group(1), float(match.group(2) or 0) / 100
-    else:
-        tolerance = 0.0
-    if tolerance > WIDEST:
-        raise ValueError(f"a global batch may be missed by at most {WIDEST:.0%}, got {tolerance:.0%}")
-    if isinstance(value, str) and "tok" in value.lower():
-        return Batch(0, tolerance, parse_count(value, "global batch", "4 M tokens"))
-    sequences = parse_count(value, "global batch", "2048 sequences", SEQUENCES)
-    if sequences > MOST_SEQUENCES:
-        raise ValueError(f"{sequences:,} sequences of a step are more than the {MOST_SEQUENCES:,} that are searched; "
-                         "write '4 M tokens' for one in tokens")
-    return Batch(sequences, tolerance)
-
-
-GlobalBatch = Annotated[Batch, PlainValidator(_global_batch, json_schema_input_type=str | int),
-                        PlainSerializer(str, return_type=str)]
 
 
 def sequence(value: int) -> int:
@@ -117,6 +62,11 @@ def _stacks(value: object) -> object:
 Stacks = Annotated[tuple[str, ...], BeforeValidator(_stacks, json_schema_input_type=str | list[str]),
                    PlainSerializer(", ".join, return_type=str)]
 SequenceLength = Annotated[Tokens, AfterValidator(sequence)]
+
+
+def listed(value: object) -> object:
+    """Return names separated by commas as names."""
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
 def _samples(value: object) -> int:
@@ -174,6 +124,18 @@ class Training(Frozen):
     """JSONL or Parquet file of samples instead of their number: sets the mean and the longest length."""
     tokenizer: str | None = Field(default=None, min_length=1, max_length=1000)
     """Name or file of the tokenizer that counts the dataset's text; none takes its counts, or characters per token."""
+    images: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    """Images or clips of a sample, for a model that sees; none trains it on text alone."""
+    resolution: PixelSize | None = None
+    """Pixels of an image or a frame."""
+    frames: int | None = Field(default=None, ge=1, le=100_000)
+    """Frames of each clip; none means images."""
+    audio: Annotated[Seconds, Field(gt=0, le=DAY)] | None = None
+    """Sound of a sample, for a model that hears."""
+    samples_per_sequence: Annotated[float, Field(gt=0, le=10**6)] | None = None
+    """Samples that share a sequence, where images or sound are of samples; none means one, or as packing has it."""
+    trained_parts: Annotated[tuple[Trained, ...], BeforeValidator(listed)] = ()
+    """What of a model that sees or hears trains: language, projector, encoder; none means the language model."""
     packing: bool | None = None
     """Whether sequences are filled with several samples; none pads them to the longest length that is known."""
     lora_rank: int | None = Field(default=None, gt=0, le=4096)
@@ -189,6 +151,11 @@ class Training(Frozen):
     @classmethod
     def _listed(cls, value: object) -> object:
         return ", ".join(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else value
+
+    @property
+    def sees(self) -> bool:
+        """Whether samples have images or sound."""
+        return self.images is not None or self.audio is not None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -210,7 +177,7 @@ class Training(Frozen):
         given = [name for name in ("tokens", "samples", "dataset") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
-        if self.samples is not None and self.mean_length is None:
+        if self.samples is not None and self.mean_length is None and self.preference:
             raise ValueError("samples of how many tokens? give mean_length, such as 600, or a dataset")
         if self.dataset is not None and self.mean_length is not None:
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
@@ -218,6 +185,19 @@ class Training(Frozen):
                              ("tokenizer", ("dataset",))):
             if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
                 raise ValueError(f"{name} applies to {' or '.join(needed)}, and none is given")
+        return self
+
+    @model_validator(mode="after")
+    def _seen_is_of_samples(self) -> Training:
+        check_images(self, "images")
+        for name in ("samples_per_sequence", "trained_parts"):
+            if getattr(self, name) and not self.sees:
+                raise ValueError(f"{name} applies to samples with images or audio, and none are given")
+        if self.sees and self.has_several:
+            raise ValueError("images and audio are of one model, and several are named")
+        if self.trained_parts and "language" not in self.trained_parts and self.method in ("lora", "qlora"):
+            raise ValueError(f"method {self.method} adapts the language model: name language in trained_parts too, or "
+                             "ask for method full")
         return self
 
     @model_validator(mode="after")

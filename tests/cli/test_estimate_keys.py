@@ -23,7 +23,8 @@ OTHER_TRAINING: dict[str, Any] = {
     "stack": "deepspeed", "precision": "fp16", "optimizer": "lion", "optimizer_in_backward": True, "loss": "chunked",
     "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
     "launchable": "unsloth", "tuning": "lora", "reference": "copy", "samples": "9k", "epochs": 2,
-    "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True}
+    "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True, "images": 1, "audio": "3 s", "frames": 2,
+    "resolution": 448, "samples_per_sequence": 2, "trained_parts": "encoder"}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
@@ -33,7 +34,7 @@ OTHER_SERVED: dict[str, Any] = {
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,
     "memory_fraction": 0.5, "max_sequences": 4, "max_batched_tokens": 512,
-    "startup": "9 min"}
+    "startup": "9 min", "images_per_request": 1, "audio": "3 s", "frames": 2, "resolution": 448}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}
 OTHER_DIFFUSION: dict[str, Any] = {
@@ -81,7 +82,7 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
     refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer",
-               "packing")
+               "packing", "images", "audio", "frames", "resolution", "samples_per_sequence", "trained_parts")
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 

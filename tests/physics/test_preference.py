@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import from_rows
 from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.memory import memory_terms
-from planner.physics.training.preference import Sample, sample_of
+from planner.physics.training.preference import Sample, longest_of, sample_of
 from planner.physics.training.question import Question, question_of
 from planner.physics.training.tuning import tuning_of
 from tests.search_cases import candidate, catalog
@@ -77,6 +78,19 @@ def test_memory_is_of_the_longest_pair_and_time_of_the_mean() -> None:
     assert found(long).step.seconds == found(short).step.seconds
     assert found(long).memory.peak > found(short).memory.peak
     assert found(long).memory.peak == found(replace(short, sequence_length=2 * LENGTH, longest=2 * LENGTH)).memory.peak
+
+
+def test_several_pairs_are_padded_to_the_longest_of_them() -> None:
+    """Of two standard normals the larger is 1/sqrt(pi) on average; nothing is padded beyond the longest."""
+    assert longest_of(1) == pytest.approx(0, abs=1e-9)
+    assert longest_of(2) == pytest.approx(math.pi**-0.5, rel=0.01)
+    rows = from_rows([{"dp": 1, "micro_batch": size} for size in (1, 2, 4)], 16)
+    spread = catalog().recipes.preference.spread
+    tokens = asked("dpo", longest=4 * LENGTH).tokens(rows) / (2 * LENGTH)
+    assert tokens.tolist() == pytest.approx([1, 2 * (1 + spread * longest_of(2)), 4 * (1 + spread * longest_of(4))])
+    assert asked("dpo", longest=LENGTH + 1).tokens(rows)[2] == pytest.approx(4 * 2 * (LENGTH + 1))
+    free = replace(asked("dpo", longest=4 * LENGTH), sample=replace(asked("dpo").sample, spread=0.0))
+    assert (free.tokens(rows) / (2 * LENGTH)).tolist() == [1, 2, 4]
 
 
 def test_a_pass_of_the_reference_costs_a_forward() -> None:

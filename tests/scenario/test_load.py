@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.batch import Batch
 from planner.scenario.flags import FLAGS
 from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
@@ -20,7 +21,7 @@ from planner.scenario.load import (
 )
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.resolve import resolve
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse, validate
 from tests.scenario.said import said
@@ -139,7 +140,7 @@ def test_every_flag_sets_a_value_that_exists_and_every_list_is_known_as_one():
     assert {path for path, is_list in known.items() if is_list} == {
         "workload.precision", "hardware.candidates", "sourcing.rent.terms", "sourcing.rent.providers",
         "sourcing.rent.regions", "workload.quantization", "workload.day", "workload.stack",
-        "workload.lora_targets", "workload.rollouts_on"}
+        "workload.lora_targets", "workload.trained_parts", "workload.rollouts_on"}
 
 
 def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):

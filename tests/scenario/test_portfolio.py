@@ -48,7 +48,7 @@ def test_a_portfolio_is_read_and_written_back():
     (asked(job(release="2027-02-01", deadline="2027-01-20")), "deadline 2027-01-20 is not after the release"),
     (asked(job(deadline="2028-01-01")), "deadline 2028-01-01 is outside the horizon, 2027-01-04 to 2027-03-01"),
     (asked(job(deadline="2027-02-30")), "there is no such day"),
-    (asked(job(deadline="30 d")), "is not a date: write for example 2027-06-30"),
+    (asked(job(deadline="someday")), "is not a date: write for example 2027-06-30"),
     (asked(job(late="5 kUSD/d")), "there is none: give deadline"),
     (asked(job(growth="10%/month")), "growth applies to a service"),
     (asked(job(every="10 weeks")), "every is longer than the horizon"),

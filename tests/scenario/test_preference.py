@@ -55,6 +55,7 @@ def test_what_is_asked_by_what_people_write(said: dict[str, str], method: str, t
     ({"method": "online-dpo"}, "answers drawn while it trains are not modeled"),
     ({"method": "dpo", "tuning": "lora", "trained_layers": 2}, "lora freezes every layer"),
     ({"method": "dpo", "mean_length": None}, "samples of how many tokens"),
+    ({"method": "dpo", "mean_length": 3000}, "more than the 2,048 tokens that the longest answer usually has"),
 ])
 def test_what_contradicts_is_refused(said: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
@@ -79,6 +80,8 @@ def test_samples_are_pairs_of_answers_padded_to_the_longer(method: str, sequence
     assert (work.tokens, work.mean_length) == (60_000 * sequences * mean, mean)
     assert (work.sequence_length, str(work.global_batch)) == (2048, "128 sequences")
     assert asked(method=method, sequence_length=512).mean_length == 512
+    cut = asked(method=method, mean_length=2000)
+    assert (cut.mean_length, cut.tokens) == (min(2048, mean * 5 // 2), 60_000 * sequences * min(2048, mean * 5 // 2))
 
 
 def test_a_dataset_says_the_padding_of_its_pairs(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from planner.physics.serving.formats import format_named
 from planner.scenario.demand import Arrivals, Target
 from planner.scenario.lengths import Length
 from planner.scenario.scenario import ServingScenario
-from planner.scenario.serving import Quantization, Serving, Speculative
+from planner.scenario.serving import Quantization, Serving
+from planner.scenario.speculative import Speculative
 from planner.yaml_io import Document, validate
 
 GOOD = {"model": "m", "rate": "20 requests/s", "input": 2000, "output": 300}

@@ -9,8 +9,8 @@ from planner.catalog.load import Catalog
 from planner.catalog.sized import size_of
 from planner.errors import UnknownName
 from planner.physics.shapes import parameters
+from planner.scenario.batch import Batch
 from planner.scenario.load import load_question
-from planner.scenario.workload import Batch
 
 CATALOG = Catalog()
 

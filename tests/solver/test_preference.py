@@ -20,7 +20,7 @@ def preferring(seed: int) -> Small:
     method, reference = rng.choice(sorted(recipes.methods)), rng.choice(("copy", "adapters-off", "precomputed"))
     sample = sample_of(recipes, method, reference)
     question = replace(case.question, sample=sample, shape=headed(case.question.shape, sample),
-                       sequence_length=case.question.sequence_length // rng.choice((1, 2)))
+                       sequence_length=case.question.sequence_length // rng.choice((1, 2, 4)))
     return replace(case, question=question, job=replace(case.job, sequence_length=question.sample_length))
 
 

@@ -11,8 +11,10 @@ from planner.answer.assignment import Assignment
 from planner.answer.explanation import WhyNot
 from planner.answer.objective import show_amount
 from planner.ask.explain.cause import infeasible_of
+from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.price import Term
+from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
@@ -21,6 +23,7 @@ from planner.scenario.load import only_one
 from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
+from planner.scenario.serving import Quantization
 
 Ask = Callable[[Mapping[str, str]], AnyQuestion]
 """The question with some scenario values replaced, by dotted path."""
@@ -40,7 +43,7 @@ def parts_of(text: str, question: ResolvedScenario) -> dict[str, str]:
             key, value = _named(key, question.catalog, known), key
         if not key or not value:
             raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100, or "
-                             "the name of hardware, of software or of a provider")
+                             "the name of hardware, of software, of a format, of a method or of a provider")
         if key not in known:
             raise UnknownName("choice in --why-not", key, known)
         if key in parts:
@@ -53,12 +56,15 @@ def parts_of(text: str, question: ResolvedScenario) -> dict[str, str]:
 
 
 def _named(name: str, catalog: Catalog, known: Sequence[str]) -> str:
-    """Return what a name alone is a choice of, "" where it is none: of hardware, software or a provider."""
+    """Return what a name alone is a choice of, "" where it is none: of hardware, software, a format or a provider."""
     finders: dict[str, Callable[[str], object]] = {
         "gpu": lambda candidate: candidate_nodes([candidate], catalog), "stack": catalog.stack,
         "engine": catalog.engine,
         "provider": {prices.name: prices for prices in catalog.price_lists}.__getitem__,
-        "terms": TypeAdapter[Term](Term).validate_python}
+        "terms": TypeAdapter[Term](Term).validate_python,
+        "quantization": TypeAdapter[Quantization](Quantization).validate_python,
+        "precision": TypeAdapter[Precision](Precision).validate_python,
+        "method": TypeAdapter[Method](Method).validate_python}
     for key, find in finders.items():
         if key in known:
             with suppress(UnknownName, KeyError, ValidationError):
@@ -116,7 +122,7 @@ def _weighed(asked: Mapping[str, str], other: Solved, plan: Solved) -> WhyNot:
         return WhyNot(verdict="better", because=f"with it there is a plan: {shown}", **whole)
     taken = plan.assignments()
     excess = value / plan.objective.value - 1 if plan.objective.value else 0.0
-    if value == plan.objective.value and [(a.layout, a.offer) for a in best] == [(a.layout, a.offer) for a in taken]:
+    if value == plan.objective.value and [a.chosen for a in best] == [a.chosen for a in taken]:
         return WhyNot(verdict="is the plan", excess=0.0, because="the plan does just that", **whole)
     if excess < 0:
         searched, stack = plan.columns[0].account.domains.get("stack", ()), best[0].stack

@@ -12,8 +12,9 @@ from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
 from planner.jobs.job import Change, Short
 from planner.jobs.solved import Solved, solve
 from planner.layouts.candidate import Candidate
+from planner.scenario.batch import Batch
 from planner.scenario.limits import Deadline, Objective
-from planner.scenario.workload import TRAINABLE, Batch
+from planner.scenario.workload import TRAINABLE
 from planner.solver.settings import OutOfTime
 from planner.units import show_bytes
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_families import FAMILIES, FUSED, REFUSED, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
+from planner.catalog.importers.hf_towers import TOWERS, tower
 from planner.errors import InputError
 from planner.text_io import real
 from planner.yaml_io import dump, parse, validate
@@ -78,9 +79,11 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
     kind = config.get("model_type") or ("mamba2" if isinstance(own, dict) and own.get("layer") == "Mamba2" else None)
     if not isinstance(kind, str):
         raise InputError("expected model_type, which names the architecture", file=str(path))
-    named = str(read_object(path).get("model_type", kind))
+    outer = read_object(path)
+    named = str(outer.get("model_type", kind))
     sees = next((key for key in sorted(SEES) if config.get(key)), None)
-    if sees and not text_only and named not in WITH_IMAGES:
+    tall = not text_only and named in TOWERS and isinstance(outer.get("vision_config"), dict)
+    if sees and not text_only and not tall and named not in WITH_IMAGES:
         raise InputError(f"not supported: model_type {named}: {sees}: the vision tower is not modeled; --text-only "
                          "imports the language model alone", file=str(path))
     try:
@@ -89,6 +92,9 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
         assumption = shape.pop("note", assumption)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm",
                  "fused": FUSED.get(family, ())} | shape
+        if tall:
+            entry["tower"] = tower(named, outer, shape.get("hidden") or config["hidden_size"], path)
+            sees = None
         model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
         # what is written is what a catalog reads
         return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)

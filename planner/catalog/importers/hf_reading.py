@@ -46,6 +46,8 @@ NUMBERS = LAYERS | DIVISORS | frozenset({
     "sliding_window", "sliding_window_size", "sparse_block_size", "sparse_index_dim", "sparse_num_index_heads",
     "sparse_topk_blocks", "ssm_state_size", "state_size", "swa_head_dim", "swa_kv_lora_rank", "swa_num_key_value_heads",
     "swa_q_lora_rank", "swa_qk_nope_head_dim", "swa_v_head_dim", "time_step_rank", "top_k_experts", "type_vocab_size",
+    "depth", "embed_dim", "image_size", "mlp_ratio", "num_position_embeddings", "patch_size", "projector_input_dim",
+    "spatial_merge_size", "temporal_patch_size", "vision_output_dim",
     "v_head_dim", "vocab_size", "vocab_size_per_layer_input", "window_size", "word_embed_proj_dim", "zero_expert_num"})
 SWITCHES = frozenset({
     "add_bias_linear", "add_full_attention_sink_bias", "add_qkv_bias", "add_swa_attention_sink_bias", "alibi",
@@ -57,13 +59,15 @@ SWITCHES = frozenset({
     "use_attention_gate", "use_bias", "use_double_wide_mlp", "use_expert_bias", "use_head_wise_attn_gate",
     "use_moe_router_bias", "use_parallel_residual", "use_post_norm", "use_qk_norm", "use_qkv_bias",
     "use_sandwich_norm", "use_sliding_window"})
-FACTORS = frozenset({"block_ffn_dim_multiplier", "ffn_proj_factor", "qk_dim_factor", "v_dim_factor"})
+FACTORS = frozenset({"block_ffn_dim_multiplier", "ffn_proj_factor", "pixel_shuffle_ratio", "qk_dim_factor",
+                     "v_dim_factor"})
 TEXTS = frozenset({
     "_name_or_path", "dtype", "expert_dtype", "format", "hidden_act", "hybrid_override_pattern", "layer",
     "model_type", "moe_layers_enum", "position_embedding_type", "quant_algo", "quant_method",
     "sliding_window_pattern", "time_step_rank", "topk_method", "torch_dtype", "type"})
 LISTS = frozenset({
     "_block_types", "attention_layers", "attn_layer_indices", "attn_type_list", "block_types", "compress_ratios",
+    "deepstack_visual_indexes", "fullatt_block_indexes",
     "full_attn_idxs", "full_attn_layers", "hybrid_layer_pattern", "indexer_types", "intermediate_size", "layer_types",
     "layers_block_type", "local_layer_ids", "mlp_layer_types", "mlp_only_layers", "moe_intermediate_size",
     "moe_layer_freq", "moe_topk", "no_rope_layers", "num_attention_heads_per_layer", "num_experts", "num_shared_expert",
@@ -96,6 +100,11 @@ def read_config(path: Path) -> dict[str, Any]:
     outer = _checked(read_object(path), "", path)
     inner: dict[str, Any] = next((outer[key] for key in TEXT if isinstance(outer.get(key), dict)), {})
     return {**outer, **inner}
+
+
+def read_part(outer: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
+    """Return an inner object of a config, every value of a kind that fits its key. Raises InputError with key."""
+    return _checked(outer[key], f"{key}.", path)
 
 
 def _checked(data: Mapping[str, Any], above: str, path: Path) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from planner.jobs.quanta import offered, used_by
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
 from planner.physics.diffusion.step import Split
-from planner.scenario.diffusion import DiffusionTraining, Resolution
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.pixels import Resolution
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
 

@@ -25,8 +25,8 @@ from planner.jobs.diffusion.options import (
 from planner.jobs.job import Held, Leaner, Picked, Short
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
+from planner.scenario.batch import Batch
 from planner.scenario.diffusion import DiffusionTraining
-from planner.scenario.workload import Batch
 from planner.solver.settings import Effort
 
 

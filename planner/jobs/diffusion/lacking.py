@@ -8,7 +8,8 @@ from planner.catalog.diffusion_law import Base
 from planner.jobs.diffusion.options import Option
 from planner.jobs.job import Leaner, Short
 from planner.layouts.candidate import Candidate
-from planner.scenario.diffusion import DiffusionTraining, Resolution
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.pixels import Resolution
 from planner.units import show_bytes
 
 LEANER: tuple[Base, ...] = ("int8", "nf4")

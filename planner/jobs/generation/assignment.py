@@ -18,8 +18,8 @@ from planner.jobs.serving.assignment import WATT_HOURS, WHOLE, ReplicaPlace
 from planner.jobs.serving.delivered import percentiles
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
-from planner.scenario.diffusion import Resolution
 from planner.scenario.generation import Generation
+from planner.scenario.pixels import Resolution
 from planner.units import MONTH_DAYS
 
 
@@ -69,8 +69,8 @@ def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
                 bytes={moment: round(way.bytes_at(moment)) for moment in way.moments})
 
 
-def _evidence(residue: Residue, *, likely: bool) -> Evidence:
-    return Evidence(rows=residue.rows if likely else 0, sources=1 if likely else 0,
+def _evidence(residue: Residue, sources: int, *, likely: bool) -> Evidence:
+    return Evidence(rows=residue.rows if likely else 0, sources=sources if likely else 0,
                     median_abs_error=residue.error if likely else None, validated=likely)
 
 
@@ -86,7 +86,7 @@ def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: f
                   components=MemoryComponents(**parts), host_bytes_per_node=round(way.host * together),
                   host_usable_bytes=int(candidate.node.cpu.memory),
                   interval90_bytes=(round(way.peak * low), round(way.peak * high)),
-                  evidence=_evidence(law.memory, likely=way.likely))
+                  evidence=_evidence(law.memory, law.sources, likely=way.likely))
 
 
 def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:
@@ -100,4 +100,4 @@ def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:
     return Time(step_seconds=math.fsum(parts.values()), components=TimeComponents(**parts),
                 tokens_per_second_per_gpu=0.0, model_tflops_per_gpu=rate / 1e12, mfu=rate / peak,
                 interval90_seconds=(way.call * low, way.call * high),
-                evidence=_evidence(law.seconds, likely=way.likely))
+                evidence=_evidence(law.seconds, law.sources, likely=way.likely))

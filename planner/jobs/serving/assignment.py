@@ -22,7 +22,7 @@ from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.step import StepLoad, least_seconds, step_times
 from planner.physics.shapes import active_parameters
-from planner.units import MONTH_DAYS
+from planner.units import DAY, HOUR, MONTH_DAYS
 
 WATT_HOURS = 1000
 WHOLE = 1 - 1e-9
@@ -117,7 +117,15 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
                         nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),
         duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
-        purchase=placed.purchase)
+        purchase=placed.purchase,
+        committed_usd=_committed(offer, nodes, usd))
+
+
+def _committed(offer: RentalOffer | None, nodes: float, usd: float | None) -> float | None:
+    """Return what an offer that commits for more than a month is paid over its whole term."""
+    if offer is None or usd is None or offer.commitment <= MONTH_DAYS * DAY:
+        return None
+    return nodes * usd * offer.commitment / HOUR
 
 
 def _adapters(d: Deployment, rows: Replicas) -> Adapters | None:

@@ -15,7 +15,7 @@ from planner.jobs.serving.service import Service
 from planner.layouts.memo import ByValue
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment
-from planner.physics.serving.level import Served, at_rate
+from planner.physics.serving.level import Served, at_rate, evened
 from planner.scenario.demand import Target
 
 WORKS = ByValue[Served](most=1024)
@@ -25,14 +25,10 @@ SHOWN = (0.5, 0.95)
 
 
 def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float, whole: float | None = None) -> Served:
-    """Return what one replica does that gets `rate` requests/s; of `whole` that a router shares out, where it is more.
-
-    Who gets every n-th request has n of their gaps between its own, whose squared variation is an n-th of theirs. A
-    router that goes by how many are there sends several where several end together: by replay it is the root of that.
-    """
+    """Return what one replica does that gets `rate` requests/s, of `whole` that a router shares out, if given."""
     stream = service.stream
-    if whole is not None and whole > rate > 0:
-        stream = replace(stream, gap_cv=stream.gap_cv * (rate / whole) ** 0.25)
+    if whole is not None and rate > 0:
+        stream = replace(stream, gap_cv=evened(stream.gap_cv, whole / rate))
     low, high = span(column.role, stream, np.array([column.held]))
     at_load = work(d, column.role, stream)
 

@@ -20,7 +20,7 @@ from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.capacity import CacheInput, Capacity, capacity, held_each
-from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined
+from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, eyes_of, joined
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import EngineSettings
@@ -98,7 +98,7 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
     d = deployment_of(catalog, service.model, name, weights, catalog.formats.cache(cache), (candidate,), speed)
     limits = _asked(catalog, service, d, service.length, settings or service.settings).limits
     return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}),
-                   adapters=service.adapters)
+                   adapters=service.adapters, eyes=eyes_of(catalog, service.seen, service.stream.input))
 
 
 def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int,
@@ -111,7 +111,7 @@ def _asked(catalog: Catalog, service: Service, d: Deployment, length: int, setti
     engine, gpu = catalog.engine(service.asked.engine), d.candidates[0].gpu
     return CacheInput(service.model, d.weights, d.cache, engine, engine.release(service.asked.engine_version),
                  gpu.usable_memory, settings, length=length, architecture=gpu.architecture,
-                 drafts=1 if service.stream.drafts else 0, adapters=service.adapters)
+                 drafts=1 if service.stream.drafts else 0, adapters=service.adapters, seen=service.seen)
 
 
 def _cut(rows: Replicas) -> Cut:

@@ -14,11 +14,13 @@ from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
+from planner.physics.encoders import Part, parts_of
 from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.level import Stream, stream_of
 from planner.physics.serving.settings import EngineSettings
 from planner.scenario.demand import MOST_RATE, Target
 from planner.scenario.lengths import Length
+from planner.scenario.media import media_of
 from planner.scenario.resolve import trace_file
 from planner.scenario.serving import USUAL_RANK, Serving
 from planner.simulate.reading import read_trace
@@ -55,6 +57,8 @@ class Service:
     """Tokens of the prompts it answers, from and up to and with (none: no end); none is all of them."""
     of: int = 0
     """The number of the service that it is a part of, or is."""
+    seen: tuple[Part, ...] = ()
+    """What encoders do for a request, whose tokens are among those of the prompt."""
     replica: Callable[[ReplicaColumn], ReplicaKind] | None = None
     """What replays run for a column whose requests are no tokens, such as images; none is an engine of tokens."""
 
@@ -101,6 +105,7 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     if asked.disaggregated != "no" and not catalog.engine(asked.engine).disaggregates:
         having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).disaggregates)
         raise InputError(f"disaggregated: {asked.engine} answers requests whole: {having} can have prefill apart")
+    asked, seen = _in_tokens(asked, catalog)
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)
     services = [_service(asked, catalog, trace, trace)]
@@ -118,7 +123,20 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
                 services.append(replace(service, classes=(first, last), prompts=(low + 1, high),
                                      level=Targets(*(_with(limit, slack) for limit in (
                                          service.level.ttft, service.level.tpot, service.level.e2e)))))
-    return services
+    return [replace(service, seen=seen) for service in services] if seen else services
+
+
+def _in_tokens(asked: Serving, catalog: Catalog) -> tuple[Serving, tuple[Part, ...]]:
+    """Return a service whose prompts count the tokens of images and sound, and what its encoders do for a request.
+
+    Raises InputError.
+    """
+    if (media := media_of(asked)) is None or asked.input is None:
+        return asked, ()
+    seen = parts_of(catalog.model(asked.model), media.images, media.size, media.frames, media.sound)
+    text, more = asked.input, sum(part.tokens for part in seen)
+    whole = Length("mean", text.mean + more, text.cv * text.mean / (text.mean + more))
+    return asked.model_copy(update={"input": whole, "images_per_request": None, "audio": None}), seen
 
 
 def _trace(path: str) -> Trace:

@@ -16,15 +16,18 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_columns
 from planner.money.rent import RentalOffer, with_storage
+from planner.physics.encoders import Part, parts_of
 from planner.physics.training.estimate import faster_whole
 from planner.physics.training.parameters import saved_parameters
 from planner.physics.training.preference import sample_of
 from planner.physics.training.question import Question, computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
-from planner.physics.training.tuning import tuning_of
+from planner.physics.training.tuning import LANGUAGE, tuning_of
+from planner.scenario.batch import Batch
 from planner.scenario.limits import Limits
+from planner.scenario.media import media_of
 from planner.scenario.usual import refuse_stack, usual
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 
 MOST_GPUS = 131_072
 """Largest cluster searched where no limit is given; printed with the domains."""
@@ -53,6 +56,15 @@ def facts_of(question: Question, model: Model, asked: Training, batch: Batch, li
                   fixed_gpus=limits.gpus, max_nodes=limits.max_nodes, partial_nodes=asked.tokens is None,
                   whole_sequences=whole, frozen_layers=asked.trained_layers is not None,
                   steps_in_backward=asked.optimizer_in_backward)
+
+
+def seen_of(asked: Training, model: Model) -> tuple[Part, ...]:
+    """Return what encoders do for a sequence: images and sound of the samples in it; nothing for text."""
+    if (media := media_of(asked)) is None:
+        return ()
+    many = asked.samples_per_sequence or 1.0
+    return tuple(replace(part, pictures=many * part.pictures, tokens=many * part.tokens) for part in parts_of(
+        model, media.images, media.size, media.frames, media.sound))
 
 
 def most_gpus(asked: Training, limits: Limits) -> int:
@@ -135,13 +147,15 @@ def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate
     Raises Unsupported where the stack does not train so.
     """
     if asked.preference:
-        refuse_stack(asked, stack)
+        refuse_stack(asked, stack, catalog)
     model, method = catalog.model(asked.model), asked.method or "pretrain"
     typical = usual(model, method, catalog.recipes)
     longest = asked.sequence_length or typical.sequence_length
-    sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0)
+    padded = not (stack.preference and stack.preference.padding_free)
+    sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0, padded=padded)
     stack = with_recipe(catalog.recipes, stack, model, Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     return question_of(
         catalog, model, candidates, stack, sequence_length=length_of(asked, longest), longest=longest, sample=sample,
         global_batch=batch, precisions=asked.precision, method=method, confidence=confidence,
-        tuning=tuning_of(catalog.recipes, stack, asked.trains, asked.rank, asked.trained_layers, asked.lora_targets))
+        tuning=tuning_of(catalog.recipes, stack, asked.trains, asked.rank, asked.trained_layers, asked.lora_targets),
+        seen=seen_of(asked, model), trains=asked.trained_parts or LANGUAGE)

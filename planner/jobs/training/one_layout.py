@@ -25,8 +25,9 @@ from planner.layouts.table import from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes
+from planner.scenario.batch import Batch
 from planner.scenario.limits import MOST
-from planner.scenario.workload import Batch, Training
+from planner.scenario.workload import Training
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
         "mbs": "micro_batch",
@@ -209,7 +210,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     evaluation = evaluate_fixed(question, rows, 0, recompute_layers)
     total = int(rows.gpus[0])
     residual = catalog.step_residuals.at(step_traits(stack, method, model, candidate.gpu.architecture, precision),
-                                         sizes(total, sequence_length))
+                                         sizes(total, sequence_length), is_open=bool(question.seen))
     shown = layout_of(question, rows, 0, evaluation)
     noun = "pairs" if question.sample.sequences > 1 else "sequences"
     placed: dict[str, Any] = {

@@ -21,9 +21,10 @@ from planner.jobs.training.lacking import broken_rules, shorter
 from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import MOST_COLUMNS, Searched
+from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
-from planner.scenario.workload import AUTO, Batch
+from planner.scenario.workload import AUTO
 from planner.solver.search.found import StagedLayout
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -257,7 +258,7 @@ class ByStack:
     @property
     def choices(self) -> Mapping[str, str]:
         """Other choices that are its own."""
-        return {"stack": "workload.stack", "precision": "workload.precision"}
+        return {"stack": "workload.stack", "precision": "workload.precision", "method": "workload.method"}
 
     def knobs(self, assignments: Sequence[Assignment]) -> list[Knob]:
         """Return what memory and network are worth to the job."""

@@ -18,6 +18,7 @@ import numpy as np
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.engine import Engine, Release, StepLimits
 from planner.layouts.table import Floats, Ints
+from planner.physics.encoders import Part
 from planner.physics.serving.settings import USUAL, EngineSettings
 
 ACTIVATION = 2
@@ -41,6 +42,8 @@ class CacheFacts:
     activation: float = 0.0
     """Bytes of an element of the copy of activations that quantized products read."""
     settings: EngineSettings = USUAL
+    seen: tuple[Part, ...] = ()
+    """What encoders do for a request."""
 
     @property
     def limits(self) -> StepLimits:
@@ -76,6 +79,8 @@ def pool_bytes(serving: CacheFacts, weights: Floats, tp: Ints, pp: Ints, *, last
 def activation_bytes(serving: CacheFacts, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
     """Return the bytes of the widest moment of a step on a GPU of the first or last stage, for each row."""
     peak = _forward(serving, tp)
+    if not last:
+        peak = np.maximum(peak, sum((_encoding(serving, part, tp) for part in serving.seen), np.zeros(len(tp))))
     # the sampler runs where the last layer is
     logits = serving.release.sampler_bytes * serving.limits.sequences * serving.model.vocab
     sampling: Floats = np.where((pp == 1) | last, np.maximum(peak, logits), peak)
@@ -96,6 +101,15 @@ def _forward(serving: CacheFacts, tp: Ints) -> Floats:
     total: Floats = serving.limits.tokens * (
         (widest + serving.release.hidden_copies * serving.model.hidden) * ACTIVATION + copied * serving.activation)
     return total
+
+
+def _encoding(serving: CacheFacts, part: Part, tp: Ints) -> Floats:
+    """Return the widest moment of an encoder over the images of a request, or of as many tokens as a step may have."""
+    pictures = max(part.pictures, serving.limits.tokens * part.pictures / part.tokens)
+    split = np.ones(len(tp)) if part.tower.whole else tp
+    width = max(kind.attention_width + kind.fan * kind.ffn for kind, _ in part.shape.kinds)
+    peak: Floats = ACTIVATION * pictures * part.positions * (2 * part.shape.hidden + width / split)
+    return peak
 
 
 def _experts(serving: CacheFacts, tp: Ints) -> Floats:

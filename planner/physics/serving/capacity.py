@@ -11,6 +11,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine, Release, StepLimits
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats
+from planner.physics.encoders import Part
 from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.adapters import slot_bytes as slot_bytes_of
 from planner.physics.serving.cache import CacheFacts, activation_bytes, pool_bytes
@@ -39,6 +40,8 @@ class CacheInput:
     drafts: int = 0
     """Layers of a speculative head that hold a cache."""
     adapters: AdapterSlots | None = None
+    seen: tuple[Part, ...] = ()
+    """What encoders do for a request."""
 
     @property
     def limits(self) -> StepLimits:
@@ -123,7 +126,7 @@ def _fractions(asked: CacheInput, cut: Cut) -> Floats:
 def _serving(asked: CacheInput, fraction: float) -> CacheFacts:
     return CacheFacts(asked.model, asked.engine, asked.release, asked.memory, fraction,
                       asked.length, asked.architecture,
-                   asked.weights.activation, asked.settings)
+                   asked.weights.activation, asked.settings, asked.seen)
 
 
 def _weights(asked: CacheInput, cut: Cut) -> tuple[Floats, Floats]:

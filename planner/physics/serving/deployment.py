@@ -18,9 +18,13 @@ from planner.catalog.speed import EngineSpeed, ServingLaw
 from planner.errors import MissingFact
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
+from planner.physics.encoders import Part
 from planner.physics.kinds import counted_layers, kind_of
 from planner.physics.layers import LayerKind
 from planner.physics.serving.adapters import AdapterSlots
+
+HALF = "bf16"
+"""The format of encoders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,26 @@ class Replicas:
 
 
 @dataclass(frozen=True, slots=True)
+class Eye:
+    """An encoder as an engine runs it: layers in 16 bits over pictures of so many positions, beside prompt tokens."""
+
+    model: Model
+    layers: tuple[Layer, ...]
+    weights: WeightFormat
+    positions: int
+    pictures: float
+    """For each prompt token."""
+    whole: bool
+    """Whether every rank of tensor parallelism runs all of it."""
+
+
+def eyes_of(catalog: Catalog, seen: Sequence[Part], prompt: float) -> tuple[Eye, ...]:
+    """Return the encoders of requests with `prompt` tokens; quantized checkpoints leave them in 16 bits."""
+    return tuple(Eye(part.encoder, layers_of(part.encoder), catalog.formats.weights[HALF], part.positions,
+                     part.pictures / prompt, part.tower.whole) for part in seen)
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A model as an engine runs it. `rates` pairs with `candidates`."""
 
@@ -88,6 +112,7 @@ class Deployment:
     law: ServingLaw
     engine: EngineSpeed
     adapters: AdapterSlots | None = None
+    eyes: tuple[Eye, ...] = ()
 
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""

@@ -16,6 +16,8 @@ def format_of(formats: Formats, name: str, model: Model) -> WeightFormat | None:
     """Return a format as checkpoints of a model have it, where that differs by architecture; else as by name."""
     if name == "nvfp4" and any(block.recurrence for block in model.blocks):
         return formats.weights["nvfp4-hybrid"]
+    if name == "w4a16" == model.stored and model.mixes_experts:
+        return formats.weights["int4-experts"]  # as Kimi K2 is published: routed experts alone, in groups of 32
     if name == "mxfp4" and not model.mixes_experts:
         return formats.weights["mxfp4-all"]
     if name == "nvfp4" and model.mixes_experts and not _ALL_IN_FOUR.search(model.name):

@@ -34,6 +34,8 @@ ROUNDS = 4
 """Of the number of prompts that share a step, which depends on how long it takes."""
 THREE = ((1 / 6, -3**0.5), (2 / 3, 0.0), (1 / 6, 3**0.5))
 """Shares and deviations of three points that stand for a normal distribution (Gauss and Hermite)."""
+SHARED = 1 / 2
+"""Power of the replicas by which the squared variation of the gaps of one falls: 1 in turn, by replay half of that."""
 ROOM = 0.99
 """Share of time in which the cache must hold all who are there."""
 
@@ -261,6 +263,15 @@ def waiting(gap_cv: float, work_cv: float | Floats, busy: Floats, service: Float
     uneven = busy * (min(gaps, 1.0) + work_cv**2) + np.sqrt(busy) * max(gaps - 1, 0.0)
     mean: Floats = uneven / 2 / (1 - busy) * service
     return mean
+
+
+def evened(gap_cv: float, replicas: float) -> float:
+    """Return how uneven the gaps are between the requests of one of several replicas behind a router.
+
+    Who gets every n-th request has n of their gaps between its own, whose squared variation is an n-th of theirs. A
+    router that goes by how many are there sends several where several end together.
+    """
+    return float(gap_cv / max(replicas, 1.0) ** (SHARED / 2))
 
 
 def at_rate(work: Callable[[Floats], Served], rate: float, low: float, high: float) -> Served:

@@ -189,6 +189,17 @@ def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Flo
     return np.where(rows.dp > 1, np.where(joined, np.minimum(both, own), both), 0.0)
 
 
+def _encoding(d: Deployment, rows: Replicas) -> Floats:
+    """Return seconds that encoders take for each prompt token, the images of a prompt shared out among its tokens."""
+    took, one, none = np.zeros(len(rows)), np.ones_like(rows.tp), np.zeros(len(rows))
+    for eye in d.eyes:
+        alone = replace(d, model=eye.model, layers=eye.layers, weights=eye.weights, adapters=None, eyes=())
+        ranks = Replicas(rows.candidate, one if eye.whole else rows.tp, one, one, one)
+        times = step_times(alone, ranks, StepLoad(none, none, none + eye.positions, none + eye.positions / 2))
+        took = took + eye.pictures * (times.total - times.host)
+    return took
+
+
 def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates | None = None) -> StepTimes:
     """Return the seconds of a step of each row, by part; all stages of a pipeline, one after the other.
 
@@ -226,6 +237,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
         other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
         if d.adapters is not None:
             other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
+    other = other + load.prompt * share * _encoding(d, rows)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    d.engine.rows)

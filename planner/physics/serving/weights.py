@@ -35,7 +35,7 @@ def weight_bytes(model: Model, weights: WeightFormat, tp: Ints, pp: Ints, data: 
     output = shape.embedding * head if model.tied else shape.head * head
     tables = np.where(pp == 1, shape.embedding * table + (0 if model.tied else output),
                       output if last else shape.embedding * table) / tp
-    towers = np.where((pp > 1) & last, 0.0, _tower(model, tp))
+    towers = np.where((pp > 1) & last, 0.0, _towers(model, tp))
     total: Floats = inside * stage + tables + towers
     return total
 
@@ -60,11 +60,11 @@ def _stored(table: float | None, weights: WeightFormat) -> float:
     return weights.other if table is None else table
 
 
-def _tower(model: Model, tp: Ints) -> Floats:
-    if model.tower is None:
-        return np.zeros(len(tp))
-    held: Floats = model.tower.parameters * TOWER_BYTES / (np.ones(len(tp)) if model.tower.whole else tp)
-    return held
+def _towers(model: Model, tp: Ints) -> Floats:
+    """Return the bytes of what sees and what hears."""
+    one = np.ones(len(tp))
+    return sum((tower.parameters * TOWER_BYTES / (one if tower.whole else tp) for tower in model.towers),
+               np.zeros(len(tp)))
 
 
 def _layer(kind: LayerKind, weights: WeightFormat, cut: Cut) -> Floats:

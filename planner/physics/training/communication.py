@@ -171,6 +171,7 @@ def rank_parameters(question: Question, rows: Layouts, *, trained: bool) -> Rank
     tables = (shape.embedding + np.where(both, shape.head, 0)) / rows.tp
     if trained and not question.tuning.trains_base:
         tables = np.zeros(len(rows))
+    tables = tables + sum(question.learned(part) if trained else part.tower.parameters for part in question.seen)
     return RankParameters(layer, layer_experts, layer * layers + lead + tables, layer_experts * layers + lead_experts)
 
 
@@ -182,7 +183,7 @@ def step_traffic(question: Question, rows: Layouts, compute: Floats, layers: Flo
     """
     stack, tuning = question.stack, question.tuning
     held = rank_parameters(question, rows, trained=False)
-    trained = held if tuning.trains_base else rank_parameters(question, rows, trained=True)
+    trained = held if tuning.trains_base and not question.seen else rank_parameters(question, rows, trained=True)
     width = question.element_bytes(rows.precision)
     # a frozen base is gathered as it is stored
     stored = np.minimum(width, tuning.base_bytes) if tuning.quantized else width

@@ -25,6 +25,7 @@ from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE, bubble_parts, pipeline_seconds
+from planner.physics.training.seen import encoder_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ _TIMES, _INNER = (tuple(f.name for f in fields(of)) for of in (TimeTerms, LayerT
 
 def layer_terms(question: Question, rows: Layouts) -> LayerTerms:
     """Return the layer terms of each row. What depends on few axes is computed once per combination, and remembered."""
-    lead = lead_modes(rows.recompute) if question.shape.lead else np.zeros_like(rows.recompute)
+    pinned = question.shape.lead or question.seen
+    lead = lead_modes(rows.recompute) if pinned else np.zeros_like(rows.recompute)
     decisive = (question.alike[rows.candidate], rows.precision, rows.tp, rows.sp, rows.cp, rows.micro_batch, rows.ep,
                 rows.expert_tp, lead)
     first, inverse = distinct(*decisive)
@@ -151,8 +153,8 @@ def _few_terms(question: Question, few: Layouts) -> Floats:
     again = again + np.maximum(0.0, (whole + more + 1) / (whole + more) * launch - worked - again) - waited
     embedding, head = edge_times(question, few)
     return np.stack([times.forward + besides + times.backward + waited, tensor, context,
-                     traffic.expert * (1 + more / 2), embedding + _lead(question, few), head, np.zeros_like(full),
-                     share * selective, share * again], axis=1)
+                     traffic.expert * (1 + more / 2), embedding + _lead(question, few) + encoder_seconds(question, few),
+                     head, np.zeros_like(full), share * selective, share * again], axis=1)
 
 
 def _besides(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:

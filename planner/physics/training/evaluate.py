@@ -14,6 +14,7 @@ from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.parameters import trained_share
 from planner.physics.training.question import Question, splits_model
 from planner.physics.training.schedule import in_flight_chunks, usual_layers
+from planner.physics.training.seen import encoder_flops
 from planner.physics.training.stages import stage_memory
 
 Fits = Literal["fits", "tight", "does not fit"]
@@ -80,6 +81,7 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     share = min(share, (1 + 2 * trained_share(question)) / 3) + question.sample.forwards / 3
     flops = share * speed * question.shape.model_flops_per_token(
         question.sequence_length, question.kernels.scan_chunk)
+    flops += speed / question.sequence_length * encoder_flops(question)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
                       flops / peak)

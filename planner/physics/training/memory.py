@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from planner.catalog.recipes import TrainedBytes
 from planner.layouts.axes import lead_modes
 from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.activations import checkpoint_gradients, live_layer, saved_per_token
@@ -21,31 +20,8 @@ from planner.physics.training.parameters import (
 )
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """Bytes of one GPU's states: of one uniform layer, or of what one end of the pipeline holds besides layers."""
-
-    weights: Floats
-    gradients: Floats
-    master: Floats
-    moments: Floats
-    reference: Floats
-    """Weights of a frozen copy."""
-
-    def take(self, rows: Ints) -> States:
-        """Return those of the chosen rows."""
-        return States(*(getattr(self, name)[rows] for name in _STATES))
-
-    def held(self, gradients_persist: bool) -> Floats:
-        """Return what is held while activations peak: gradients only where their buffers persist."""
-        return self.every - (0.0 if gradients_persist else self.gradients)
-
-    @property
-    def every(self) -> Floats:
-        """Return all states together, as backward and the optimizer step see them."""
-        return self.weights + self.gradients + self.master + self.moments + self.reference
+from planner.physics.training.seen import encoder_kept, encoder_states
+from planner.physics.training.states import COPIED, STATES, States, adapted, added, frozen, over, trained
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,74 +55,15 @@ class MemoryTerms:
         return MemoryTerms(layer=self.layer.take(rows), first=self.first.take(rows), last=self.last.take(rows), **taken)
 
 
-_STATES = tuple(f.name for f in fields(States))
 _TERMS = tuple(f.name for f in fields(MemoryTerms) if f.name not in ("layer", "first", "last"))
-
-COPIED = 2.0
-"""Bytes of a weight of a frozen copy, in 16 bits."""
-Parts = tuple[Floats, Floats]
-"""Dense parameters on one GPU, and those of routed experts, which other ranks share out."""
-
-
-def _over(question: Question, rows: Layouts, parts: Parts, stage: int) -> Floats:
-    """Return the parameters left on one GPU where ZeRO shards from `stage` on."""
-    dense, experts = parts
-    shard = rows.shard.astype(np.float64)
-    whole, sharded = dense, dense / shard
-    if question.shape.experts:
-        whole, sharded = whole + experts, sharded + experts / rows.expert_shard
-    return np.where(rows.zero >= stage, sharded, whole)
-
-
-def _trained(question: Question, rows: Layouts, parts: Parts, share: float = 1.0) -> States:
-    """Return the state bytes of parameters by the stack's recipe; `share` of them train, the rest is frozen."""
-    stack = question.stack
-
-    def recipe(field: str) -> Floats:
-        by_precision = [getattr(stack.recipe(p), field) for p in question.precisions]
-        return np.array(by_precision, np.float64)[rows.precision]
-
-    weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
-    on_gpu = share * _over(question, rows, parts, 1) * (1 - rows.offload)
-    gradients = share * _over(question, rows, parts, 2) * (1 - rows.offload if stack.offload.gradients else 1.0)
-    return States(weights=recipe("weight") * weights, gradients=recipe("gradient") * gradients,
-                  master=recipe("master") * on_gpu, moments=recipe("moments") * on_gpu,
-                  reference=_copy(question, weights))
-
-
-def _frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> States:
-    """Return the weights of a frozen base, `held` bytes a parameter."""
-    none = np.zeros(len(rows))
-    weights = _over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
-    return States(weights=held * weights, gradients=none, master=none, moments=none,
-                  reference=held / COPIED * _copy(question, weights))
-
-
-def _copy(question: Question, weights: Floats) -> Floats:
-    """Return the bytes of a frozen copy, sharded and offloaded as the weights that train; zero without one."""
-    return COPIED * weights if question.sample.copy else np.zeros_like(weights)
-
-
-def _adapted(question: Question, rows: Layouts, parts: Parts, held: TrainedBytes) -> States:
-    """Return the states of what trains beside a frozen base, of which `held` are the bytes a parameter."""
-    return States(weights=held.weight * _over(question, rows, parts, _sharded_from(question)),
-                  gradients=held.gradient * _over(question, rows, parts, 2), master=np.zeros(len(rows)),
-                  moments=held.moments * _over(question, rows, parts, 1) * (1 - rows.offload),
-                  reference=np.zeros(len(rows)))
-
-
-def _sharded_from(question: Question) -> int:
-    """Return the ZeRO stage from which weights are sharded."""
-    return 2 if question.stack.fully_sharded else 3
-
 
 def _layers(question: Question, rows: Layouts, kinds: Kinds, share: float) -> States:
     """Return the states of the weighted sum of `kinds`, of which `share` trains."""
     tuning, parts = question.tuning, layer_parameters(rows, kinds)
     if tuning.trains_base:
-        return _trained(question, rows, parts, share)
-    frozen = _frozen(question, rows, parts, tuning.base_bytes)
-    return frozen if tuning.adapter is None else _sum(frozen, _adapted(
+        return trained(question, rows, parts, share)
+    base = frozen(question, rows, parts, tuning.base_bytes)
+    return base if tuning.adapter is None else added(base, adapted(
         question, rows, adapter_parameters(question, rows, kinds), tuning.adapter))
 
 
@@ -160,13 +77,9 @@ def _tables(question: Question, rows: Layouts, held: Floats) -> States:
     """Return the states of a table (embedding or head): frozen beside adapters, or with a trained copy of its own."""
     tuning, parts = question.tuning, (held, np.zeros(len(rows)))
     if tuning.trains_base:
-        return _trained(question, rows, parts)
-    frozen = _frozen(question, rows, parts, tuning.table_bytes)
-    return _sum(frozen, _adapted(question, rows, parts, question.recipes.table)) if tuning.trains_tables else frozen
-
-
-def _sum(*parts: States) -> States:
-    return States(*(sum(getattr(p, name) for p in parts) for name in _STATES))
+        return trained(question, rows, parts)
+    base = frozen(question, rows, parts, tuning.table_bytes)
+    return added(base, adapted(question, rows, parts, question.recipes.table)) if tuning.trains_tables else base
 
 
 def _twice(states: States, rows: Layouts) -> States:
@@ -179,7 +92,7 @@ def _twice(states: States, rows: Layouts) -> States:
 def _both(states: States, other: States, rows: Layouts) -> States:
     """Return the states of one end of the pipeline, with those of the other where DualPipe holds both on a rank."""
     dual = rows.schedule == DUALPIPE
-    return States(*(getattr(states, name) + np.where(dual, getattr(other, name), 0.0) for name in _STATES))
+    return States(*(getattr(states, name) + np.where(dual, getattr(other, name), 0.0) for name in STATES))
 
 
 def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
@@ -201,6 +114,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     live = live + checkpoint_gradients(question, rows, kept)
     kept_first = (trained_share(question) == 1) * sum(
         (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
+    kept_first = kept_first * tokens[:, 0] + encoder_kept(question, rows)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
     whole = layer + layer_experts
     piped = rows.pp > 1
@@ -218,7 +132,8 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     per_logit = 0.0 if question.tuning.forward_only else stack.loss_bytes_per_logit + question.sample.reference_logit
     share = trained_share(question)
     states = _layers(question, rows, shape.kinds, share)
-    first = _sum(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table))
+    first = added(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table),
+                  encoder_states(question, rows))
     last = _tables(question, rows, head)
     if not stack.gradients_persist:
         # the shard of a gradient takes the place of the whole one, layer by layer
@@ -228,14 +143,14 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     step = max(stack.recipe(p).step for p in question.precisions) if question.tuning.trains_base else 0.0
     if step:
         dense, more = (np.ceil(shape.layers / rows.pp) * part for part in (layer, layer_experts))
-        held = _over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
+        held = over(question, rows, (dense + lead + table + head, more + lead_experts), 1)
         live = np.maximum(live, step * share * (1 - rows.offload) * held)
     if rows.schedule.any():
         states, first, last = _twice(states, rows), _both(first, last, rows), _both(last, first, rows)
     return MemoryTerms(
         layer=states, first=first, last=last,
-        kept=kept, kept_first=kept_first * tokens[:, 0],
-        kept_last=np.where(rows.schedule == DUALPIPE, kept_first * tokens[:, 0], 0.0), live=live,
+        kept=kept, kept_first=kept_first,
+        kept_last=np.where(rows.schedule == DUALPIPE, kept_first, 0.0), live=live,
         logits=per_logit * tokens[:, 0] * vocab, gathered=gathered,
         communicators=communicators, capacity=room, usable=usable,
         host_per_layer=on_node * outside[0], host_capacity=host * question.kernels.host_memory_share,

@@ -60,12 +60,13 @@ def _adapter_width(linear: Linear, adapted: tuple[int, int], ranks: Ints) -> Flo
 
 def saved_parameters(question: Question) -> int:
     """Return the parameters in a checkpoint: the whole model's, or the adapters' where these alone train."""
+    beside = sum(map(question.learned, question.seen))
     if question.tuning.trains_base or question.tuning.forward_only:
-        return question.shape.total
+        return question.shape.total + beside
     layouts = from_rows([{}], 1)
     uniform = [question.shape.layers * part for part in adapter_parameters(question, layouts, question.shape.kinds)]
     lead = adapter_parameters(question, layouts, question.shape.lead)
-    return round(float(sum(part[0] for part in (*uniform, *lead))))
+    return round(float(sum(part[0] for part in (*uniform, *lead)))) + beside
 
 
 def trained_share(question: Question) -> float:

@@ -10,6 +10,8 @@ Sources: calibration/recipes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist, fmean
 
 from planner.catalog.recipes import PreferenceRecipes
 from planner.physics.layers import Shape
@@ -31,6 +33,8 @@ class Sample:
     """Bytes per logit that those of the reference add."""
     scores: bool = False
     """Whether the head has one value."""
+    spread: float = 0.0
+    """Standard deviation of lengths over their mean, where the samples of a micro-batch are padded to the longest."""
 
     @property
     def forwards(self) -> float:
@@ -38,11 +42,12 @@ class Sample:
         return self.policy_forwards + self.reference_forwards
 
 
-def sample_of(recipes: PreferenceRecipes, method: str, reference: str | None, passes: float = 1.0) -> Sample:
+def sample_of(recipes: PreferenceRecipes, method: str, reference: str | None, passes: float = 1.0, *,
+              padded: bool = True) -> Sample:
     """Return what a step does with a sample of a method; supervised where it takes no preferences.
 
     reference: where the frozen model is (copy, adapters-off, precomputed); passes: over the samples, in which the one
-    before training is counted where it is precomputed.
+    before training is counted where it is precomputed; padded: whether micro-batches are padded to their longest.
     """
     if method not in recipes.methods:
         return Sample()
@@ -53,7 +58,14 @@ def sample_of(recipes: PreferenceRecipes, method: str, reference: str | None, pa
         policy_forwards=works.policy_forwards,
         reference_forwards=works.reference_forwards / (max(passes, 1.0) if before else 1.0),
         reference_logit=recipes.reference_logit if works.reference_forwards and not before else 0.0,
-        scores=works.scores)
+        scores=works.scores, spread=recipes.spread if padded else 0.0)
+
+
+@lru_cache(maxsize=256)
+def longest_of(count: int) -> float:
+    """Return the mean of the largest of `count` values of a standard normal distribution, summed over its quantiles."""
+    normal, parts = NormalDist(), 1000
+    return fmean(normal.inv_cdf(((at + 0.5) / parts) ** (1 / count)) for at in range(parts))
 
 
 def headed(shape: Shape, sample: Sample) -> Shape:

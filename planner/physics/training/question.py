@@ -15,15 +15,16 @@ from planner.catalog.likeness import memory_traits
 from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes
 from planner.catalog.residuals import Residual
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Stack, Trained
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.physics.encoders import Part
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
-from planner.physics.training.preference import Sample, headed
-from planner.physics.training.tuning import Tuning, tuning_of
+from planner.physics.training.preference import Sample, headed, longest_of
+from planner.physics.training.tuning import LANGUAGE, STILL, Tuning, tuning_of
 
 SUPERVISED = Sample()
 FULL_WIDTH = frozenset({"fp32", "tf32"})
@@ -55,6 +56,17 @@ class Question:
     is held in reserve."""
     memory_least: tuple[float, float]
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
+    seen: tuple[Part, ...] = ()
+    """What encoders do for a sequence; empty for text."""
+    trains: frozenset[Trained] = LANGUAGE
+    """What of a model with encoders trains."""
+
+    def learned(self, part: Part) -> int:
+        """Return the parameters of a tower that train."""
+        encoder = part.tower.encoder
+        projector = encoder.projector if encoder else 0
+        return ("projector" in self.trains) * projector + ("encoder" in self.trains) * (
+            part.tower.parameters - projector)
 
     @cached_property
     def hardware(self) -> HardwareColumns:
@@ -90,8 +102,15 @@ class Question:
         return self.sample.sequences * self.sequence_length
 
     def tokens(self, rows: Layouts) -> Floats:
-        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train."""
-        return rows.micro_batch * self.sample_length / rows.cp
+        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train, and their padding."""
+        plain: Floats = rows.micro_batch * self.sample_length / rows.cp
+        most = self.longest / self.sequence_length
+        if not self.sample.spread or most <= 1:
+            return plain
+        sizes, place = np.unique(rows.micro_batch, return_inverse=True)
+        padded = [min(1 + self.sample.spread * longest_of(size), most) for size in sizes.tolist()]
+        with_padding: Floats = plain * np.array(padded)[place]
+        return with_padding
 
     def memory_margin(self, rows: Layouts) -> Floats:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
@@ -175,15 +194,20 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
                 confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
                 adapted: Collection[str] = (), tuning: Tuning | None = None, sample: Sample = SUPERVISED,
-                longest: int | None = None) -> Question:
+                longest: int | None = None, seen: tuple[Part, ...] = (),
+                trains: Collection[Trained] = LANGUAGE) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
 
     method: what trains. tuning: what is known of it beyond its name and rank, as evidence rows state it.
     sample: what a step does with one, where it is not supervised; longest: tokens of the longest sequence, where
-    sequence_length is the mean.
+    sequence_length is the mean. seen: what encoders do for a sequence; trains: what of such a model trains, the
+    language model by the method.
     """
+    if not {"language"} & set(trains):
+        tuning = STILL
     residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
-                                             {"tokens": float(longest or sequence_length)}) for split in (False, True)]
+                                             {"tokens": float(longest or sequence_length)}, is_open=bool(seen))
+                 for split in (False, True)]
     shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
@@ -197,7 +221,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         sample=sample, longest=max(longest or 0, sequence_length), memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
-                      min(1.0, quantile(residuals[1], 1 - confidence))))
+                      min(1.0, quantile(residuals[1], 1 - confidence))), seen=seen, trains=frozenset(trains))
 
 
 def computes(candidate: Candidate, rates: ArchitectureRates, precision: str) -> bool:

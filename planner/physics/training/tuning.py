@@ -10,9 +10,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from planner.catalog.recipes import Recipes, TrainedBytes
-from planner.catalog.stack import Stack
+from planner.catalog.stack import Stack, Trained
 from planner.physics.layers import Linear
 
+LANGUAGE: frozenset[Trained] = frozenset({"language"})
+"""What trains of a model that also sees unless told: encoder and projector are frozen."""
 TABLES = "embeddings"
 """Embedding and head, which train whole beside the adapters."""
 
@@ -49,6 +51,8 @@ class Tuning:
 
 
 PRETRAIN = Tuning(True, 0, False, 2.0)
+STILL = Tuning(False, 0, False, 2.0)
+"""The language model lets gradients through and learns nothing."""
 INFERENCE = Tuning(False, 0, False, 2.0, forward_only=True)
 
 

@@ -14,6 +14,7 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.configs import readers
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source, source_of
+from planner.scenario.limits import COUNTED
 from planner.scenario.tuned import ADAPTERS
 
 PADDING = 1024
@@ -60,6 +61,25 @@ class Config:
                 stated.keys() & {"workload.method", "workload.tuning"}):
             for key in ("workload.lora_rank", "workload.lora_targets"):
                 values.pop(key, None)
+        return values
+
+    def planned(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
+        """Return what a plan is asked: the values, with the batch of a step where the config counts micro-batches.
+
+        The layout is the plan's own choice, but the batch is what the config's makes on the GPUs that it, or the
+        question, counts; on one where neither does.
+        """
+        values, axes, reading = self.values(stated, catalog), self.reading.layout, self.reading
+        if not self.serves and BATCH not in values and "mbs" in axes:
+            width, on = _product(axes, "tp", "pp", "cp"), stated.get("hardware.candidates")
+            named = COUNTED.fullmatch(str(on[0] if isinstance(on, list | tuple) and len(on) == 1 else on).strip())
+            gpus = int(str(stated.get("limits.gpus") or reading.gpus or (named.group(1) if named else width)))
+            values[BATCH] = _product(axes, "mbs") * (reading.accumulation or 1) * max(1, gpus // width)
+            reading.defaults.append(f"global_batch {values[BATCH]}, of {_product(axes, 'mbs')} x "
+                                    f"{reading.accumulation or 1} on {gpus // width or 1} of its copies")
+        if not self.serves and axes:
+            reading.counted.append(f"{', '.join(axes)}: a plan chooses the layout; planner estimate --from keeps them")
+        self._count_tokens(values, catalog.recipes)
         return values
 
     def asked(self, stated: Mapping[str, object], layout: Mapping[str, str], node_gpus: int, catalog: Catalog

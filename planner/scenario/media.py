@@ -1,0 +1,112 @@
+"""Images, clips and sound of a sample or a request: how many tokens they are to a model, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from planner.catalog.architecture import Model
+from planner.catalog.load import Catalog
+from planner.catalog.pictures import counted, seen_by
+from planner.errors import InputError
+from planner.scenario.dataset import in_tokens
+from planner.scenario.default import Default, Defaults
+from planner.scenario.model_notes import text_part
+from planner.scenario.pixels import Resolution
+from planner.scenario.pool import named
+from planner.scenario.serving import Serving
+from planner.scenario.usual import usual
+from planner.scenario.workload import Training
+from planner.yaml_io import Document
+
+USUAL_SIZE = Resolution((1024, 1024))
+"""Of an image where a question leaves it open."""
+FROZEN = "encoder and projector are frozen unless named, as ms-swift, LLaMA-Factory and Qwen's scripts have it"
+At = tuple[str | int, ...]
+SEEN = ("image tokens", "sound tokens")
+"""What the defaults are called that say how many tokens images and sound are."""
+
+
+class Media(NamedTuple):
+    """What a sample or a request has beside text."""
+
+    images: float
+    """Or clips, if of several frames."""
+    size: Resolution
+    frames: int
+    sound: float
+    """Seconds of one piece of sound; zero is none."""
+
+    def tokens(self, model: Model) -> float:
+        """Return the tokens that all of it is to a model. Raises InputError for one that cannot see or hear it."""
+        return sum(many * counted(seen_by(tower, model.name, what), self.size, self.frames, self.sound).tokens
+                   for tower, what, many in ((model.tower, "images", self.images),
+                                             (model.ear, "sound", float(self.sound > 0))) if many)
+
+    def __str__(self) -> str:
+        """Say what it is."""
+        kind = ("image" if self.frames == 1 else "clip") + ("" if self.images == 1 else "s")
+        parts = [f"{self.images:g} {kind} of {self.size}" + (f" and {self.frames} frames" if self.frames > 1 else "")]
+        parts = (parts if self.images else []) + ([f"{self.sound:g} s of sound"] if self.sound else [])
+        return " and ".join(parts)
+
+
+def media_of(work: Training | Serving) -> Media | None:
+    """Return what is seen and heard; none where there is text alone."""
+    images = work.images if isinstance(work, Training) else work.images_per_request
+    if not images and not work.audio:
+        return None
+    return Media(images or 0.0, work.resolution or USUAL_SIZE, work.frames or 1, work.audio or 0.0)
+
+
+def in_tokens_seen(work: Training, catalog: Catalog, document: Document, at: At = ("workload",)
+                   ) -> tuple[Training, Defaults]:
+    """Return a job that says its tokens, those of images and sound among them. Raises InputError."""
+    if (media := media_of(work)) is None:
+        return in_tokens(work, catalog.recipes, document, at)
+    with named(document, *at, "model"):
+        model = catalog.model(work.model)
+    beside = _tokens(media, work, model, document, at)
+    return in_tokens(work, catalog.recipes, document, at, beside=beside,
+                     usual_length=usual(model, work.method or "pretrain", catalog.recipes).sequence_length)
+
+
+def _tokens(media: Media, work: Training | Serving, model: Model, document: Document, at: At) -> float:
+    """Return the tokens of what is seen and heard. Raises InputError, naming the key that the model cannot heed."""
+    try:
+        return media.tokens(model)
+    except InputError as error:
+        eyes = "images" if isinstance(work, Training) else "images_per_request"
+        key = "audio" if media.sound and (not media.images or "sound" in str(error)) else eyes
+        raise document.error((*at, key), str(error)) from None
+
+
+def media_notes(work: Training | Serving, model: Model, document: Document, at: At,
+                length: int | None = None) -> Defaults:
+    """Return what to say of images and sound: their tokens, their size, and what of the model trains; none of text.
+
+    Raises InputError for what the model does not see or hear, or sequences of `length` tokens have no room for.
+    """
+    if (media := media_of(work)) is None:
+        return []
+    tokens = _tokens(media, work, model, document, at)
+    if length is not None and tokens > length:
+        raise document.error((*at, "sequence_length"), f"sequence_length {length:,} has no room for the {tokens:,.0f} "
+                             f"tokens of a sample's {media}: give a longer one, a smaller resolution, or fewer of them")
+    each = "sample" if isinstance(work, Training) else "request"
+    defaults = [Default(name=SEEN[0] if media.images else SEEN[1], value=f"{tokens:.0f}",
+                        why=f"of a {each} with {media}, as the processor of {model.name} counts them")]
+    if media.images and work.resolution is None:
+        defaults.append(Default(name="resolution", value=str(media.size), why="no size of images is given"))
+    if isinstance(work, Training) and not work.trained_parts and work.method != "inference":
+        defaults.append(Default(name="trained_parts", value="language", why=FROZEN))
+    return defaults
+
+
+def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaults:
+    """Return what an estimate says of images and sound, or of a model that is planned for its text. Raises InputError.
+    """
+    if not isinstance(work, Training | Serving) or (model := catalog.known_model(work.model)) is None:
+        return []
+    length = None if isinstance(work, Serving) else (
+        work.sequence_length or usual(model, work.method or "pretrain", catalog.recipes).sequence_length)
+    return media_notes(work, model, document, ("workload",), length) or text_part([model])

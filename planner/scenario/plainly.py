@@ -1,0 +1,78 @@
+"""Files as people write them: keys of a block at the top, of a workload in its job, a horizon as its length alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.errors import InputError
+from planner.scenario.flags import NAMES
+from planner.scenario.limits import Buy
+from planner.scenario.serving import LOADS
+
+JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
+                 "from", "growth"})
+"""Keys of a job that are its own."""
+TERMS, BOUGHT = "sourcing.rent.terms", "buy"
+_BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.candidates", "gpu": "hardware.candidates"}
+"""Keys of blocks that no flag is called by."""
+
+
+def in_blocks(data: object) -> object:
+    """Return what a file holds with every key in its block: `own` under sourcing, the `model` of a job in its workload.
+
+    Raises InputError where a block has the key too.
+    """
+    if not isinstance(data, dict):
+        return data
+    blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
+    jobs = blocks.get("jobs")
+    if isinstance(jobs, list):
+        blocks["jobs"] = [_job(job) for job in jobs]
+    if "jobs" in blocks and isinstance(blocks.get("horizon"), str):
+        blocks["horizon"] = {"length": blocks["horizon"]}
+    return blocks
+
+
+def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:
+    """Return overrides whose terms name buying, which is no way to rent, with that asked for beside these."""
+    given = overrides.get(TERMS)
+    terms = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+    if not isinstance(terms, list | tuple) or BOUGHT not in terms:
+        return dict(overrides)
+    rented = [term for term in terms if term != BOUGHT]
+    return {path: value for path, value in overrides.items() if path != TERMS} | {
+        "sourcing.buy.utilization": Buy().utilization} | ({TERMS: rented} if rented else {})
+
+
+def _job(job: object) -> object:
+    if not isinstance(job, dict):
+        return job
+    work = {name: path for name, path in NAMES.items() if path.startswith("workload.")}
+    moved = _moved(job, work, JOB)
+    inside = moved.get("workload")
+    if isinstance(inside, dict) and "kind" not in inside and any(load in inside for load in LOADS):
+        moved["workload"] = {"kind": "serving", **inside}
+    return moved
+
+
+def _moved(data: Mapping[Any, Any], paths: Mapping[str, str], kept: frozenset[str]) -> dict[Any, Any]:
+    """Return a mapping with the keys of `paths`, other than those kept, in the blocks that these name."""
+    blocks: dict[Any, Any] = {}
+    for key, value in data.items():
+        path = paths.get(str(key).replace("-", "_"))
+        if path is None or key in kept:
+            blocks[key] = {**value, **blocks[key]} if isinstance(value, dict) and isinstance(
+                blocks.get(key), dict) else value
+            continue
+        block, _, inner = path.partition(".")
+        there = data.get(block)
+        if isinstance(there, dict) and inner in there:
+            raise InputError(f"{key} is given twice: alone, and under {block}")
+        first, _, last = inner.partition(".")
+        mine = blocks.setdefault(block, dict(there) if isinstance(there, dict) else {})
+        if last:
+            mine.setdefault(first, {})[last] = value
+        else:
+            mine[first] = value
+    return blocks

@@ -1,0 +1,29 @@
+"""Speculative decoding as a service asks for it."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from planner.scenario.demand import Share
+from planner.yaml_io import Frozen
+
+
+class Speculative(Frozen):
+    """Tokens drafted ahead in each step, and the share of them that the model accepts."""
+
+    tokens: int = Field(gt=0, le=64)
+    """Tokens drafted per step."""
+    acceptance: Share = Field(ge=0, le=1)
+    """Share that the model accepts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_short(cls, data: object) -> object:
+        """Read 3:0.7 as three tokens of which 70% are accepted."""
+        if not isinstance(data, str):
+            return data
+        tokens, colon, acceptance = data.partition(":")
+        if not colon:
+            raise ValueError(f"{data!r} is not a speculative setting: write tokens per step and the share accepted, "
+                             "such as '3:0.7'")
+        return {"tokens": tokens.strip(), "acceptance": acceptance.strip()}

@@ -1,0 +1,52 @@
+"""Published runs that made images or clips, or ran an autoencoder alone, held against what is predicted."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.answer.validation import Entry
+from planner.catalog.load import Catalog
+from planner.evidence.compare import EvidenceComparison, compare
+from planner.evidence.kinds import EvidenceFile
+from planner.evidence.reading import read_evidence
+
+ROWS = Path(__file__).parents[1] / "evidence" / "diffusion.csv"
+
+
+@cache
+def compared() -> EvidenceComparison:
+    read = read_evidence(ROWS)
+    made = [row for row in read.rows if "inference" in (getattr(row.run, "kind", None) or "")]
+    # of tables of one model and format every third row
+    return compare(EvidenceFile("diffusion", tuple(made[::3])), Catalog())
+
+
+def of(quantity: str) -> list[Entry]:
+    return [entry for entry in compared().entries if entry.quantity == quantity]
+
+
+@pytest.mark.parametrize(("quantity", "rows", "median", "p90"), [
+    ("latency_s", 30, 0.10, 0.30), ("throughput", 8, 0.15, 0.45), ("peak_mem_gib", 60, 0.05, 0.20)])
+def test_runs_are_as_predicted(quantity: str, rows: int, median: float, p90: float) -> None:
+    errors = np.abs([entry.error for entry in of(quantity) if entry.error is not None])
+    assert len(errors) >= rows
+    assert np.median(errors) < median
+    assert np.percentile(errors, 90) < p90
+    inside = [entry.interval90[0] <= float(entry.measured) <= entry.interval90[1]
+              for entry in of(quantity) if entry.interval90]
+    assert np.mean(inside) >= 0.85
+
+
+def test_no_run_is_said_not_to_fit_that_did() -> None:
+    assert {(entry.predicted, entry.measured) for entry in of("fits")} <= {("fits", "yes"), ("tight", "yes")}
+
+
+def test_what_is_skipped_says_why() -> None:
+    reasons = {re.sub(r"[\d.]+", "#", reason) for _, reason in compared().skipped}
+    assert any("not in the catalog" in reason for reason in reasons)
+    assert any("resolution is not stated" in reason for reason in reasons)

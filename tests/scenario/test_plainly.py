@@ -1,0 +1,75 @@
+"""Files as people write them: keys at the top, in a job, relative to the start; and samples of unknown lengths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError
+from planner.scenario.load import load_any, load_question
+from planner.scenario.plainly import in_blocks, with_bought
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.scenario import Scenario
+
+WORK = {"model": "llama-3.1-8b", "method": "lora", "tokens": "50 M"}
+JOB = {"name": "tune", **WORK, "deadline": "3 d", "count": 2}
+
+
+def portfolio(**blocks: Any) -> Portfolio:
+    scenario, _ = load_question({"horizon": "30d", "own": "2xdgx-h100", "jobs": [JOB], **blocks}, {}, Catalog())
+    assert isinstance(scenario, Portfolio)
+    return scenario
+
+
+def test_a_portfolio_in_few_words_is_the_one_in_many() -> None:
+    long = {"horizon": {"start": "2027-01-04", "length": "30 d"}, "own": None,
+            "sourcing": {"own": [{"node": "dgx-h100", "nodes": 2}]},
+            "jobs": [{"name": "tune", "workload": {"kind": "training", **WORK}, "deadline": "2027-01-07", "count": 2}]}
+    said = {key: value for key, value in long.items() if value is not None}
+    spoken, _ = load_question(said, {}, Catalog())
+    assert portfolio() == spoken
+    assert portfolio(own=[{"node": "dgx-h100", "count": 2}]) == spoken
+
+
+def test_a_job_with_a_load_is_a_service() -> None:
+    chat = {"name": "chat", "model": "llama-3.1-8b", "rate": "5 requests/s", "input": 1000, "output": 200,
+            "from": "2 d"}
+    asked = portfolio(jobs=[JOB, chat]).jobs[1]
+    assert (asked.workload.kind, asked.from_ and asked.from_.day) == ("serving", 6)
+
+
+def test_a_scenario_without_blocks_is_read() -> None:
+    flat, _ = load_any({**WORK, "on": ["8xh100"], "budget": "100 USD", "max-nodes": 1}, {}, Catalog())
+    blocks, _ = load_any({"workload": {"kind": "training", **WORK}, "hardware": {"candidates": ["8xh100"]},
+                          "limits": {"budget": "100 USD", "max_nodes": 1}}, {}, Catalog())
+    assert isinstance(flat, Scenario)
+    assert flat == blocks
+
+
+def test_what_is_said_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="own is given twice: alone, and under sourcing"):
+        in_blocks({"own": "dgx-h100", "sourcing": {"own": {"dgx-h100": 1}}})
+
+
+@pytest.mark.parametrize(("terms", "left"), [("buy", None), ("on-demand, buy", ["on-demand"]), ("spot", "spot")])
+def test_buying_is_asked_for_beside_terms(terms: str, left: object) -> None:
+    said = with_bought({"sourcing.rent.terms": terms})
+    assert said.get("sourcing.rent.terms") == left
+    assert ("sourcing.buy.utilization" in said) == ("buy" in terms)
+
+
+def test_samples_of_unknown_length_are_no_longer_than_a_sequence() -> None:
+    asked, defaults = load_any(None, {"workload.model": "llama-3.1-8b", "workload.method": "lora",
+                                      "workload.samples": "1k", "workload.sequence_length": 2048,
+                                      "hardware.candidates": ["8xh100"]}, Catalog())
+    assert isinstance(asked, Scenario)
+    assert asked.workload.tokens == 1000 * 2048
+    assert any("mean_length says less" in default.why for default in defaults)
+
+
+def test_owned_gpus_of_a_portfolio_are_nodes_of_them() -> None:
+    scenario, _ = load_question({"horizon": "30d", "own": "4x4090", "jobs": [JOB]}, {}, Catalog())
+    assert isinstance(scenario, Portfolio)
+    assert [(owned.node, owned.nodes) for owned in scenario.sourcing.own] == [("rtx-4090-4x", 1)]
