@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -70,6 +70,15 @@ class WholeRun(Frozen):
     """5% and 95% quantile."""
     rows: int = Field(ge=0)
     """Published runs that it was fitted to, beside a prior."""
+
+
+class NodesOfKind(NamedTuple):
+    """Nodes of one type with the GPUs of them that are used."""
+
+    nodes: int
+    node: str
+    gpus: int
+    gpu: str
 
 
 class Placement(Shown, Frozen):
@@ -164,7 +173,18 @@ class Placement(Shown, Frozen):
     @property
     def hardware(self) -> str:
         """The GPUs, and the nodes that they are in."""
-        return f"{self.gpus:,} x {self.gpu} in {plural(self.nodes, 'node')} of {self.node}"
+        return " and ".join(f"{each.gpus:,} x {each.gpu} in {plural(each.nodes, 'node')} of {each.node}"
+                            for each in self.kinds_of_nodes)
+
+    @property
+    def counted_gpus(self) -> str:
+        """The GPUs, kind by kind."""
+        return " and ".join(f"{each.gpus:,} x {each.gpu}" for each in self.kinds_of_nodes)
+
+    @property
+    def kinds_of_nodes(self) -> tuple[NodesOfKind, ...]:
+        """What it is on: one kind of node, unless its class says otherwise."""
+        return (NodesOfKind(self.nodes, self.node, self.gpus, self.gpu),)
 
     @property
     def split(self) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from planner.answer.placement import Placement
+from planner.answer.placement import NodesOfKind, Placement
 from planner.answer.show_as import ShowAs
 from planner.units import plural, show_bytes, show_seconds
 from planner.yaml_io import Frozen, absent
@@ -26,6 +26,11 @@ class RlPhase(Frozen):
     """Of the fullest GPU, at the asked confidence where the trainer works."""
     parts: dict[str, int]
     """Bytes by what they hold."""
+
+    @property
+    def label(self) -> str:
+        """What the phase is called."""
+        return self.phase.replace("_", " ")
 
     def __str__(self) -> str:
         """Return seconds, bytes, and the largest part."""
@@ -109,6 +114,15 @@ class PostTrainingAssignment(Placement):
     """What a program can allocate on the rollouts' GPU, where that is another one."""
     duration_interval90_days: tuple[float, float] | None = Field(default=None, exclude_if=absent)
     """5% and 95% quantile of the run's days, by the error of the step alone; left out without a duration."""
+
+    @property
+    def kinds_of_nodes(self) -> tuple[NodesOfKind, ...]:
+        """The trainer's, and where they are others those of the rollouts."""
+        there = self.rollouts
+        if there.node == self.node:
+            return super().kinds_of_nodes
+        return (NodesOfKind(self.nodes - there.nodes, self.node, self.gpus - there.gpus, self.gpu),
+                NodesOfKind(there.nodes, there.node, there.gpus, there.gpu))
 
     @model_validator(mode="after")
     def _counts_agree(self) -> Self:

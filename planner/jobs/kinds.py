@@ -22,6 +22,7 @@ from planner.jobs.job import Job, Terms
 from planner.jobs.market import Market, market_of, unpriced
 from planner.jobs.posttraining.estimate import estimate_posttraining
 from planner.jobs.posttraining.job import PostTrainingJob
+from planner.jobs.posttraining.pairs import Pair, paired
 from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
@@ -83,8 +84,13 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
         return ResolvedScenario(scenario, catalog, (job,), terms)
     if isinstance(scenario, PostTrainingScenario):
+        work, pairs = scenario.workload, dict[int, Pair]()
+        if work.rollouts_on:
+            nodes = (*scenario.hardware.candidates, *work.rollouts_on)
+            market, pairs = paired(market_of(nodes, scenario.sourcing, catalog, machines=machines),
+                                   scenario.hardware.candidates, work.rollouts_on)
         terms = Terms(market, limits, scenario.objective)
-        learning = PostTrainingJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
+        learning = PostTrainingJob(scenario.name, work, catalog, terms, scenario.confidence, pairs)
         return ResolvedScenario(scenario, catalog, (learning,), terms)
     return _training(scenario, catalog, market)
 

@@ -90,18 +90,25 @@ class WaysJob(WorkWithWays[J, W]):
         """Return the offer of a candidate; none where money is not asked about."""
         return next((offer for offer in self.terms.market.offers if offer.candidate == at), None)
 
+    def nodes(self, way: W) -> int:
+        """Return the nodes that a way is on."""
+        return -(-way.gpus // self.candidate(way.candidate).node.gpus)
+
+    def watts(self, way: W) -> float:
+        """Return the power of one of its nodes under load, on average."""
+        return self.candidate(way.candidate).node.power.load
+
     def _column(self, key: int, way: W) -> Column:
-        node = self.candidate(way.candidate).node
-        nodes, spares = -(-way.gpus // node.gpus), self._spares(way)
+        nodes, spares = self.nodes(way), self._spares(way)
         seconds = self.steps * way.step / self.goodput(way)
-        power = math.ceil((nodes + spares) * node.power.load)
+        power = math.ceil((nodes + spares) * self.watts(way))
         return Column(key, way.candidate, nodes, spares, way.gpus, duration_use(seconds),
                       duration_use(seconds * self.late(way)), math.ceil(power * seconds / HOUR), power, 0,
                       self.complexity(way))
 
     def _failing(self, way: W) -> tuple[Any, Any, Any, Any]:
         offer = self.offer(way.candidate)
-        nodes = -(-way.gpus // self.candidate(way.candidate).node.gpus)
+        nodes = self.nodes(way)
         reclaims = math.inf if offer is None else offer.node_hours_per_reclaim
         return self.catalog.reliability, np.array([way.gpus]), np.array([nodes]), np.array([reclaims])
 

@@ -74,7 +74,7 @@ def time_parts(time: Time, most: int | None = None) -> list[FigurePart]:
 
 def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float]]:
     """Return what is not zero as it stands; of more than `most` the smallest together, last."""
-    there = [(_label(name), amount) for name, amount in parts.items() if amount]
+    there = [(_LABELS.get(name, name.replace("_", " ")), amount) for name, amount in parts.items() if amount]
     if most is None or len(there) <= most:
         return there
     others = sorted(there, key=lambda part: part[1])[:len(there) - most + 1]
@@ -119,16 +119,14 @@ def _shown(a: Assignment, group: Group) -> Iterator[tuple[str, str]]:
     for name, field in type(a).model_fields.items():
         for shown in field.metadata:
             if isinstance(shown, ShowAs) and shown.group == group and (value := getattr(a, name)) is not None:
-                yield from ((shown.label, in_unit(name, v)) for v in (value if isinstance(value, tuple) else [value]))
-
-
-def _label(name: str) -> str:
-    return _LABELS.get(name, name.replace("_", " "))
+                several = value if isinstance(value, tuple) else [value]
+                yield from ((getattr(one, "label", shown.label), in_unit(name, one)) for one in several)
 
 
 def _hardware(a: Assignment) -> Iterator[tuple[str, str]]:
-    yield "GPUs", f"{a.gpus:,} x {a.gpu}"
-    yield "nodes", f"{a.nodes:,} x {a.node}" + (f" and {a.spare_nodes:,} spare" if a.spare_nodes else "")
+    yield "GPUs", a.counted_gpus
+    nodes = [f"{each.nodes:,} x {each.node}" for each in a.kinds_of_nodes]
+    yield "nodes", " and ".join([*nodes, *([f"{a.spare_nodes:,} spare"] if a.spare_nodes else [])])
     if a.idle_gpus:
         yield "idle", f"{plural(a.idle_gpus, 'GPU')}, paid for and unused"
 

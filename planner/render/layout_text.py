@@ -74,7 +74,7 @@ def axes(assignment: Assignment) -> str:
     each = f"TP {layout.tp} x PP {layout.pp} x CP {layout.cp} x DP {dp}"
     if service:
         each = f"each replica TP {layout.tp} x PP {layout.pp}" + (f" x DP {dp} of attention" if dp > 1 else "")
-    gpus = assignment.gpus // (service.replicas if service else 1)
+    gpus = layout.tp * layout.pp * layout.cp * dp
     parts = [f"{each} = {plural(gpus, 'GPU')}", f"EP {layout.ep}"]
     if layout.expert_tp is not None and (layout.expert_tp > 1 or layout.tp > 1):
         parts.append(f"expert TP {layout.expert_tp}")

@@ -83,7 +83,7 @@ def _name(alternative: Alternative, best: Assignment) -> str:
     """Return what tells an alternative from the plan: hardware, whose it is, or what of the layout is not the same."""
     parts = []
     if (alternative.node, alternative.nodes, alternative.gpus) != (best.node, best.nodes, best.gpus):
-        parts.append(f"{alternative.gpus:,} x {alternative.gpu}")
+        parts.append(alternative.counted_gpus)
     if alternative.offer != best.offer and (parts == [] or alternative.sourcing != best.sourcing):
         parts.append(_from(alternative))
     if not parts:

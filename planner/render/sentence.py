@@ -164,8 +164,8 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
 
 
 def _one(a: Assignment) -> str:
-    nodes = plural(a.nodes, "node")
-    line = f"{nodes} of {a.node} ({a.gpus:,} {a.gpu} {'GPU' if a.gpus == 1 else 'GPUs'})"
+    line = " and ".join(f"{plural(each.nodes, 'node')} of {each.node} ({each.gpus:,} {each.gpu} "
+                        f"{'GPU' if each.gpus == 1 else 'GPUs'})" for each in a.kinds_of_nodes)
     if a.spare_nodes:
         line += f" and {plural(a.spare_nodes, 'spare')}"
     if a.time.evidence is not None and not a.time.evidence.validated:

@@ -3,45 +3,114 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from planner.answer.assignment import Assignment
-from planner.errors import PlannerError
+from planner.catalog.load import Catalog
+from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import Held, Leaner, Picked, Short
 from planner.jobs.posttraining.assignment import assignment_of, spread_of, verdict
 from planner.jobs.posttraining.held import AXES
 from planner.jobs.posttraining.lacking import leaner, short_of
 from planner.jobs.posttraining.options import RlWay, ways_on
-from planner.jobs.posttraining.question import questions
+from planner.jobs.posttraining.pairs import Pair
+from planner.jobs.posttraining.question import RlQuestion, questions
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
+from planner.layouts.candidate import Candidate
 from planner.scenario.batch import Batch
 from planner.scenario.posttraining import PostTraining
 from planner.solver.settings import Effort
+
+NODES = frozenset({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64})
+"""Numbers of nodes that are looked at: each within a third of the next."""
+
+
+_KNOWN: WeakKeyDictionary[Catalog, dict[object, tuple[RlQuestion, ...]]] = WeakKeyDictionary()
+"""Questions by what is asked and the hardware: offers of the same nodes, and verbs that ask again, share them."""
+MOST_KNOWN = 256
+
+
+def _tried(question: RlQuestion, gpus: int, held: Held) -> tuple[RlWay, ...]:
+    """Return the ways on so many GPUs; none where a fact is missing, or the stack or the engine cannot."""
+    key = (gpus, *sorted(held.items()))
+    if key not in question.ways:
+        try:
+            question.ways[key] = tuple(ways_on(question, gpus, held))
+        except (MissingFact, Unsupported):
+            question.ways[key] = ()
+    return question.ways[key]
 
 
 @dataclass(frozen=True, slots=True)
 class PostTrainingJob(WaysJob[PostTraining, RlWay]):
     """A workload of kind posttraining, looked up."""
 
+    pairs: Mapping[int, Pair] = field(default_factory=dict)
+    """Of candidates that are trainers with rollouts elsewhere: how many nodes of each."""
+
+    def nodes(self, way: RlWay) -> int:
+        """Return the nodes of trainer and rollouts."""
+        pair = self.pairs.get(way.candidate)
+        return -(-way.gpus // self.candidate(way.candidate).node.gpus) if pair is None else pair.nodes
+
+    def watts(self, way: RlWay) -> float:
+        """Return the mean power of a node under load."""
+        here, pair = self.candidate(way.candidate).node.power.load, self.pairs.get(way.candidate)
+        if pair is None:
+            return here
+        there = self.candidate(pair.rollouts).node.power.load
+        return (pair.training * here + pair.drawing * there) / pair.nodes
+
     def asking(self, update: Mapping[str, Any]) -> PostTrainingJob:
         """Return the job with keys of its workload changed."""
         return replace(self, asked=self.asked.model_copy(update=dict(update)))
 
     def sizes(self, at: int) -> list[int]:
-        """Return the numbers of GPUs that are looked at: powers of two in a node, and whole nodes."""
-        size = self.candidate(at).node.gpus
-        return [gpus for gpus in self.counted(at) if gpus >= size or gpus & (gpus - 1) == 0]
+        """Return the numbers of GPUs that are looked at: powers of two in a node, then NODES; one that is asked for."""
+        size, asked, pair = self.candidate(at).node.gpus, self.terms.limits.gpus, self.pairs.get(at)
+        if pair is not None:
+            limits = self.terms.limits
+            total = pair.training * size + pair.drawing * self.candidate(pair.rollouts).node.gpus
+            within = (limits.gpus in (None, total) and total <= (limits.max_gpus or total)
+                      and pair.nodes <= (limits.max_nodes or pair.nodes))
+            return [total] if within else []
+        return [gpus for gpus in self.counted(at) if gpus == asked or (
+            gpus // size in NODES if gpus >= size else gpus & (gpus - 1) == 0)]
 
     def ways(self, at: int, gpus: int, held: Held) -> Iterator[RlWay]:
         """Yield every way on so many GPUs of a candidate."""
-        for question in questions(self.asked, self.catalog, self.terms.market.candidates, at, self.confidence):
-            try:
-                yield from ways_on(question, gpus, held)
-            except PlannerError:
-                continue
+        if (pair := self.pairs.get(at)) is not None:
+            yield from (replace(way, candidate=at) for way in self._elsewhere(pair, held))
+            return
+        asked = self._questions(self.asked, (self.candidate(at),))
+        for question in asked:
+            for way in _tried(question, gpus, held):
+                yield replace(way, candidate=at, rollouts_on=at)
+
+    def _elsewhere(self, pair: Pair, held: Held) -> Iterator[RlWay]:
+        """Yield the ways of a pair of counts."""
+        both = tuple(self.candidate(at) for at in (pair.trainer, pair.rollouts))
+        asked = self.asked.model_copy(update={"rollouts_on": (both[1].node.name,)})
+        apart = {**held, "rollout_gpus": str(pair.drawing * both[1].node.gpus)}
+        for question in self._questions(asked, both):
+            for way in _tried(question, pair.training * both[0].node.gpus, apart):
+                if way.rollouts_on == 1:
+                    yield replace(way, rollouts_on=pair.rollouts)
+
+    def _questions(self, asked: PostTraining, candidates: tuple[Candidate, ...]) -> tuple[RlQuestion, ...]:
+        """Return the questions of the first candidate, which remember what they worked out."""
+        known = _KNOWN.setdefault(self.catalog, {})
+        key = (asked, self.confidence, *((each.node.name, each.fabric.name, each.clustered, each.nics.count,
+                                          each.nics.bandwidth) for each in candidates))
+        if key not in known:
+            if len(known) >= MOST_KNOWN:
+                known.clear()
+            known[key] = tuple(questions(asked, self.catalog, candidates, 0, self.confidence))
+        return known[key]
 
     def fits(self, way: RlWay) -> bool:
         """Say whether it fits at the confidence."""
@@ -117,7 +186,8 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that are looked at, rising."""
-        return [gpus for gpus in range(1, most + 1) if gpus & (gpus - 1) == 0 or gpus % 8 == 0]
+        sizes = {gpus for at in self.terms.market.at_hand for gpus in self.sizes(at)}
+        return sorted(gpus for gpus in sizes if gpus <= most)
 
     @property
     def leaner(self) -> Iterator[Leaner]:

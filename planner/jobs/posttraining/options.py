@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.jobs.posttraining.held import Held
-from planner.jobs.posttraining.layouts import layouts_of
 from planner.jobs.posttraining.question import RlQuestion
 from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.physics.posttraining.generation import Drawn, Engines, drawn
@@ -105,7 +104,8 @@ class _Half:
     swaps: bool
     seconds: float
     needs: tuple[float, ...]
-    """Bytes that must be few: of states, of weights, of what waits on the host."""
+    """Bytes that must be few: of what stays beside the engine, of the host, of weights; seconds
+    that the rollouts wait for; and bytes that a GPU lacks."""
 
 
 def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterator[RlWay]:
@@ -131,23 +131,23 @@ def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterato
 
 
 def splits_of(gpus: int, size: int) -> list[int]:
-    """Return how many of some GPUs may train: parts of a node by halves and quarters, or whole nodes."""
-    if gpus <= size:
-        return sorted({gpus * part // 4 for part in (1, 2, 3) if gpus * part % 4 == 0 and gpus * part // 4} | (
-            {gpus // 2} if gpus % 2 == 0 and gpus > 1 else set()))
-    return list(range(size, gpus, size))
+    """Return how many of some GPUs may train: a quarter, half or three quarters, of several nodes whole ones."""
+    each = size if gpus > size else 1
+    parts = {round(gpus * part / 4 / each) * each for part in (1, 2, 3)}
+    return sorted(part for part in parts if 0 < part < gpus)
 
 
 def _halves(question: RlQuestion, gpus: int, placed: Placed, asks: Held) -> list[_Half]:
     """Return the trainer's layouts that fit and that no other matches; where none fits the leanest."""
-    rows = [row for row in layouts_of(question.policy, gpus) if asks.keeps_row(row)]
-    if not rows:
-        return []
     law, framework, candidate = question.law, question.framework, question.candidates[question.at]
     nothing = Drawn(0.0, 0.0, 1, 0.0, 0.0, 0.0, 1.0)
     halves = list[_Half]()
     usable, host = candidate.gpu.usable_memory, candidate.node.cpu.memory * question.catalog.kernels.host_memory_share
-    for policy, models in zip(question.policy.each(rows), question.roles(rows), strict=True):
+    room = usable * (1 - framework.memory_fraction)
+    on_node = min(candidate.node.gpus, gpus)
+    for policy, models in question.trained(gpus):
+        if not asks.keeps_row(policy.row):
+            continue
         for swaps in ((False, True) if placed.colocated else (False,)):
             if not asks.keeps("swap", int(swaps)):
                 continue
@@ -156,17 +156,26 @@ def _halves(question: RlQuestion, gpus: int, placed: Placed, asks: Held) -> list
             phases = moments(law, framework, mine, seconds, policy.held("framework"), policy, models, nothing)
             kept = next(phase.bytes for phase in phases if phase.name == "generation")
             waits = host_bytes(law, framework, mine, policy, models, nothing)
-            on_host = waits * min(candidate.node.gpus, gpus) + policy.peak.memory.host_per_node
+            on_host = waits * on_node + policy.peak.memory.host_per_node
             over = max(max(phase.bytes for phase in phases) - usable, on_host - host)
-            halves.append(_Half(policy, models, swaps, math.fsum(
-                spent for name, spent in seconds.items() if name != "generation"), (kept, on_host, over)))
-    fitting = [half for half in halves if half.needs[2] <= 0]
+            # less than the engine leaves anyway, or than the host has beside an engine's copy, is nothing gained
+            tight = on_host + on_node * usable > host
+            # judging by a model is the trainer's work, and yet the rollouts' wait where the two overlap
+            judged = seconds.get("reward", 0.0) if placed.lag else 0.0
+            worked = math.fsum(spent for name, spent in seconds.items() if name != "generation") - judged
+            halves.append(_Half(policy, models, swaps, worked, (
+                    max(kept + law.asleep, room) if placed.colocated else 0.0, on_host if tight else 0.0,
+                    policy.held("weights") if swaps else 0.0, judged, over)))
+    fitting = [half for half in halves if half.needs[-1] <= 0]
     if not fitting:
-        return sorted(halves, key=lambda half: half.needs[2])[:1]
+        return sorted(halves, key=lambda half: half.needs[-1])[:1]
+    if placed.colocated and not framework.sleeps:
+        # an engine that stays decides what fits beside it
+        return fitting
     fitting.sort(key=lambda half: (half.seconds, half.needs))
     best = list[_Half]()
     for half in fitting:
-        if not any(all(mine <= theirs for mine, theirs in zip(other.needs[:2], half.needs[:2], strict=True))
+        if not any(all(mine <= theirs for mine, theirs in zip(other.needs[:-1], half.needs[:-1], strict=True))
                    for other in best):
             best.append(half)
     return best
@@ -177,7 +186,7 @@ def _colocated(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
     usable = question.candidates[question.at].gpu.usable_memory
     for half in _halves(question, gpus, placed, asks):
         mine = Placed(gpus, 0, 0, swaps=half.swaps)
-        room = min(usable * question.framework.memory_fraction, usable - half.needs[0])
+        room = usable - half.needs[0]
         for rollouts in _rollouts(question, question.at, gpus, room, asks, flowing=False):
             yield _way(question, mine, half, rollouts, question.at)
 
@@ -217,8 +226,9 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
                 and asks.keeps("rollout_dp", dp)):
             continue
         engines = Engines(d, rows, gpus // each, question.catalog.engine(question.engine), None, room)
-        took = drawn(question.batch, engines, question.host_layer, flowing=flowing)
-        if took is not None:
+        slots = question.slots(engines, at)
+        if slots is not None:
+            took = drawn(question.batch, engines, slots, question.host_layer, flowing=flowing)
             yield Rollouts(tp, pp, ep, dp, gpus // each, took, node.name)
 
 

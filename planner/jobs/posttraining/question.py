@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw, RlFramework, TrainerKind
 from planner.errors import MissingFact, Unsupported
+from planner.jobs.posttraining.layouts import layouts_of
 from planner.layouts.candidate import Candidate
 from planner.physics.posttraining.drain import AnswerLengths
-from planner.physics.posttraining.generation import RolloutBatch
+from planner.physics.posttraining.generation import Engines, RolloutBatch, Slots, slots_of
 from planner.physics.posttraining.passes import Packed, Trained, Trainer, packed, trainer_of
 from planner.physics.posttraining.step import RlModels
 from planner.physics.serving.deployment import Deployment, deployment_of
@@ -73,8 +75,40 @@ class RlQuestion:
         """The trainer of the policy."""
         return self.trainer(self.asked.model, self.asked.tuning)
 
-    def roles(self, rows: list[dict[str, float]]) -> list[RlModels]:
-        """Return the models beside the policy in each of its layouts."""
+    def trained(self, gpus: int) -> list[tuple[Trained, RlModels]]:
+        """Return the policy in every legal layout on so many GPUs, with the models beside it."""
+        if gpus not in self._trained:
+            rows = layouts_of(self.policy, gpus)
+            policies = list(self.policy.each(rows))
+            self._trained[gpus] = list(zip(policies, self._roles(rows, policies), strict=True))
+        return self._trained[gpus]
+
+    def slots(self, engines: Engines, at: int) -> Slots | None:
+        """Return what a replica on a candidate holds."""
+        rows = engines.rows
+        key = (at, engines.memory, *(int(column[0]) for column in (rows.tp, rows.pp, rows.ep, rows.dp)))
+        if key not in self._slots:
+            self._slots[key] = slots_of(self.batch, engines)
+        return self._slots[key]
+
+    @cached_property
+    def _trained(self) -> dict[int, list[tuple[Trained, RlModels]]]:
+        return {}
+
+    @cached_property
+    def ways(self) -> dict[object, tuple[Any, ...]]:
+        """What was found before, by GPUs and the axes held."""
+        return {}
+
+    @cached_property
+    def _slots(self) -> dict[tuple[float, ...], Slots | None]:
+        return {}
+
+    @cached_property
+    def _deployed(self) -> dict[int, Deployment]:
+        return {}
+
+    def _roles(self, rows: list[dict[str, float]], policies: list[Trained]) -> list[RlModels]:
         asked = self.asked
         named: dict[str, tuple[str, str]] = {}
         if asked.reference != "none" and asked.tuning == "full":
@@ -86,17 +120,22 @@ class RlQuestion:
         made: dict[tuple[str, str], list[Trained]] = {}
         for model in named.values():
             if model not in made:
-                trainer = self.policy if model == (asked.model, asked.tuning) else self.trainer(*model)
-                made[model] = list(trainer.each(rows))
+                same = model == (asked.model, asked.tuning)
+                made[model] = policies if same else list(self.trainer(*model).each(rows))
         each = [RlModels(**{role: made[model][at] for role, model in named.items()}) for at in range(len(rows))]
         if asked.reference != "none" and asked.tuning == "lora":
             # the policy without its adapters
             each = [RlModels(policy, other.critic, other.reward) for policy, other in zip(
-                self.policy.each(rows), each, strict=True)]
+                policies, each, strict=True)]
         return each
 
     def deployed(self, at: int) -> Deployment:
         """Return the policy as the engine runs it on a candidate. Raises PlannerError."""
+        if at not in self._deployed:
+            self._deployed[at] = self._deploy(at)
+        return self._deployed[at]
+
+    def _deploy(self, at: int) -> Deployment:
         candidate, model, catalog = self.candidates[at], self.catalog.model(self.asked.model), self.catalog
         gpu = candidate.gpu
         if (reason := catalog.engine(self.engine).lacks(gpu.architecture, "bf16", "bf16", None)) is not None:

@@ -45,8 +45,13 @@ class AnswerLengths:
     @property
     def weighted(self) -> float:
         """Mean tokens of the answer that a token is of: long ones have more of them."""
-        lengths = self.quantiles((np.arange(POINTS * 8) + 0.5) / (POINTS * 8))
-        return float((lengths**2).sum() / lengths.sum())
+        return _weighted(self)
+
+
+@cache
+def _weighted(answers: AnswerLengths) -> float:
+    lengths = answers.quantiles((np.arange(POINTS * 8) + 0.5) / (POINTS * 8))
+    return float((lengths**2).sum() / lengths.sum())
 
 
 def _center(mean: float, sigma: float, longest: float) -> float:

@@ -71,12 +71,20 @@ class Drawn:
         return self.decode + self.prefill
 
 
-def drawn(batch: RolloutBatch, on: Engines, eager: float, *, flowing: bool = False) -> Drawn | None:
-    """Return what a step of rollouts takes; none where the longest sequence is not held.
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What one replica holds: answers at once, and bytes of one GPU of weights, cache and the rest."""
 
-    eager: seconds of the host for a layer and step without CUDA graphs. flowing: whether answers of the next steps fill
-    the free slots.
-    """
+    count: int
+    chunk: int
+    """Prompt tokens of a step at most."""
+    weights: float
+    cache: float
+    work: float
+
+
+def slots_of(batch: RolloutBatch, on: Engines) -> Slots | None:
+    """Return what a replica holds of the answers of a step; none where the longest is not held."""
     d, rows = on.d, on.rows
     gpu = d.candidates[0].gpu
     release = on.engine.release(on.release)
@@ -90,21 +98,31 @@ def drawn(batch: RolloutBatch, on: Engines, eager: float, *, flowing: bool = Fal
     if float(room.concurrency[0]) < 1:
         return None
     limits = asked.limits
-    slots = max(1, int(min(float(held.concurrency[0]), limits.sequences * int(rows.dp[0]))))
+    count = max(1, int(min(float(held.concurrency[0]), limits.sequences * int(rows.dp[0]))))
+    return Slots(count, limits.tokens, float(room.weights[0]), max(0.0, float(room.worst_pool[0])),
+                 float(room.activations[0] + room.apart[0]))
+
+
+def drawn(batch: RolloutBatch, on: Engines, slots: Slots, eager: float, *, flowing: bool = False) -> Drawn:
+    """Return what a step of rollouts takes.
+
+    eager: seconds of the host for a layer and step without CUDA graphs. flowing: whether answers of the next steps fill
+    the free slots.
+    """
+    d, rows = on.d, on.rows
     each = -(-batch.sequences // on.count)
-    course = (steady(batch.answers, each, slots) if flowing
-              else drain(batch.answers, each, min(on.count, batch.sequences), slots))
+    course = (steady(batch.answers, each, slots.count) if flowing
+              else drain(batch.answers, each, min(on.count, batch.sequences), slots.count))
     none = np.zeros(len(course.steps))
-    engine = d.engine.model_copy(update={"layer": d.engine.layer + eager, "chunk": limits.tokens})
+    engine = d.engine.model_copy(update={"layer": d.engine.layer + eager, "chunk": slots.chunk})
     many = rows.take(np.zeros(len(none), np.int64))
     load = StepLoad(course.active, batch.input + course.written, none, none)
     took = step_times(replace(d, engine=engine), many, load)
     decode = float((took.total * course.steps).sum())
     # a prompt's samples go to one replica where there are enough prompts
     prompts = -(-batch.prompts // on.count)
-    tokens, chunk = prompts * batch.input, float(limits.tokens)
+    tokens, chunk = prompts * batch.input, float(slots.chunk)
     load = StepLoad(np.zeros(1), np.ones(1), np.array([min(tokens, chunk)]), np.array([batch.input / 2]))
     prefill = float(step_times(replace(d, engine=engine), rows, load).total[0]) * max(1.0, tokens / chunk)
-    return Drawn(decode, prefill, slots, float(room.weights[0]), max(0.0, float(room.worst_pool[0])),
-                 float(room.activations[0] + room.apart[0]),
+    return Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work,
                  float(batch.answers.quantiles(np.array([1 - 0.5 / batch.sequences]))[0]))

@@ -1,0 +1,169 @@
+"""The search of placements and layouts against all of them, added up by hand."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import planner
+from planner.catalog.load import Catalog
+from planner.jobs.posttraining.held import Held
+from planner.jobs.posttraining.options import splits_of, ways_on
+from planner.jobs.posttraining.question import RlQuestion, questions
+from planner.jobs.serving.rates import layouts as replica_layouts
+from planner.money.rent import usual_candidate
+from planner.physics.posttraining.generation import Drawn, Engines, drawn, slots_of
+from planner.physics.posttraining.passes import Trained
+from planner.scenario.posttraining import PostTraining
+from planner.scenario.resolve_posttraining import resolved_posttraining
+from planner.yaml_io import Document
+
+CATALOG = Catalog()
+CASES = 12
+
+
+def case(seed: int) -> tuple[PostTraining, str, int]:
+    """Return a small question, a node type and a number of GPUs."""
+    draw = random.Random(seed)
+    method = draw.choice(["grpo", "ppo", "rloo"])
+    work: dict[str, Any] = {
+        "model": draw.choice(["qwen2.5-0.5b", "qwen2.5-1.5b", "llama-3.2-3b", "qwen2.5-7b"]), "method": method,
+        "prompts": draw.choice([16, 64]), "samples_per_prompt": draw.choice([2, 8]), "input": draw.choice([100, 700]),
+        "output": {"mean": draw.choice([150, 600]), "cv": draw.choice([0.4, 1.0])}, "max_model_len": 4096,
+        "stack": draw.choice(["verl", "trl", "nemo-rl", "areal"]),
+        "reference": draw.choice(["initial", "none"]), "reward": draw.choice(["rule", "model", "9 s"]),
+        "tuning": draw.choice(["full", "full", "lora"])}
+    if work["stack"] in ("areal", "verl") and draw.random() < 0.5:
+        work |= {"policy_lag": draw.choice([1, 4])}
+    asked, _ = resolved_posttraining(PostTraining.model_validate(work), CATALOG, Document({}, "", {}))
+    return asked, draw.choice(["dgx-h100", "h100-sxm-2x", "rtx-4090-8x", "dgx-a100"]), draw.choice([1, 2, 4, 8])
+
+
+def every(question: RlQuestion, gpus: int) -> list[float]:
+    """Return the seconds of every way that fits, each phase and byte added up here."""
+    placements, asked = question.framework.placements, question.asked
+    node = question.candidates[0].node
+    found = list[float]()
+    if "colocated" in placements and not asked.policy_lag:
+        for swaps in (False, True):
+            found += one_placement(question, gpus, gpus, swaps=swaps, together=True)
+    if "disaggregated" in placements:
+        for trainer in splits_of(gpus, node.gpus):
+            found += one_placement(question, trainer, gpus - trainer, swaps=False, together=False)
+    return found
+
+
+def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: bool, together: bool) -> list[float]:
+    law, framework, asked, candidate = question.law, question.framework, question.asked, question.candidates[0]
+    usable, found = candidate.gpu.usable_memory, list[float]()
+    host = candidate.node.cpu.memory * CATALOG.kernels.host_memory_share
+    table = replica_layouts(question.deployed(0).model, candidate, Counter())
+    for policy, models in question.trained(trainer):
+        adapted = policy.adapted
+        readers = [other for other in (None if adapted else models.reference, models.reward) if other]
+        frozen = [weights(other) for other in readers]
+        trained = [policy, *([models.critic] if models.critic else [])]
+        held = 0.0 if swaps else sum(each.states for each in trained) + sum(frozen)
+        context = policy.peak.memory.components["framework"]
+        if together:
+            room = min(usable * framework.memory_fraction, usable - held - context - law.asleep)
+        else:
+            room = usable * CATALOG.engine(question.engine).memory_fraction
+        for at in range(len(table)):
+            rows = table.take(np.array([at]))
+            each = int(rows.gpus[0])
+            if rollouts % each or room <= 0:
+                continue
+            engines = Engines(question.deployed(0), rows, rollouts // each, CATALOG.engine(question.engine), None, room)
+            slots = slots_of(question.batch, engines)
+            if slots is None:
+                continue
+            made = drawn(question.batch, engines, slots, question.host_layer,
+                         flowing=not together and asked.policy_lag > 1)
+            beside = law.asleep if together and framework.sleeps else (
+                made.weights + made.cache + made.work if together else 0.0)
+            peaks = [held - (0.0 if swaps else each_trained.states) + each_trained.peak.memory.peak + beside
+                     for each_trained in trained]
+            # what is fetched for a pass stands beside the engine and the trainer's context
+            fetched = max([0.0, *frozen, *(weights(each_trained) for each_trained in trained)]) if swaps else 0.0
+            peaks.append(held + beside + context + fetched)
+            if swaps:
+                peaks.append(weights(policy) + made.weights + law.asleep + context)
+            waits = sum(each_trained.states for each_trained in trained) + sum(frozen) if swaps else 0.0
+            copied = made.weights if together and framework.sleeps else 0.0
+            on_host = law.process * (2 if together else 1) + copied + waits
+            on_host = on_host * min(candidate.node.gpus, trainer) + policy.peak.memory.host_per_node
+            if max(peaks) <= usable and on_host <= host:
+                found.append(seconds(question, policy, models, made, rollouts // each, swaps=swaps, together=together))
+    return found
+
+
+def weights(model: Trained) -> float:
+    return model.peak.memory.components["weights"]
+
+
+def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, replicas: int, *, swaps: bool,
+            together: bool) -> float:
+    law, framework, asked = question.law, question.framework, question.asked
+    tokens = asked.answers * asked.output.mean / replicas
+    draw = law.generation * (made.seconds + (law.eager_sequence * tokens if framework.eager else 0.0)) + law.phase
+    draw += (2 * law.wake if together else 0.0)
+    copy = 1 / law.pageable if swaps else 0.0
+    reward = asked.reward.seconds
+    if models.reward:
+        reward = law.forward * models.reward.forward_seconds + law.phase + weights(models.reward) * copy
+    work = 0.0
+    readers = [each for each in (models.reference, models.critic) if each]
+    for other in ([policy] if framework.recomputes else []) + readers:
+        work += law.forward * other.forward_seconds + law.phase + weights(other) * copy
+    for other in [policy, *([models.critic] if models.critic else [])]:
+        work += law.update * other.update_seconds + law.phase + 2 * other.states * copy
+    sync = law.phase + (law.adapter_sync * policy.layers if policy.adapted else made.weights / (
+        framework.reshard if together else framework.sync))
+    if not together and asked.policy_lag:
+        return max(draw + reward, work) + sync
+    return draw + reward + work + sync
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_the_search_finds_the_fastest_of_all_that_fit(seed: int) -> None:
+    asked, node, gpus = case(seed)
+    candidate = usual_candidate(CATALOG.node(node), CATALOG)
+    gpus = min(gpus, candidate.node.gpus)
+    for question in questions(asked, CATALOG, (candidate,), 0, 0.95):
+        fitting = [way.step for way in ways_on(question, gpus, {}) if way.lacking <= 0]
+        exhaustive = every(question, gpus)
+        assert bool(fitting) == bool(exhaustive)
+        if fitting:
+            assert min(fitting) == pytest.approx(min(exhaustive), rel=1e-9)
+
+
+def test_axes_are_held_by_name() -> None:
+    held = Held({"tp": "2", "rollout_tp": "4", "recompute": "full"})
+    assert held.keeps("rollout_tp", 4)
+    assert not held.keeps_row({"tp": 1, "recompute": 2})
+    assert held.keeps_row({"tp": 2, "recompute": 2})
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-7b-grpo-8xh100", "32b-grpo-trainer-h100-rollouts-l40s"])
+def test_shipped_scenarios_are_proven(name: str) -> None:
+    plan = planner.plan(name)
+    assert (plan.status, plan.objective.gap) == ("optimal", 0)
+    (made,) = plan.assignments
+    assert made.memory.fits == "fits"
+    assert made.kind == "posttraining"
+    assert sum(each.gpus for each in made.kinds_of_nodes) == made.gpus
+    assert sum(made.time.components.model_dump().values()) == pytest.approx(made.time.step_seconds)
+
+
+def test_a_lag_hides_the_shorter_of_drawing_and_training() -> None:
+    asked = {"method": "grpo", "prompts": 64, "input": 200, "output": {"mean": 500, "cv": 0.5}, "gpus": 8,
+             "placement": "disaggregated"}
+    waits, hides = (planner.estimate("qwen2.5-1.5b", "dgx-h100", **asked, policy_lag=lag) for lag in (0, 1))
+    assert hides.time.step_seconds < waits.time.step_seconds
+    drawn = {phase.phase: phase.seconds for phase in hides.phases}
+    assert hides.time.components.generation < drawn["generation"]
