@@ -159,8 +159,8 @@ class Grid:
                 continue
             more = [name for name in (rule.grows_with,) if name is not None and name not in columns]
             least = {name: np.full(len(columns["candidate"]), min(self.domains[name])) for name in more}
-            keep = rule.passes(columns | least, self.facts)
-            lost = len(keep) - int(np.count_nonzero(keep))
+            keep = np.flatnonzero(passes := rule.passes(columns | least, self.facts))
+            lost = len(passes) - len(keep)
             if lost:
                 self.removed[rule.name] += lost * points
                 columns = {name: column[keep] for name, column in columns.items()}
@@ -193,8 +193,9 @@ def _parts(alike: list[int], columns: dict[str, Ints], wanted: Wanted | None, re
     for candidate in alike:
         left = len(columns["candidate"])
         for mask, more in wanted(candidate, columns):
-            left -= int(np.count_nonzero(mask))
-            yield [candidate], {name: column[mask] for name, column in columns.items()}, more
+            mine = np.flatnonzero(mask)
+            left -= len(mine)
+            yield [candidate], {name: column[mine] for name, column in columns.items()}, more
         removed["bound"] += left * points
 
 

@@ -83,6 +83,8 @@ class Layouts:
 
     def take(self, rows: Ints | Mask | slice) -> Layouts:
         """Return the chosen rows as a table of their own."""
+        if not isinstance(rows, slice) and rows.dtype == bool:
+            rows = np.flatnonzero(rows)  # many times as fast as a mask, column by column
         count = len(self.tp[rows])
         # of a column that holds one value once, a slice is as good and holds nothing
         return Layouts(**{name: column[:count] if column.strides == (0,) and count <= len(column) else column[rows]
@@ -132,12 +134,20 @@ def _at_rest(name: str) -> int:
 def distinct(*columns: Ints) -> tuple[Ints, Ints]:
     """Return the first row of every distinct combination, and for each row the number of its combination."""
     code = np.zeros(len(columns[0]), np.int64)
+    if len(code) == 1:
+        return code, code
     for column in columns:
         code = code * (int(column.max(initial=0)) + 1) + column
     codes, rows = int(code.max(initial=0)) + 1, len(code)
     if codes > 16 * rows:
-        _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
-        return first, inverse
+        # as np.unique does, of which half the time is arguments
+        order = code.argsort(kind="stable")
+        ranked = code[order]
+        new = np.ones(rows, bool)
+        np.not_equal(ranked[1:], ranked[:-1], out=new[1:])
+        inverse = np.empty(rows, np.int64)
+        inverse[order] = np.cumsum(new) - 1
+        return order[new], inverse
     # where most codes are used, counting is several times as fast as sorting
     first = np.full(codes, -1)
     first[code[::-1]] = np.arange(rows - 1, -1, -1)

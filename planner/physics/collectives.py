@@ -100,6 +100,10 @@ def by_links(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, str
     first, inverse = distinct(candidate, size, np.minimum(stride, 64))
     links = [(int(candidate[r]), group_links(candidates[candidate[r]], int(size[r]), int(stride[r]))) for r in first]
     numbers = {link: number for number, link in enumerate(dict.fromkeys(links))}
+    if len(numbers) == 1:
+        if links[0][1].talks:
+            yield np.arange(len(inverse)), candidates[links[0][0]], links[0][1]
+        return
     kind = np.array([numbers[link] for link in links], np.int16)[inverse]  # 16 bits are sorted by radix
     order = np.argsort(kind, kind="stable")
     bounds = np.searchsorted(kind[order], np.arange(len(numbers) + 1))

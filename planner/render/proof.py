@@ -127,6 +127,8 @@ def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -
     said: dict[tuple[str, str], list[str]] = {}
     for default in provenance.defaults:
         named = [part.strip() for part in default.value.split(",")]
+        if any(part[:1].isdigit() for part in named[1:]):
+            named = [default.value]  # thousands, and no list of names
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
         said.setdefault((value, default.why), []).append(default.name)
     if most is not None:

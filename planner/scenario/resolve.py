@@ -18,7 +18,7 @@ from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.media import in_tokens_seen, media_notes
 from planner.scenario.model_notes import generates, text_part
-from planner.scenario.pool import ANY, named, pool, text
+from planner.scenario.pool import ANY, named, owned_nodes, pool, text
 from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
@@ -113,7 +113,8 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     sourcing, own = portfolio.sourcing, []
     for number, owned in enumerate(sourcing.own):
         with named(document, "sourcing", "own", number, "node"):
-            own.append(owned.model_copy(update={"node": catalog.node(owned.node).name}))
+            node, nodes = owned_nodes(owned.node, owned.nodes, catalog)
+            own.append(owned.model_copy(update={"node": node, "nodes": nodes}))
     rent = sourcing.rent
     if rent is not None:
         quota = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner.answer.schema import Plan, to_json
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog, data_root
@@ -205,3 +206,13 @@ def test_a_dotted_key_without_a_place_is_refused(tmp_path: Path, key: str) -> No
         "name": "mine", "like": "megatron-core", "source": "own runs", "as_of": "2026-11", "kind": "measured", key: 1}))
     with pytest.raises(InputError, match=r"mine.yaml.*has no figures by name"):
         Catalog([tmp_path]).stack("mine")
+
+
+@pytest.mark.parametrize(("asked", "limit", "to"), [
+    ({"model": "wan2.2-a14b", "method": "lora", "samples": 100, "on": "rtx-5090"}, "confidence", "50%"),
+    ({"model": "llama-3.1-8b", "tokens": "1 G", "on": "dgx-h100", "max_gpus": 8, "deadline": "230 min at 90%"},
+     "deadline", "230 min at 50%")])
+def test_a_lower_confidence_is_one_of_the_changes(asked: dict[str, Any], limit: str, to: str) -> None:
+    found = planner.plan(**asked)
+    assert found.infeasible is not None
+    assert (limit, to) in {(one.limit, one.to) for one in found.infeasible.relaxations}

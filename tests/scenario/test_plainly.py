@@ -67,3 +67,9 @@ def test_samples_of_unknown_length_are_no_longer_than_a_sequence() -> None:
     assert isinstance(asked, Scenario)
     assert asked.workload.tokens == 1000 * 2048
     assert any("mean_length says less" in default.why for default in defaults)
+
+
+def test_owned_gpus_of_a_portfolio_are_nodes_of_them() -> None:
+    scenario, _ = load_question({"horizon": "30d", "own": "4x4090", "jobs": [JOB]}, {}, Catalog())
+    assert isinstance(scenario, Portfolio)
+    assert [(owned.node, owned.nodes) for owned in scenario.sourcing.own] == [("rtx-4090-4x", 1)]

@@ -92,15 +92,21 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
     if not question.stack.sequence_parallel:
         return np.zeros(0, np.int64)
     names = (*SPLIT_BY, "ep")
-    values = np.meshgrid(*(np.array(domain(name, space), np.int64) for name in names), indexing="ij")
-    columns = dict(zip(names, (value.ravel() for value in values), strict=True))
+    values = {name: np.array(domain(name, space), np.int64) for name in names}
+    every, alike = values["candidate"], question.alike
+    values["candidate"] = np.unique(alike[every])
+    columns = dict(zip(names, (value.ravel() for value in np.meshgrid(*values.values(), indexing="ij")), strict=True))
     keep = (columns["tp"] > 1) & (np.array([c.node.gpus for c in space.candidates])[columns["candidate"]]
                                   % columns["tp"] == 0)
     if not keep.any():
         return np.zeros(0, np.int64)
     columns = {name: column[keep] for name, column in columns.items()}
     table = from_columns(columns | {"dp": columns["ep"]}, space.global_batch)
-    return split_code(table.columns)[faster_whole(question, table)]
+    rows = np.flatnonzero(faster_whole(question, table))
+    faster = {name: columns[name][rows] for name in SPLIT_BY}
+    # what hardware decides holds for every offer of it
+    mine, row = np.nonzero(alike[every][:, None] == faster["candidate"])
+    return split_code({name: column[row] for name, column in faster.items()} | {"candidate": every[mine]})
 
 
 def processed(work: Training, sample_length: int, global_batch: int = 1) -> int:

@@ -94,12 +94,20 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
     return forward + expand, backward + expand
 
 
-def _product(question: Question, on: MachineRates, rows: Layouts, linear: Linear) -> tuple[Floats, Floats]:
-    """Return forward and backward seconds of one product as tensor parallelism splits it."""
-    tp = rows.tp.astype(np.float64)
-    tokens = question.tokens(rows)
-    k = linear.k / tp if linear.split == "row" else np.full_like(tp, linear.k)
-    return _linear(question, on, tokens, k, linear.columns(tp), _adapted(question, linear))
+def _split(question: Question, on: MachineRates, rows: Layouts, linears: Sequence[Linear]
+           ) -> list[tuple[Floats, Floats]]:
+    """Return forward and backward seconds of each product as tensor parallelism splits it, of all alike at once."""
+    tp, tokens = rows.tp.astype(np.float64), question.tokens(rows)
+    alike: dict[tuple[int, float], list[int]] = {}
+    for at, linear in enumerate(linears):
+        alike.setdefault(_adapted(question, linear), []).append(at)
+    found: dict[int, tuple[Floats, Floats]] = {}
+    for adapted, mine in alike.items():
+        k = np.stack([linears[at].k / tp if linears[at].split == "row" else np.full_like(tp, linears[at].k)
+                      for at in mine])
+        n = np.stack([linears[at].columns(tp) for at in mine])
+        found |= zip(mine, zip(*_linear(question, on, tokens, k, n, adapted), strict=True), strict=True)
+    return [found[at] for at in range(len(linears))]
 
 
 def _adapted(question: Question, linear: Linear, *, routed: bool = False) -> tuple[int, float]:
@@ -118,8 +126,7 @@ def _products(question: Question, rows: Layouts, tokens: Floats, kind: LayerKind
     on = machine(question, few.candidate, few.precision)
 
     def each(linears: Sequence[Linear]) -> list[tuple[Floats, Floats]]:
-        both = (_product(question, on, few, linear) for linear in linears)
-        return [(forward[place], backward[place]) for forward, backward in both]
+        return [(forward[place], backward[place]) for forward, backward in _split(question, on, few, linears)]
 
     return each(kind.attention), each(kind.mlp)
 

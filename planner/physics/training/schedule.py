@@ -31,9 +31,9 @@ def in_flight_chunks(pp: Ints | int, vpp: Ints | int, micro_batches: Ints | int,
                      schedule: Ints | int = 0) -> Ints:
     """Return how many chunk activations stage `stage` (0 is the first) holds at its peak."""
     p, v, m, order = np.asarray(pp), np.asarray(vpp), np.asarray(micro_batches), np.asarray(schedule)
-    plain = np.minimum(m, p - stage)
-    interleaved = np.minimum(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1)
-    chunks: Ints = np.where(v == 1, plain, interleaved)
+    chunks: Ints = np.minimum(m, p - stage)
+    if not (plain := v == 1).all():
+        chunks = np.where(plain, chunks, np.minimum(m * v, 2 * (p - stage - 1) + (v - 1) * p + 1))
     if order.any():
         chunks = np.choose(order, (chunks, m + 0 * chunks, np.minimum(m, p), np.minimum(m, p + 1)))
     return chunks.astype(np.int64)

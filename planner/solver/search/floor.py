@@ -55,10 +55,13 @@ def floor(question: Question, space: Space, pricing: Pricing) -> Key:
 
 def floors(question: Question, space: Space, pricing: Pricing) -> Floors:
     """Return objective and cents that no layout of the space is below."""
-    rows, work = _work(question, tuple(tuple(domain(name, space)) for name in DECISIVE))
-    first, cents = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-    if len(rows) and pricing.job.timed:
+    domains = tuple(tuple(domain(name, space)) for name in DECISIVE)
+    if pricing.job.timed:
+        rows, work = _work(question, domains)
         first, cents = _least(question, space, pricing, rows, work)
+    else:
+        rows = _every(question, domains)
+        first = cents = np.zeros(len(rows), np.int64)
     order = np.lexsort((cents, first, rows.candidate))
     order = order[np.flatnonzero(np.diff(rows.candidate[order], prepend=-1))]
     least = {int(rows.candidate[row]): (int(first[row]), int(cents[row])) for row in order}

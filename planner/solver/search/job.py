@@ -199,8 +199,13 @@ class Pricing:
     def _committed(self, rows: Layouts, total: Ints) -> Floats:
         """Return the cents that the commitment of each row bills at least for `total` nodes, if there are as many."""
         found = np.zeros(len(rows))
-        for row in np.flatnonzero((self.paid[rows.candidate] > 0) & (total <= self.limits[rows.candidate])).tolist():
-            found[row] = self.job.offers[int(rows.candidate[row])].cents(int(total[row]), 0)
+        mine = np.flatnonzero((self.paid[rows.candidate] > 0) & (total <= self.limits[rows.candidate]))
+        if len(mine):
+            at, count = rows.candidate[mine], total[mine]
+            first, place = distinct(at, count)
+            cents = [self.job.offers[one].cents(nodes, 0)
+                     for one, nodes in zip(at[first].tolist(), count[first].tolist(), strict=True)]
+            found[mine] = np.array(cents, np.float64)[place]
         return found
 
     def least(self, rows: Layouts, step: Floats) -> Keys:

@@ -46,31 +46,38 @@ class Staircase:
     def offer(self, staged: StagedLayout) -> None:
         """Take a staged layout into account."""
         point = self._point(entry_of(staged))
-        if self.points and self._beaten(np.array([point]))[0]:
+        if self._beats(point):
             return
         kept = {old: layout for old, layout in self.points.items()
                 if not all(a <= b for a, b in zip(point, old, strict=True))}
         self.points = kept | {point: staged}
-        self._table = np.array(list(self.points), np.int64)
+        self._table = np.array(sorted(self.points), np.int64)
 
     def passes(self, size: int, entry: Key) -> bool:
         """Say whether a layout whose least measures are in `entry` may be on the frontier."""
-        return not self.points or not self._beaten(np.array([self._point(entry)]))[0]
+        return not self._beats(self._point(entry))
 
     def near(self, keys: Keys) -> Mask:
         """Say which rows may be on the frontier."""
-        bounds = np.stack([keys.measures[_PLACES[name]] if name != "time" else np.maximum(keys.micros, self.least_us)
-                           for name in self.measures], axis=1)
-        return ~self._beaten(bounds) if self.points else np.ones(len(bounds), bool)
+        return ~self._beaten([keys.measures[_PLACES[name]] if name != "time"
+                              else np.maximum(keys.micros, self.least_us) for name in self.measures])
 
     def _point(self, entry: Key) -> Key:
         return tuple(max(entry[_PLACES[name]], self.least_us if name == "time" else 0) for name in self.measures)
 
-    def _beaten(self, bounds: Ints) -> Mask:
-        """Say which of the vectors some point is as good as, in all measures."""
-        beaten: Mask = np.zeros(len(bounds), bool)
-        for point in self._table:
-            beaten |= (point <= bounds).all(axis=1)
+    def _beats(self, bound: Key) -> bool:
+        return any(all(a <= b for a, b in zip(point, bound, strict=True)) for point in self.points)
+
+    def _beaten(self, bounds: Sequence[Ints]) -> Mask:
+        """Say of the rows of all columns, one a measure, which some point is as good as in all measures."""
+        if len(bounds) == 2 and self.points:
+            # along the frontier one measure rises and the other falls: the last that is no worse in one decides
+            last = np.searchsorted(self._table[:, 0], bounds[0], side="right") - 1
+            beats: Mask = (last >= 0) & (self._table[last, 1] <= bounds[1])
+            return beats
+        beaten = np.zeros(len(bounds[0]), bool)
+        for point in self._table.tolist():
+            beaten |= np.logical_and.reduce([value <= column for value, column in zip(point, bounds, strict=True)])
         return beaten
 
 
