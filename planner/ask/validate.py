@@ -26,7 +26,7 @@ def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None
     return Validation(
         rows=tuple(comparison.entries), skipped=tuple(Skipped(id=name, reason=why) for name, why in comparison.skipped),
         summary={**summarize(comparison.entries), "rank": Rank(**order)},
-        held_out=() if evidence.kind == "diffusion" else tuple(
+        held_out=() if evidence.kind in ("diffusion", "rl") else tuple(
             _held_out(catalog, {entry.quantity for entry in comparison.entries})))
 
 
