@@ -14,6 +14,7 @@ import pytest
 from planner.cli.main import main
 from planner.scenario.flags import NAMES
 from planner.web.question import OPTIONS
+from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"model": "gpt2", "tokens": "1 G", "on": "h100-sxm-1x", "max_gpus": 1, "stack": "fsdp2"}
@@ -159,10 +160,10 @@ def other_host(tmp_path):
 def test_another_host_asks_with_the_token_that_was_printed(other_host):
     port, token = other_host
     at = f"http://127.0.0.1:{port}/api/openapi.json"
-    assert [httpx.get(at, headers=headers).status_code for headers in (
+    assert [httpx.get(at, headers=headers, timeout=PATIENCE).status_code for headers in (
         {}, {"authorization": "Bearer no"}, {"cookie": "planner_token=no"}, {"authorization": f"Bearer {token}"},
         {"cookie": f"planner_token={token}"})] == [401, 401, 401, 200, 200]
-    moved = httpx.get(f"{at}?token={token}")
+    moved = httpx.get(f"{at}?token={token}", timeout=PATIENCE)
     assert moved.status_code == 303
     assert token not in moved.headers["location"]
     assert "httponly" in moved.headers["set-cookie"].lower()
