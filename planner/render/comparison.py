@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from planner.answer.assignment import TrainingAssignment
+from planner.answer.comparison import ServedFigures
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import of_portfolio, show_evidence, show_lines, whence
+from planner.render.comparison_lines import of_portfolio, priced, served_price, show_evidence, show_lines, whence
 from planner.render.facts import is_endless
 from planner.render.figures import TOKENS, days, paid_each
-from planner.render.layout_text import brief
+from planner.render.layout_text import brief, latencies_of, latency_names
 from planner.render.page import Head, Page
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
@@ -23,9 +24,9 @@ CELLS = 12
 """Of the longest bar."""
 TRAINED = (Head("hardware and offer"), Head("GPUs", True), Head("days\n90% interval", True), Head("MFU", True),
            Head("cost\n90% interval\nper M tokens", True), Head("energy\nCO2", True))
-SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True),
-          Head("USD per M\ninput\noutput", True), Head("output\ntokens/s\nper GPU", True),
-          Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
+SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True))
+WRITING = (Head("USD per M\ninput\noutput", True), Head("output\ntokens/s\nper GPU", True),
+           Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
 
 
 def of_services(plans: Sequence[Compared]) -> bool:
@@ -58,7 +59,11 @@ def render_comparison(compared: list[Compared], console: Console, *, traced: boo
     if plans:
         page.console.print()
         serves = of_services(compared)
-        page.table(SERVED if serves else TRAINED, [(_served if serves else _trained)(plan) for plan in plans], gap=1)
+        if serves:
+            heads, rows = _services(plans)
+            page.table(heads, rows, gap=1)
+        else:
+            page.table(TRAINED, [_trained(plan) for plan in plans], gap=1)
         if not serves:
             show_evidence(page, plans)
             _purchases(page, compared)
@@ -176,15 +181,25 @@ def _trained(compared: Compared) -> tuple[str, ...]:
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
 
 
-def _served(compared: Compared) -> tuple[str, ...]:
-    row, served = compared.row, compared.row.serving
-    assert served is not None
-    assert row.cost_usd is not None
-    assert row.duration_days is not None
-    layouts = "; ".join(brief(a) for a in compared.assignments)
-    levels = [a.serving for a in compared.assignments if a.serving]
-    ttft, tpot = (max(getattr(level, name).p95 for level in levels) for name in ("ttft_seconds", "tpot_seconds"))
-    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
-            f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",
-            f"{served.output_tokens_per_second_per_gpu:,.0f}", f"{show_seconds(ttft)}\n{show_seconds(tpot)}",
-            f"{served.joules_per_token:,.2f}")
+def _services(plans: list[Compared]) -> tuple[tuple[Head, ...], list[tuple[str, ...]]]:
+    """Return heads and rows of services; those without output tokens, images among them, have a price an answer."""
+    tokens = all(compared.row.serving for compared in plans)
+    served = [a.serving for compared in plans for a in compared.assignments if a.serving]
+    names = latency_names(served)[:None if tokens else 1]
+    short = (Head(served_price(served), True), Head(f"p95\n{names[0]}", True))
+    rows = []
+    for compared in plans:
+        row, layouts = compared.row, "; ".join(brief(a) for a in compared.assignments)
+        assert row.cost_usd is not None
+        assert row.duration_days is not None
+        levels = [latencies_of(a.serving) for a in compared.assignments if a.serving]
+        slowest = [show_seconds(max(each.p95 for each in latencies)) for latencies in zip(*levels, strict=True)]
+        rows.append((f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}",
+                     f"{row.cost_usd / row.duration_days / 24:,.2f}",
+                     *(_written(row.serving, slowest) if tokens and row.serving else (priced(compared), slowest[0]))))
+    return (*SERVED, *(WRITING if tokens else short)), rows
+
+
+def _written(served: ServedFigures, slowest: list[str]) -> tuple[str, ...]:
+    return (f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",
+            f"{served.output_tokens_per_second_per_gpu:,.0f}", "\n".join(slowest), f"{served.joules_per_token:,.2f}")

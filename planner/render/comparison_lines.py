@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.answer.level import ServingFigures
 from planner.ask.compare import Compared
 from planner.render.facts import held_against
 from planner.render.figures import TOKENS, days, paid_each
-from planner.render.layout_text import asked_latency
+from planner.render.layout_text import asked_latency, latencies_of, latency_names
 from planner.render.page import Head, Page
 from planner.render.runners_up import shortened
 from planner.units import show_usd
@@ -52,9 +53,6 @@ def show_evidence(page: Page, plans: Sequence[Compared]) -> None:
 
 
 TRAINED = ("GPUs", "time", "MFU", "cost")
-SERVED = ("GPUs", "USD/h", "TTFT", "TPOT", "USD/M output")
-
-
 MANY = ("GPUs at most", "cost", "late", "rejected")
 
 
@@ -70,7 +68,14 @@ def _table(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compar
     made = [a for plan in plans for a in plan.assignments]
     each = next((each[1] for a in made if (each := paid_each(a, 0.0)) is not None), "")
     last = "USD/M tokens" if each in ("", TOKENS) else f"USD/{each}"
-    return (SERVED, _served) if any(a.serving for a in made) else ((*TRAINED, last), _trained)
+    if served := [a.serving for a in made if a.serving]:
+        return ("GPUs", "USD/h", *latency_names(served), served_price(served)), _served
+    return (*TRAINED, last), _trained
+
+
+def served_price(served: Sequence[ServingFigures]) -> str:
+    """Return what of services has a price: output tokens, or where all make images or clips a thousand of these."""
+    return f"USD/1,000 {served[0].noun}" if all(level.made for level in served) else "USD/M output"
 
 
 def _many(compared: Compared) -> tuple[str, ...]:
@@ -92,13 +97,23 @@ def _each(compared: Compared) -> str:
 
 
 def _served(compared: Compared) -> tuple[str, ...]:
+    """Return what an hour costs, the slowest latencies, and what an answer costs."""
     row, levels = compared.row, [a.serving for a in compared.assignments if a.serving]
     hourly = "-" if not row.cost_usd or not row.duration_days else f"{row.cost_usd / row.duration_days / 24:,.2f}"
-    slowest = [max((getattr(level, name) for level in levels), key=lambda each: each.p95)
-               for name in ("ttft_seconds", "tpot_seconds")]
+    slowest = [max(each, key=lambda one: one.p95) for each in zip(*map(latencies_of, levels), strict=True)]
     first, each = (" ".join(asked_latency(one)[::-1]) for one in slowest)
-    return (hourly, first, each if any(level.writes for level in levels) else "-",
-            f"{row.serving.usd_per_million_output_tokens:,.3g}" if row.serving else "-")
+    if all(level.made for level in levels):
+        return hourly, first, priced(compared)
+    return hourly, first, each if any(level.writes for level in levels) else "-", priced(compared)
+
+
+def priced(compared: Compared) -> str:
+    """Return the cost below `served_price`."""
+    row = compared.row
+    if row.serving:
+        return f"{row.serving.usd_per_million_output_tokens:,.3g}"
+    made = all(a.serving and a.serving.made for a in compared.assignments)
+    return f"{row.usd_per_million_tokens / 1e3:,.3g}" if made and row.usd_per_million_tokens else "-"
 
 
 def whence(compared: Compared) -> str:
