@@ -74,7 +74,8 @@ def render_comparison(compared: list[Compared], console: Console, *, traced: boo
         heads, row = (TRAINED, _trained) if not serves else (MADE, _made) if answers_at_once(plans) else (
             SERVED, _served)
         each = counted(plans).replace(TOKENS, "M tokens")
-        page.table([replace(head, label=head.label.format(each)) for head in heads], [row(plan) for plan in plans], gap=1)
+        named = [replace(head, label=head.label.format(each)) for head in heads]
+        page.table(named, [row(plan) for plan in plans], gap=1)
         if not serves:
             show_evidence(page, plans)
             _purchases(page, compared)
