@@ -20,8 +20,8 @@ METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "
 
 
 def days(value: float) -> str:
-    """Write a duration given in days: `54.2 days`, or hours and less below two days."""
-    return f"{value:,.1f} days" if value >= 2 else show_seconds(value * DAY)
+    """Write a duration given in days: `54.2 days`, or hours and less below two days; up: as a deadline it is kept."""
+    return f"{round_up(value, 1):,} days" if value >= 2 else show_within(value * DAY)
 
 
 def pace(a: Assignment) -> str:
@@ -83,7 +83,7 @@ def objective(name: str, value: float) -> str:
         return f"{value:,.4g} {unit}"
     if name == "duration_days":
         if value < 2:
-            return show_within(value * DAY)
+            return days(value)
         return f"{round_up(value, decimals):,} {unit}"
     return f"{value:,.{decimals}f} {unit}"
 
