@@ -57,7 +57,7 @@ class Row(Frozen):
     usd_per_gpu_hour: float | None = None
     """Of a GPU in the layout: spare nodes are in it."""
     usd_per_million_tokens: float | None = None
-    """Of the tokens trained on, or read and written; where images or clips are made, of a million of them."""
+    """Of the tokens trained on, or read and written."""
     energy_kwh: float | None = None
     """Drawn by the nodes, spares included, without the building's share."""
     co2_kg: float | None = None

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
 from planner.answer.assignment import TrainingAssignment
-from planner.answer.comparison import ServedFigures
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import of_portfolio, priced, served_price, show_evidence, show_lines, whence
+from planner.render.comparison_lines import (
+    answers_at_once,
+    counted,
+    each_of,
+    of_portfolio,
+    show_evidence,
+    show_lines,
+    slowest_p95,
+    whence,
+)
 from planner.render.facts import is_endless
 from planner.render.figures import TOKENS, days, paid_each
-from planner.render.layout_text import brief, latencies_of, latency_names
+from planner.render.layout_text import brief
 from planner.render.page import Head, Page
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
@@ -23,10 +32,13 @@ MOST_BOUGHT = 4
 CELLS = 12
 """Of the longest bar."""
 TRAINED = (Head("hardware and offer"), Head("GPUs", True), Head("days\n90% interval", True), Head("MFU", True),
-           Head("cost\n90% interval\nper M tokens", True), Head("energy\nCO2", True))
-SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True))
-WRITING = (Head("USD per M\ninput\noutput", True), Head("output\ntokens/s\nper GPU", True),
-           Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
+           Head("cost\n90% interval\nper {}", True), Head("energy\nCO2", True))
+SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True),
+          Head("USD per M\ninput\noutput", True), Head("output\ntokens/s\nper GPU", True),
+          Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
+MADE = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True), Head("USD per\n{}", True),
+        Head("p95", True))
+"""Of a service whose requests have one answer: an image, a clip or an embedding."""
 
 
 def of_services(plans: Sequence[Compared]) -> bool:
@@ -59,11 +71,11 @@ def render_comparison(compared: list[Compared], console: Console, *, traced: boo
     if plans:
         page.console.print()
         serves = of_services(compared)
-        if serves:
-            heads, rows = _services(plans)
-            page.table(heads, rows, gap=1)
-        else:
-            page.table(TRAINED, [_trained(plan) for plan in plans], gap=1)
+        heads, row = (TRAINED, _trained) if not serves else (MADE, _made) if answers_at_once(plans) else (
+            SERVED, _served)
+        each = counted(plans).replace(TOKENS, "M tokens")
+        named = [replace(head, label=head.label.format(each)) for head in heads]
+        page.table(named, [row(plan) for plan in plans], gap=1)
         if not serves:
             show_evidence(page, plans)
             _purchases(page, compared)
@@ -177,29 +189,28 @@ def _trained(compared: Compared) -> tuple[str, ...]:
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{duration}\n{low:,.1f} to {high:,.1f}",
             f"{row.mfu:.2f}",
             f"{show_usd(row.cost_usd or 0.0)}\n{_span(compared)}\n"
-            + ("" if each is None else f"{each[0]:,.3g} USD{'' if each[1] == TOKENS else f' per {each[1]}'}"),
+            + ("" if each is None else f"{each[0]:,.3g} USD"),
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
 
 
-def _services(plans: list[Compared]) -> tuple[tuple[Head, ...], list[tuple[str, ...]]]:
-    """Return heads and rows of services; those without output tokens, images among them, have a price an answer."""
-    tokens = all(compared.row.serving for compared in plans)
-    served = [a.serving for compared in plans for a in compared.assignments if a.serving]
-    names = latency_names(served)[:None if tokens else 1]
-    short = (Head(served_price(served), True), Head(f"p95\n{names[0]}", True))
-    rows = []
-    for compared in plans:
-        row, layouts = compared.row, "; ".join(brief(a) for a in compared.assignments)
-        assert row.cost_usd is not None
-        assert row.duration_days is not None
-        levels = [latencies_of(a.serving) for a in compared.assignments if a.serving]
-        slowest = [show_seconds(max(each.p95 for each in latencies)) for latencies in zip(*levels, strict=True)]
-        rows.append((f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}",
-                     f"{row.cost_usd / row.duration_days / 24:,.2f}",
-                     *(_written(row.serving, slowest) if tokens and row.serving else (priced(compared), slowest[0]))))
-    return (*SERVED, *(WRITING if tokens else short)), rows
+def _made(compared: Compared) -> tuple[str, ...]:
+    row, each = compared.row, each_of(compared)
+    assert row.cost_usd is not None
+    assert row.duration_days is not None
+    layouts = "; ".join(brief(a) for a in compared.assignments)
+    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
+            "-" if each is None else f"{each:,.3g}", slowest_p95(compared))
 
 
-def _written(served: ServedFigures, slowest: list[str]) -> tuple[str, ...]:
-    return (f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",
-            f"{served.output_tokens_per_second_per_gpu:,.0f}", "\n".join(slowest), f"{served.joules_per_token:,.2f}")
+def _served(compared: Compared) -> tuple[str, ...]:
+    row, served = compared.row, compared.row.serving
+    assert served is not None
+    assert row.cost_usd is not None
+    assert row.duration_days is not None
+    layouts = "; ".join(brief(a) for a in compared.assignments)
+    levels = [a.serving for a in compared.assignments if a.serving]
+    ttft, tpot = (max(getattr(level, name).p95 for level in levels) for name in ("ttft_seconds", "tpot_seconds"))
+    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
+            f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",
+            f"{served.output_tokens_per_second_per_gpu:,.0f}", f"{show_seconds(ttft)}\n{show_seconds(tpot)}",
+            f"{served.joules_per_token:,.2f}")

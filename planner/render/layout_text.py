@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
 from planner.answer.layout import Layout, Stage
-from planner.answer.level import Percentiles, Replayed, ServingFigures
+from planner.answer.level import Percentiles, Replayed
 from planner.render.figures import percent, share_of
 from planner.units import plural, show_seconds
 
@@ -160,16 +160,6 @@ def asked_latency(percentiles: Percentiles) -> tuple[str, str]:
     """Return the percentile of a latency's target, p95 where there is none, and the latency there."""
     at, seconds = (percentiles.asked.at, percentiles.asked.seconds) if percentiles.asked else ("p95", percentiles.p95)
     return at, show_seconds(seconds)
-
-
-def latency_names(served: Sequence[ServingFigures]) -> tuple[str, ...]:
-    """Return what the latencies of services are called: one, of a whole answer, where all make images or clips."""
-    return ("answer",) if all(level.made for level in served) else ("TTFT", "TPOT")
-
-
-def latencies_of(served: ServingFigures) -> tuple[Percentiles, Percentiles]:
-    """Return the latencies that stand below `latency_names`, of a whole answer first where images are made."""
-    return (served.made and served.e2e_seconds) or served.ttft_seconds, served.tpot_seconds
 
 
 def met(replayed: Replayed) -> str:

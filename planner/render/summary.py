@@ -12,7 +12,7 @@ from planner.answer.level import ServingFigures
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
-from planner.render.layout_text import asked_latency, brief, degrees, latencies_of, latency_names, met, prompts_of
+from planner.render.layout_text import asked_latency, brief, degrees, met, prompts_of
 from planner.render.page import FigureTable, Head, Page
 from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
@@ -94,8 +94,10 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
 def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
     served = [a.serving for a in shown if a.serving]
-    names = latency_names(served)
-    latencies = [[asked_latency(each) for each in latencies_of(serving)][:len(names)] for serving in served]
+    names = ("TTFT", "TPOT") if any(serving.writes or serving.made is None for serving in served) else ("answer",)
+    latencies = [[asked_latency(each) for each in (serving.e2e_seconds or serving.ttft_seconds if serving.made else
+                                                   serving.ttft_seconds, serving.tpot_seconds)][:len(names)]
+                 for serving in served]
     # the percentile is in the head where every service has the same
     at = [sorted({pair[which][0] for pair in latencies}) for which in range(len(names))]
     heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name, texts in zip(names, at, strict=True)]

@@ -62,15 +62,18 @@ def _moved(data: Mapping[Any, Any], paths: Mapping[str, str], kept: frozenset[st
     for key, value in data.items():
         path = paths.get(str(key).replace("-", "_"))
         if path is None or key in kept:
-            blocks[key] = {**value, **blocks[key]} if isinstance(value, dict) and isinstance(
-                blocks.get(key), dict) else value
+            mine = blocks.get(key, {})
+            blocks[key] = {**(value or {}), **mine} if mine else value
             continue
         block, _, inner = path.partition(".")
-        there = data.get(block)
-        if isinstance(there, dict) and inner in there:
+        there = {} if data.get(block) is None else data[block]
+        if not isinstance(there, dict):  # is refused where it stands
+            blocks[key] = value
+            continue
+        if inner in there:
             raise InputError(f"{key} is given twice: alone, and under {block}")
         first, _, last = inner.partition(".")
-        mine = blocks.setdefault(block, dict(there) if isinstance(there, dict) else {})
+        mine = blocks[block] = blocks.get(block) or dict(there)
         if last:
             mine.setdefault(first, {})[last] = value
         else:

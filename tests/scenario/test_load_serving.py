@@ -54,7 +54,7 @@ def test_shipped_services_run_on_what_exists(name):
 
 def test_shipped_scenarios_are_of_every_kind_and_each_of_one():
     assert sorted(shipped("training") + shipped("serving") + shipped("diffusion") + shipped("generation")
-                  + shipped("portfolio")) == shipped()
+                  + shipped("posttraining") + shipped("portfolio")) == shipped()
     assert {CHAT, TRACED} <= set(shipped("serving"))
     assert all(isinstance(load_any(name, {}, CATALOG)[0], Scenario) for name in shipped("training"))
 
