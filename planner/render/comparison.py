@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -10,7 +11,16 @@ from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
 from planner.ask.tornado import tornado
-from planner.render.comparison_lines import of_portfolio, show_evidence, show_lines, whence
+from planner.render.comparison_lines import (
+    answers_at_once,
+    counted,
+    each_of,
+    of_portfolio,
+    show_evidence,
+    show_lines,
+    slowest_p95,
+    whence,
+)
 from planner.render.facts import is_endless
 from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import brief
@@ -22,10 +32,13 @@ MOST_BOUGHT = 4
 CELLS = 12
 """Of the longest bar."""
 TRAINED = (Head("hardware and offer"), Head("GPUs", True), Head("days\n90% interval", True), Head("MFU", True),
-           Head("cost\n90% interval\nper M tokens", True), Head("energy\nCO2", True))
+           Head("cost\n90% interval\nper {}", True), Head("energy\nCO2", True))
 SERVED = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True),
           Head("USD per M\ninput\noutput", True), Head("output\ntokens/s\nper GPU", True),
           Head("p95\nTTFT\nTPOT", True), Head("J per\ntoken", True))
+MADE = (Head("hardware, offer and layout"), Head("GPUs", True), Head("USD/h", True), Head("USD per\n{}", True),
+        Head("p95", True))
+"""Of a service whose requests have one answer: an image, a clip or an embedding."""
 
 
 def of_services(plans: Sequence[Compared]) -> bool:
@@ -58,7 +71,11 @@ def render_comparison(compared: list[Compared], console: Console, *, traced: boo
     if plans:
         page.console.print()
         serves = of_services(compared)
-        page.table(SERVED if serves else TRAINED, [(_served if serves else _trained)(plan) for plan in plans], gap=1)
+        heads, row = (TRAINED, _trained) if not serves else (MADE, _made) if answers_at_once(plans) else (
+            SERVED, _served)
+        each = counted(plans).replace(TOKENS, "M tokens")
+        named = [replace(head, label=head.label.format(each)) for head in heads]
+        page.table(named, [row(plan) for plan in plans], gap=1)
         if not serves:
             show_evidence(page, plans)
             _purchases(page, compared)
@@ -172,8 +189,17 @@ def _trained(compared: Compared) -> tuple[str, ...]:
     return (f"{row.node}, {row.offer}", f"{row.gpus:,}", f"{duration}\n{low:,.1f} to {high:,.1f}",
             f"{row.mfu:.2f}",
             f"{show_usd(row.cost_usd or 0.0)}\n{_span(compared)}\n"
-            + ("" if each is None else f"{each[0]:,.3g} USD{'' if each[1] == TOKENS else f' per {each[1]}'}"),
+            + ("" if each is None else f"{each[0]:,.3g} USD"),
             f"{show_kwh(row.energy_kwh or 0.0)}\n{emitted}")
+
+
+def _made(compared: Compared) -> tuple[str, ...]:
+    row, each = compared.row, each_of(compared)
+    assert row.cost_usd is not None
+    assert row.duration_days is not None
+    layouts = "; ".join(brief(a) for a in compared.assignments)
+    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
+            "-" if each is None else f"{each:,.3g}", slowest_p95(compared))
 
 
 def _served(compared: Compared) -> tuple[str, ...]:

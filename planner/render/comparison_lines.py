@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planner.ask.compare import Compared
-from planner.render.facts import held_against
+from planner.render.facts import held_against, is_endless
 from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import asked_latency
 from planner.render.page import Head, Page
@@ -53,6 +53,10 @@ def show_evidence(page: Page, plans: Sequence[Compared]) -> None:
 
 TRAINED = ("GPUs", "time", "MFU", "cost")
 SERVED = ("GPUs", "USD/h", "TTFT", "TPOT", "USD/M output")
+MADE = ("GPUs", "USD/h", "p95")
+"""Of a service whose requests have one answer: an image, a clip or an embedding."""
+ENDED = ("GPUs", "time", "cost")
+"""Of a batch; in both cases what 1,000 cost comes last."""
 
 
 MANY = ("GPUs at most", "cost", "late", "rejected")
@@ -68,9 +72,30 @@ def _table(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compar
     if of_portfolio(plans):
         return MANY, _many
     made = [a for plan in plans for a in plan.assignments]
-    each = next((each[1] for a in made if (each := paid_each(a, 0.0)) is not None), "")
-    last = "USD/M tokens" if each in ("", TOKENS) else f"USD/{each}"
-    return (SERVED, _served) if any(a.serving for a in made) else ((*TRAINED, last), _trained)
+    last = f"USD/{'M tokens' if (each := counted(plans)) == TOKENS else each}"
+    if any(is_endless(a) for a in made):
+        return ((*MADE, last), _made) if answers_at_once(plans) else (SERVED, _served)
+    return ((*ENDED, last), _ended) if any(a.serving for a in made) else ((*TRAINED, last), _trained)
+
+
+def counted(plans: Sequence[Compared]) -> str:
+    """Return what costs are given for: a million tokens, or 1,000 images, clips, documents or requests."""
+    made = (a for plan in plans for a in plan.assignments)
+    return next((each[1] for a in made if (each := paid_each(a, 0.0)) is not None), TOKENS)
+
+
+def answers_at_once(plans: Sequence[Compared]) -> bool:
+    """Say whether they serve requests that have one answer each: images, clips or embeddings."""
+    return not any(a.serving and a.serving.made is None and a.serving.writes for plan in plans
+                   for a in plan.assignments)
+
+
+def slowest_p95(compared: Compared) -> str:
+    """Return the latency of such an answer at the percentile of its target, or p95."""
+    levels = [a.serving for a in compared.assignments if a.serving]
+    each = [level.e2e_seconds or level.ttft_seconds for level in levels]
+    at, seconds = asked_latency(max(each, key=lambda latency: latency.p95))
+    return seconds if at == "p95" else f"{seconds} {at}"
 
 
 def _many(compared: Compared) -> tuple[str, ...]:
@@ -84,20 +109,44 @@ def _trained(compared: Compared) -> tuple[str, ...]:
             "-" if row.cost_usd is None else show_usd(row.cost_usd), _each(compared))
 
 
+def _ended(compared: Compared) -> tuple[str, ...]:
+    row = compared.row
+    return ("-" if row.duration_days is None else days(row.duration_days),
+            "-" if row.cost_usd is None else show_usd(row.cost_usd), _each(compared))
+
+
 def _each(compared: Compared) -> str:
     """Return what a million tokens, or 1,000 images or clips, cost."""
-    first = compared.assignments[0] if compared.assignments else None
-    each = None if first is None else paid_each(first, compared.row.cost_usd or 0.0)
-    return f"{0 if each is None else each[0]:,.3g}"
+    each = each_of(compared)
+    return "-" if each is None else f"{each:,.3g}"
+
+
+def each_of(compared: Compared) -> float | None:
+    """Return the same as a number of USD: of replicas of several kinds their mean by what each answers."""
+    made = compared.assignments
+    if len(made) < 2 or any(not is_endless(a) for a in made):
+        each = paid_each(made[0], compared.row.cost_usd or 0.0) if made else None
+        return None if each is None else each[0]
+    costs = [each[0] for a in made if (each := paid_each(a, compared.row.cost_usd or 0.0)) is not None]
+    # each is the whole cost over the answers of one kind
+    return 1 / sum(1 / cost for cost in costs) if len(costs) == len(made) and all(costs) else None
+
+
+def _hourly(compared: Compared) -> str:
+    row = compared.row
+    return "-" if not row.cost_usd or not row.duration_days else f"{row.cost_usd / row.duration_days / 24:,.2f}"
+
+
+def _made(compared: Compared) -> tuple[str, ...]:
+    return _hourly(compared), slowest_p95(compared), _each(compared)
 
 
 def _served(compared: Compared) -> tuple[str, ...]:
     row, levels = compared.row, [a.serving for a in compared.assignments if a.serving]
-    hourly = "-" if not row.cost_usd or not row.duration_days else f"{row.cost_usd / row.duration_days / 24:,.2f}"
     slowest = [max((getattr(level, name) for level in levels), key=lambda each: each.p95)
                for name in ("ttft_seconds", "tpot_seconds")]
     first, each = (" ".join(asked_latency(one)[::-1]) for one in slowest)
-    return (hourly, first, each if any(level.writes for level in levels) else "-",
+    return (_hourly(compared), first, each if any(level.writes for level in levels) else "-",
             f"{row.serving.usd_per_million_output_tokens:,.3g}" if row.serving else "-")
 
 

@@ -274,8 +274,6 @@ def is_endless(a: Assignment) -> bool:
 
 
 def _per_tokens(a: Assignment) -> str:
-    if a.serving is not None:
-        return f", {show_usd((a.cost_usd or 0.0) / (a.serving.documents or 1) * 1000)} per 1,000 {a.serving.each}"
     return "" if (each := paid_each(a, a.cost_usd or 0.0)) is None else f", {show_usd(each[0])} per {each[1]}"
 
 

@@ -32,8 +32,17 @@ def pace(a: Assignment) -> str:
 
 
 def paid_each(a: Assignment, usd: float) -> tuple[float, str] | None:
-    """Return what a job costs for each million tokens, or 1,000 images or clips, and what they are; none without work.
+    """Return what work costs for each million tokens, or 1,000 images, clips, documents or requests, and what they are.
+
+    None without work, and of a service whose requests have answers of several tokens, or whose replicas come and go.
     """
+    if (level := a.serving) is not None:
+        if level.documents is not None:
+            return usd / level.documents * 1e3, f"1,000 {level.each}"
+        requests = level.requests_per_second * (a.duration_days or 0.0) * DAY
+        if not requests or level.replicas_by_hour is not None or (level.made is None and level.writes):
+            return None
+        return usd / requests * 1e3, f"1,000 {level.noun}"
     steps = a.time.steps or 0
     if isinstance(a, DiffusionAssignment):
         return (usd / (a.global_batch * steps) * 1e3, f"1,000 {a.noun}s") if steps else None

@@ -83,6 +83,8 @@ ONLY_GENERATED = (set(Generation.model_fields) - set(DiffusionTraining.model_fie
 """Keys that say that a diffusion model is run, not trained."""
 ONLY_TRAINED = set(DiffusionTraining.model_fields) - set(Generation.model_fields) | {"lora_rank"}
 """Keys that say that it is trained."""
+_LOADS = {"concurrency", "users", "think", "documents", "trace", "ttft", "tpot", "engine"}
+"""Keys of a service: they do not apply to images or clips, and yet say that these are to be made."""
 
 
 def is_generation(work: dict[object, object]) -> bool:
@@ -94,6 +96,6 @@ def is_generation(work: dict[object, object]) -> bool:
     if method is not None:
         return method == "inference"
     stated = {key for key, value in work.items() if value is not None}
-    if stated & ONLY_GENERATED:
+    if stated & (ONLY_GENERATED | _LOADS):
         return True
     return not stated & ONLY_TRAINED and "samples" in stated and "batch" not in stated

@@ -22,9 +22,24 @@ KEYS: dict[Kind, set[str]] = {kind: set(work.model_fields) for kind, work in WOR
 KEYS["generation"] -= Generation.FOREIGN
 """Keys of each kind of workload."""
 
-INSTEAD = {"steps": ": write --tokens, which are steps x --global-batch x --seq-len",
-           "batch": ": write --global-batch, the sequences of a step on all GPUs together"}
-"""What to write for keys of other kinds where a language model is trained."""
+_MANY = "write --rate, such as 2 images/s, with --e2e for a latency, or --samples for a batch"
+INSTEAD: dict[Kind, dict[str, str]] = {
+    "training": {"steps": "write --tokens, which are steps x --global-batch x --seq-len",
+                 "batch": "write --global-batch, the sequences of a step on all GPUs together"},
+    "generation": {"documents": "write --samples, the images or clips of a batch", "users": _MANY,
+                   "concurrency": _MANY, "trace": _MANY, "ttft": "write --e2e, the latency of an image or clip",
+                   "tpot": "write --e2e, the latency of an image or clip",
+                   "global_batch": "write --batch, the images or clips of a call"},
+    "diffusion": {"global_batch": "write --batch, the images or clips of a step on all GPUs together",
+                  "tokens": "write --steps, or --samples and --epochs",
+                  "rate": "write --method inference to run it", "e2e": "write --method inference to run it",
+                  "documents": "write --method inference and --samples to run it"},
+    "posttraining": {"tokens": "write --steps", "samples": "write --steps, each of --prompts prompts",
+                     "epochs": "write --steps, each of --prompts prompts",
+                     "mean_length": "write --input and --output, the tokens of prompts and of answers",
+                     "sequence_length": "write --input and --output, the tokens of prompts and of answers",
+                     "global_batch": "write --prompts and --samples-per-prompt"}}
+"""What to write for keys of other kinds."""
 
 
 def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | None:
@@ -68,9 +83,9 @@ def refuse_other_kinds(document: Document, kind: Kind) -> None:
             others = [NOUN[other] for other in WORK if key in KEYS[other]
                       and not (other == "generation" and key in KEYS["serving"])]
             if others and key not in KEYS[kind]:
-                told = INSTEAD.get(str(key), "") if kind == "training" else ""
-                raise document.error((*at, key),
-                                     f"applies to {' or '.join(others)}; this scenario is {NOUN[kind]}{told}")
+                told = INSTEAD.get(kind, {}).get(str(key))
+                raise document.error((*at, key), f"applies to {' or '.join(others)}; this scenario is {NOUN[kind]}"
+                                     + (f": {told}" if told else ""))
 
 
 def workloads_in(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hashable, object]]]:
