@@ -82,3 +82,11 @@ def test_a_key_of_another_kind_says_what_to_write(planner, asked, told):
     ran = planner("plan", *asked)
     assert ran.code == 2
     assert told in ran.err
+
+
+@pytest.mark.parametrize(("name", "steps"), [("flux-schnell", "4 steps of 1 pass"), ("flux-dev", "28 steps of 1 pass"),
+                                             ("black-forest-labs/FLUX.1-schnell", "4 steps of 1 pass"),
+                                             ("flux.2-klein-4b", "4 steps of 1 pass")])
+def test_a_distilled_model_is_run_in_its_own_steps(planner, name, steps):
+    ran = planner("estimate", "--model", name, "--method", "inference", "--node", "l40s-1x")
+    assert steps in " ".join(ran.out.split()), ran.err
