@@ -122,7 +122,7 @@ def test_answer_line_of_a_plan() -> None:
     assert render_answer_line(example_plan()) == (
         "Cheapest: 448 nodes of dgx-h200 (3,584 h200-sxm GPUs) and 2 spares from nebius gpu-h200-sxm-8 "
         "eu-north1 on-demand at 28.00 USD/h per node finish 894,070 steps of 2,048 sequences of 8,192 tokens in "
-        "54.9 days for 16.61 MUSD (proven optimal)")
+        "55.0 days for 16.61 MUSD (proven optimal)")
 
 
 def test_answer_line_of_a_no() -> None:
