@@ -71,11 +71,16 @@ class RlRollouts(Frozen):
     utilization: float = Field(ge=0, le=1)
     """Share of the step in which the rollouts work."""
 
+    @property
+    def degrees(self) -> str:
+        """The degrees of parallelism of a replica that are above one."""
+        return " ".join(f"{name} {degree}" for name, degree in (
+            ("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("attention DP", self.dp)) if degree > 1)
+
     def __str__(self) -> str:
         """Return replicas, layout and place."""
-        degrees = " ".join(f"{name} {degree}" for name, degree in (
-            ("TP", self.tp), ("PP", self.pp), ("EP", self.ep), ("attention DP", self.dp)) if degree > 1)
-        return (f"{plural(self.replicas, 'replica')} of {self.engine}{f', {degrees}' if degrees else ''}, up to "
+        degrees = f", {self.degrees}" if self.degrees else ""
+        return (f"{plural(self.replicas, 'replica')} of {self.engine}{degrees}, up to "
                 f"{self.concurrency:,} answers each at once, {self.memory_fraction:.0%} of the memory")
 
 

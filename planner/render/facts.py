@@ -257,7 +257,8 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     if a.usd_per_node_hour is not None:
         hourly, part = listed(a) * (a.nodes + a.spare_nodes), a.serving.part_of_nodes if a.serving else None
         shared = "" if part is None else f", {percent(part)} of it, as other replicas share the nodes"
-        yield "price", f"{held} at {listed(a):,.2f} USD/h{shared}: {hourly:,.2f} USD/h"
+        each = f" at {listed(a):,.2f} USD/h" if len(a.kinds_of_nodes) == 1 else ""
+        yield "price", f"{held}{each}{shared}: {hourly:,.2f} USD/h"
     yield from [("offer", a.offer)] if a.offer else []
     if isinstance(a, TrainingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))

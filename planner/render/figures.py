@@ -15,7 +15,8 @@ _LISTED = 8
 """More values than this are shown as a range."""
 
 METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training",
-           "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model"}
+           "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model",
+           "grpo": "GRPO", "ppo": "PPO", "rloo": "RLOO", "reinforce": "REINFORCE"}
 """Methods as people write them."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.answer.assignment import Assignment
+from planner.answer.assignment import Assignment, PostTrainingAssignment
 from planner.answer.layout import Layout, Stage
 from planner.answer.level import Percentiles, Replayed
 from planner.render.figures import percent, share_of
@@ -102,6 +102,11 @@ def in_words(assignment: Assignment) -> str:
         parts.append(_KEPT[layout.recompute])
     if reference := getattr(assignment, "reference", None):
         parts.append(_REFERENCES[reference])
+    if isinstance(assignment, PostTrainingAssignment):
+        rollouts = assignment.rollouts
+        where = "on the same GPUs" if assignment.placement == "colocated" else f"on {rollouts.gpus:,} {rollouts.gpu}"
+        degrees = f", {split} each" if (split := rollouts.degrees) else ""
+        parts.append(f"answers from {plural(rollouts.replicas, 'replica')} of {rollouts.engine}{degrees}, {where}")
     return "; ".join(parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, PostTrainingAssignment, TrainingAssignment
 from planner.answer.breakdown import Memory
 from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
@@ -158,7 +158,8 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
         return "Does not fit: " + "; ".join([on_gpu, *_outside(memory)][::1 if missing > 0 else -1])
     if memory.fits == "tight":
         used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
-    return (f"{memory.fits.capitalize()}: {used}; {pace(assignment)}, "
+    method = _of_method(assignment)
+    return (f"{memory.fits.capitalize()}: {used}; {method}{'at ' if method else ''}{pace(assignment)}, "
             f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"
             + (f", on {assignment.gpus:,} GPUs of {assignment.nodes:,} nodes" if assignment.nodes > 1 else ""))
 
@@ -173,7 +174,9 @@ def _one(a: Assignment) -> str:
     if a.offer:
         line += f" from {a.offer}"
     if a.usd_per_node_hour is not None:
-        line += f" at {listed(a):,.2f} USD/h per node{paid_for(a)}"
+        # nodes of several types have no one price
+        line += (f" at {listed(a) * (a.nodes + a.spare_nodes):,.2f} USD/h in all{paid_for(a)}"
+                 if len(a.kinds_of_nodes) > 1 else f" at {listed(a):,.2f} USD/h per node{paid_for(a)}")
     several = a.nodes + a.spare_nodes > 1
     return line + _finished(a, several)
 
@@ -186,14 +189,24 @@ def _finished(a: Assignment, several: bool) -> str:
 
 
 def _of_method(a: Assignment) -> str:
-    """Return the method of steps on preferences with what trains, such as "DPO (LoRA) "."""
-    if not isinstance(a, TrainingAssignment) or a.tuning is None or a.method is None:
+    """Return the method of steps of post-training with what trains, such as "DPO (LoRA) "; or "LoRA training " of a
+    diffusion model, which can be run as well.
+    """
+    if isinstance(a, DiffusionAssignment) and a.method is not None:
+        return f"{METHODS[a.method]} training "
+    tuning = a.tuning if isinstance(a, TrainingAssignment | PostTrainingAssignment) else None
+    if tuning is None or a.method is None:
         return ""
-    return METHODS[a.method] + (" " if a.tuning == "full" else f" ({METHODS[a.tuning]}) ")
+    return METHODS[a.method] + (" " if tuning == "full" else f" ({METHODS[tuning]}) ")
 
 
 def batch(a: Assignment) -> str:
-    """Return the batch and length of a step."""
+    """Return the batch of a step, and how long or large its samples are."""
+    if isinstance(a, DiffusionAssignment):
+        frames = f" x {a.frames:,} frames" if a.frames > 1 else ""
+        return f" of {plural(a.global_batch, a.noun)} of {a.resolution}{frames}"
+    if isinstance(a, PostTrainingAssignment):
+        return f" of {plural(a.prompts, 'prompt')} x {plural(a.samples_per_prompt, 'answer')}"
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
     each = f"{a.sequences_per_sample} x " if sample_noun(a) == "pair" else ""

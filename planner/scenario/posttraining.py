@@ -99,6 +99,17 @@ class PostTraining(Frozen):
     engine: str | None = None
     """The engine of the rollouts; none means the framework's own."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _rank_means_adapters(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        missing = [name for name in ("input", "output") if data.get(name) is None]
+        if missing:
+            raise ValueError(f"{' and '.join(missing)} missing: tokens of a prompt and of an answer, such as input 512 "
+                             "and output 2048")
+        return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
+
     @model_validator(mode="after")
     def _agrees(self) -> PostTraining:
         if self.prompts * self.samples_per_prompt > MOST:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 SDXL = ("--model", "sdxl", "--on", "l40s-1x")
@@ -30,3 +32,61 @@ def test_a_service_without_tokens_compares_in_full(planner, asked):
     assert ran.code == 0, ran.err
     assert "per M tokens" not in " ".join(ran.out.split())
     assert "1,000" in ran.out
+
+
+RL = ("--model", "qwen2.5-7b", "--method", "ppo")
+LENGTHS = ("--input", "512", "--output", "1024")
+
+
+@pytest.mark.parametrize(("verb", "asked", "said"), [
+    ("estimate", (*SDXL[:2], "--node", "l40s-1x"), "LoRA training at"),
+    ("plan", (*SDXL, "--steps", "100", "--batch", "8"), "100 LoRA training steps of 8 images of 1024x1024"),
+    ("plan", (*SDXL, "--steps", "9", "--method", "full"), "9 full training steps of 1 image of 1024x1024"),
+    ("estimate", (*RL, *LENGTHS, "--node", "8xh100", "--layout", "tp=4"), "PPO at"),
+    ("estimate", (*RL, *LENGTHS, "--node", "8xh100", "--layout", "tp=4"), "on the same GPUs"),
+    ("estimate", (*RL, *LENGTHS, "--node", "8xh100", "--layout", "tp=4", "--lora-rank", "8"), "PPO (LoRA) at")])
+def test_the_headline_says_what_is_done(planner, verb, asked, said):
+    ran = planner(verb, *asked)
+    assert ran.code == 0, ran.err
+    assert said in " ".join(ran.out.split())
+
+
+def test_nodes_of_two_types_have_one_price_together(planner):
+    ran = planner("plan", *RL, *LENGTHS, "--steps", "500", "--on", "8xh100", "--rollouts-on", "8xl40s", "--json")
+    assignment = json.loads(ran.out)["assignments"][0]
+    whole = assignment["usd_per_node_hour"] * assignment["nodes"]
+    said = " ".join(planner("plan", *RL, *LENGTHS, "--steps", "500", "--on", "8xh100", "--rollouts-on",
+                            "8xl40s").out.split())
+    assert f"{whole:,.2f} USD/h in all finish 500 PPO steps of 128 prompts x 8 answers" in said
+    assert "USD/h per node" not in said
+    assert f"on {assignment['rollouts']['gpus']} l40s" in said
+
+
+def test_states_on_the_host_are_not_on_the_gpu(planner):
+    asked = "estimate", *RL, *LENGTHS, "--node", "8xh100", "--json", "--layout"
+    out, kept = (json.loads(planner(*asked, f"tp=4,dp=2,swap=0,offload_optimizer={share}").out)["memory"]
+                 for share in (1, 0))
+    assert out["components"]["optimizer"] == 0 < out["components"]["gradients"]
+    assert kept["components"]["optimizer"] > 0
+    assert kept["components"]["gradients"] == out["components"]["gradients"]
+
+
+@pytest.mark.parametrize(("asked", "told"), [
+    ((*SDXL, "--documents", "10k"), "write --samples"), ((*SDXL, "--users", "9"), "write --rate"),
+    ((*SDXL, "--concurrency", "8"), "write --rate"), ((*SDXL, "--ttft", "2s", "--rate", "1"), "write --e2e"),
+    (SDXL, "to run it, --method inference"), ((*SDXL, "--steps", "9", "--global-batch", "9"), "write --batch"),
+    ((*SDXL, "--steps", "9", "--tuning", "full"), "write --method lora"),
+    ((*RL, "--steps", "9"), "input and output missing"), ((*RL, "--steps", "9", "--input", "9"), "output missing"),
+    ((*RL, *LENGTHS, "--samples", "9"), "write --steps")])
+def test_a_key_of_another_kind_says_what_to_write(planner, asked, told):
+    ran = planner("plan", *asked)
+    assert ran.code == 2
+    assert told in ran.err
+
+
+@pytest.mark.parametrize(("name", "steps"), [("flux-schnell", "4 steps of 1 pass"), ("flux-dev", "28 steps of 1 pass"),
+                                             ("black-forest-labs/FLUX.1-schnell", "4 steps of 1 pass"),
+                                             ("flux.2-klein-4b", "4 steps of 1 pass")])
+def test_a_distilled_model_is_run_in_its_own_steps(planner, name, steps):
+    ran = planner("estimate", "--model", name, "--method", "inference", "--node", "l40s-1x")
+    assert steps in " ".join(ran.out.split()), ran.err

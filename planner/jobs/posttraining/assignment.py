@@ -17,14 +17,16 @@ from planner.jobs.posttraining.options import RlWay
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
+from planner.physics.posttraining.passes import STATES
 from planner.physics.posttraining.step import WAITING, Phase
 from planner.scenario.posttraining import PostTraining
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
 
-_HOLDS = {"rollout weights": "weights", "frozen models": "weights", "cache": "kv_cache", "policy": "optimizer",
-          "critic": "optimizer"}
+_HOLDS = {"rollout weights": "weights", "frozen models": "weights", "cache": "kv_cache"}
 """Parts of a phase in which nothing is updated -> components of memory; what is left is the framework's."""
+_TRAINED = ("policy", "critic")
+"""Parts that are a model with what its updates need, or where that waits on the host its weights alone."""
 
 
 def verdict(way: RlWay) -> Fits:
@@ -105,10 +107,10 @@ def _memory(way: RlWay, candidate: Candidate, law: PostTrainingLaw) -> Memory:
         parts |= way.policy.peak.memory.components
         for part, size in fullest.gpu.items():
             if part not in ("policy", "work"):
-                parts[_HOLDS.get(part, "framework")] += size
+                _add(parts, part, size, way)
     else:
         for part, size in fullest.gpu.items():
-            parts[_HOLDS.get(part, "framework")] += size
+            _add(parts, part, size, way)
     whole = {name: round(size) for name, size in parts.items()}
     low, high = (spread_of(law, law.memory, way, share) for share in (0.05, 0.95))
     median = fullest.bytes - parts["reserve"]
@@ -117,6 +119,17 @@ def _memory(way: RlWay, candidate: Candidate, law: PostTrainingLaw) -> Memory:
                   components=MemoryComponents(**whole), host_bytes_per_node=round(way.host),
                   host_usable_bytes=int(way.host_usable), interval90_bytes=(round(median * low), round(median * high)),
                   evidence=_evidence(law.memory, likely=likely))
+
+
+def _add(parts: dict[str, float], part: str, size: float, way: RlWay) -> None:
+    """Add a part of a phase to components; a critic is trained in the policy's layout and formats."""
+    if part not in _TRAINED:
+        parts[_HOLDS.get(part, "framework")] += size
+    elif way.placed.swaps and way.made.fullest.name != f"{part}_update":
+        parts["weights"] += size
+    else:
+        for name in STATES:
+            parts[name] += size * way.policy.held(name) / way.policy.states
 
 
 def _evidence(residue: Residue, *, likely: bool) -> Evidence:
