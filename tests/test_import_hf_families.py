@@ -240,48 +240,6 @@ def test_the_file_beside_the_config_says_how_it_is_quantized(tmp_path: Path) -> 
     assert import_config(path, "2026-11-22").stored == "nvfp4"
 
 
-VISION = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "num_heads": 16, "patch_size": 16,
-          "out_hidden_size": 4096, "num_position_embeddings": 2304, "deepstack_visual_indexes": [8, 16, 24]}
-SEES = {"model_type": "qwen3_vl", "vision_config": VISION,
-        "text_config": CONFIGS["qwen3-8b"] | {"model_type": "qwen3_vl_text"}}
-TALL = {
-    "qwen3-vl-8b": SEES,
-    "qwen2-vl-7b": {"model_type": "qwen2_vl", **{k: v for k, v in CONFIGS["qwen2.5-7b"].items() if k != "model_type"},
-                    "vision_config": {"depth": 32, "embed_dim": 1280, "num_heads": 16, "patch_size": 14}},
-    "llava-1.5-7b": {"model_type": "llava", "text_config": CONFIGS["llama-2-7b"], "vision_config": {
-        "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096,
-        "image_size": 336, "patch_size": 14}}}
-
-
-@pytest.mark.parametrize("name", TALL)
-def test_a_vision_language_model_is_imported_with_its_encoder(tmp_path: Path, name: str) -> None:
-    path = saved(tmp_path, TALL[name])
-    (path.parent / "preprocessor_config.json").write_text(json.dumps({
-        "min_pixels": 3136, "max_pixels": 12845056} if name == "qwen2-vl-7b" else {}), "utf-8")
-    found, known = import_config(path, "2026-11-23"), Catalog().model(name)
-    assert found.tower == known.tower
-
-
-def test_a_vision_language_model_is_its_text_part_only_if_asked(tmp_path: Path,
-                                                                capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "newest").mkdir()
-    unknown = str(saved(tmp_path / "newest", {**SEES, "model_type": "newest_vl"}))
-    assert main(["catalog", "import", "hf", unknown]) == 2
-    assert "the vision tower is not modeled; --text-only imports the language model alone" in capsys.readouterr().err
-    path = str(saved(tmp_path, SEES))
-    assert main(["catalog", "import", "hf", path, "--text-only", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["parameters"] == 8190735360
-    assert shown["note"] == "text part alone: vision_config is not modeled"
-
-
-def test_text_costs_of_a_vision_language_model_are_those_of_its_text_model(capsys: pytest.CaptureFixture[str]) -> None:
-    for more in (["--layout", "dp=8,zero=3", "--stack", "deepspeed", "--global-batch", "64", "--seq-len", "4096"],
-                 ["--input", "1000", "--output", "100", "--concurrency", "4", "--layout", "tp=1"]):
-        assert main(["estimate", "--model", "qwen3-vl-8b", "--node", "dgx-h200", *more]) == 0
-        assert "text alone is planned for: qwen3-vl-8b also reads images" in capsys.readouterr().err
-
-
 PLAIN = {**CONFIGS["llama-2-7b"], "model_type": "newest", "hidden_act": "silu"}
 
 
