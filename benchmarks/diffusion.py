@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.table import table
+from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
-from planner.evidence.summary import errors
 
 QUANTITIES = ("step_time_s", "latency_s", "throughput", "peak_mem_gib")
 
@@ -27,7 +26,6 @@ def diffusion(path: Path) -> Iterator[str]:
     for entry in found.entries:
         if entry.quantity in QUANTITIES:
             groups.setdefault((entry.quantity, *runs[entry.id]), []).append(entry)
-    yield from table(("quantity", "kind", "model", "rows", "median", "p90", "bias", "in 90% interval"), [
-        [*key, str(len(mine)), *(f"{round(errors(mine)[name], 3) + 0.0:.1%}" for name in (
-            "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
+    yield from table(("quantity", "kind", "model", *ERRORS), [
+        [*key, *error_cells(mine)]
         for key, mine in sorted(groups.items(), key=lambda group: (QUANTITIES.index(group[0][0]), group[0]))])

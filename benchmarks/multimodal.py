@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.table import table
+from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.evidence.compare import PredictedRow, compare
 from planner.evidence.reading import read_evidence
-from planner.evidence.summary import confusion, errors
+from planner.evidence.summary import confusion
 
 Pair = tuple[PredictedRow, Entry]
 KEYS: tuple[tuple[str, Callable[[PredictedRow], str]], ...] = (
@@ -34,15 +34,9 @@ def multimodal(path: Path) -> Iterator[str]:
             for outcome, entry in pairs:
                 if entry.quantity == quantity:
                     groups.setdefault(key(outcome), []).append(entry)
-            yield from table((f"{quantity} by {label}", "rows", "median", "p90", "bias", "in 90% interval"),
-                             [[name, *_figures(groups[name])] for name in sorted(groups)])
+            yield from table((f"{quantity} by {label}", *ERRORS),
+                             [[name, *error_cells(groups[name])] for name in sorted(groups)])
             yield ""
     counts = confusion([entry for _, entry in pairs if entry.quantity == "fits"])
     yield (f"Of {counts['n']} runs that fitted, {counts['true_fit']} are said to fit, {counts['tight_fit']} to be "
            f"tight, {counts['false_oom']} not to; {len(found.skipped)} rows are skipped.")
-
-
-def _figures(entries: Sequence[Entry]) -> list[str]:
-    found = errors(entries)
-    return [str(len(entries)), *(f"{round(found[key], 3) + 0.0:.1%}" for key in (
-        "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.table import table
+from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.evidence.compare import EvidenceComparison, compare
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow, ServeRun
-from planner.evidence.summary import SERVED, errors
+from planner.evidence.summary import SERVED
 
 WORST = 10
 _PROFILE = "its profile run took more than widths explain; options not stated"
@@ -68,14 +68,9 @@ def _states(row: ServeRow) -> bool:
 
 
 def _by_quantity(entries: Sequence[Entry], names: Sequence[str]) -> Iterator[str]:
-    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), [
-        [name, *_figures([e for e in entries if e.quantity == name])] for name in names])
+    yield from table(("quantity", *ERRORS), [
+        [name, *error_cells([e for e in entries if e.quantity == name])] for name in names])
 
-
-def _figures(entries: list[Entry]) -> list[str]:
-    held = errors(entries)
-    return [str(held["n"]), *(f"{held[key]:.1%}" for key in (
-        "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
 
 
 def _grouped(entries: list[Entry], rows: dict[str, ServeRow], label: str, key: Group) -> Iterator[str]:
@@ -83,8 +78,8 @@ def _grouped(entries: list[Entry], rows: dict[str, ServeRow], label: str, key: G
     for entry in entries:
         groups.setdefault(key(rows[entry.id].run), []).append(entry)
     yield ""
-    yield from table((label, "rows", "median", "p90", "bias", "in 90% interval"), [
-        [name, *_figures(held)] for name, held in sorted(groups.items())])
+    yield from table((label, *ERRORS), [
+        [name, *error_cells(held)] for name, held in sorted(groups.items())])
 
 
 def _worst(entries: list[Entry]) -> Iterator[str]:

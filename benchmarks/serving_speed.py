@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.intervals import about_releases
-from benchmarks.table import table
+from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.evidence.compare import EvidenceComparison, compare
@@ -16,12 +16,11 @@ from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.rows import ServeRow
 from planner.evidence.serve_speed import Speed
-from planner.evidence.summary import SPED, errors
+from planner.evidence.summary import SPED
 
 WORST = 10
 FEWEST = 5
 """Rows below which a class is not shown."""
-HEAD = ("rows", "median", "p90", "bias", "in 90% interval")
 CAUSES: tuple[tuple[str, str], ...] = (
     ("ixpos_", "an experimental folder: prompts run at 3% of the peak of eight GPUs; left out of the fit"),
     (r"arg_(GH200|H100).*_2048_b", "doubtful: faster than weights can be read once a token"),
@@ -54,8 +53,8 @@ def speed(path: Path) -> Iterator[str]:
                 "number of clients that each ask again when answered, `offline` all requests queued at the start, "
                 "`server` the largest rate within latency limits, `decode` and `first` one phase alone; `apart` is "
                 "a closed loop with separate workers for prompts and answers.", "")
-    yield from table(("quantity", *HEAD), [
-        [name, *_figures([e for _, _, e in pairs if e.quantity == name])] for name in SPED])
+    yield from table(("quantity", *ERRORS), [
+        [name, *error_cells([e for _, _, e in pairs if e.quantity == name])] for name in SPED])
     groups: tuple[tuple[str, Callable[[Pair], str]], ...] = (
         ("regime", _regime), ("engine, model and regime",
                               lambda p: f"{p[1].row.engine}, {_kind(p)}, {_regime(p)}"),
@@ -92,19 +91,14 @@ def _source(pair: Pair) -> str:
     return (pair[0].run.source or "").split(" (")[0]
 
 
-def _figures(entries: Sequence[Entry]) -> list[str]:
-    held = errors(entries)
-    return [str(held["n"]), *(f"{round(held[key], 3) + 0.0:.1%}" for key in (
-        "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
-
 
 def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[Pair], str]) -> Iterator[str]:
     groups: dict[str, list[Entry]] = {}
     for pair in pairs:
         groups.setdefault(key(pair), []).append(pair[2])
     yield ""
-    yield from table((label, *HEAD), [
-        [name, *_figures(held)] for name, held in sorted(groups.items()) if len(held) >= FEWEST])
+    yield from table((label, *ERRORS), [
+        [name, *error_cells(held)] for name, held in sorted(groups.items()) if len(held) >= FEWEST])
 
 
 def _worst(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -19,10 +19,11 @@ from benchmarks.diffusion import diffusion
 from benchmarks.formulas import FORMULAS, inputs_of
 from benchmarks.intervals import shipped
 from benchmarks.multimodal import multimodal
+from benchmarks.rl import rl
 from benchmarks.scatter import scatter
 from benchmarks.serving import serving
 from benchmarks.serving_speed import speed
-from benchmarks.table import table
+from benchmarks.table import ERRORS, error_cells, table
 from benchmarks.throughput import ablation, by_class, by_source
 from benchmarks.whole import whole
 from planner.answer.validation import Entry
@@ -31,7 +32,7 @@ from planner.catalog.load import Catalog
 from planner.evidence.compare import EvidenceComparison, PredictedRow, compare
 from planner.evidence.ranking import rank
 from planner.evidence.reading import read_evidence
-from planner.evidence.summary import TRAINED, confusion, errors, spread
+from planner.evidence.summary import TRAINED, confusion, spread
 from planner.fit.rows import measured_rows
 from planner.units import GIB
 
@@ -87,6 +88,7 @@ def page(runs: Sequence[EvidenceComparison]) -> Iterator[str]:
     yield from serving(EVIDENCE / "serve_memory.csv")
     yield from speed(EVIDENCE / "serve_throughput.csv")
     yield from diffusion(EVIDENCE / "diffusion.csv")
+    yield from rl(EVIDENCE / "rl.csv")
 
 
 def _opening(runs: Sequence[EvidenceComparison], pairs: Sequence[Pair]) -> Iterator[str]:
@@ -98,8 +100,8 @@ def _opening(runs: Sequence[EvidenceComparison], pairs: Sequence[Pair]) -> Itera
         "an earlier fit, so this is an in-sample check of the whole chain unless a section says otherwise.", "")
     rows = []
     for quantity in TRAINED:
-        rows.append([quantity, *_figures([e for _, e in pairs if e.quantity == quantity])])
-    yield from table(("quantity", "rows", "median", "p90", "bias", "in 90% interval"), rows)
+        rows.append([quantity, *error_cells([e for _, e in pairs if e.quantity == quantity])])
+    yield from table(("quantity", *ERRORS), rows)
     predicted, skipped = (sum(len(part) for part in parts) for parts in (
         [r.outcomes for r in runs], [r.skipped for r in runs]))
     fitted = Catalog().fitted
@@ -108,18 +110,13 @@ def _opening(runs: Sequence[EvidenceComparison], pairs: Sequence[Pair]) -> Itera
     yield from ("", f"{predicted} rows have a prediction, {skipped} are skipped, each for a reason listed at the end.")
 
 
-def _figures(entries: Sequence[Entry]) -> list[str]:
-    found = errors(entries)
-    return [str(len(entries)), *(f"{round(found[key], 3) + 0.0:.1%}" for key in (  # plus zero: no -0.0%
-        "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]
-
 
 def _grouped(pairs: Sequence[Pair], label: str, key: Callable[[PredictedRow], str]) -> Iterator[str]:
     groups: dict[str, list[Entry]] = {}
     for outcome, entry in pairs:
         groups.setdefault(key(outcome), []).append(entry)
-    yield from table((label, "rows", "median", "p90", "bias", "in 90% interval"),
-                      [[name, *_figures(groups[name])] for name in sorted(groups)])
+    yield from table((label, *ERRORS),
+                      [[name, *error_cells(groups[name])] for name in sorted(groups)])
     yield ""
 
 
@@ -127,8 +124,8 @@ def _stated(pairs: Sequence[Pair]) -> Iterator[str]:
     """Yield the figures of rows of the memory file that leave nothing important open, by method and by source."""
     held = [(o, e) for o, e in pairs if o.row.stated]
     yield from ("Rows that leave nothing important open:", "")
-    yield from table(("rows that state all", "rows", "median", "p90", "bias", "in 90% interval"),
-                      [["all", *_figures([e for _, e in held])]])
+    yield from table(("rows that state all", *ERRORS),
+                      [["all", *error_cells([e for _, e in held])]])
     yield ""
     yield from _grouped(held, "method", lambda o: o.prediction.method)
     yield from _grouped(held, "source", lambda o: o.row.prefix)

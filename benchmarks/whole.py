@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.table import table
+from benchmarks.table import ERRORS, table
 from planner.catalog.load import Catalog
 from planner.catalog.whole_runs import RunShares
 from planner.evidence.compare import compare
@@ -54,7 +54,7 @@ def whole(path: Path) -> Iterator[str]:
         others = [left[_organization(sample)] for _, _, sample in chosen]
         rows += [_figures(name, "left out", chosen, others),
                  _figures(name, "in-sample", chosen, [shares] * len(chosen))]
-    yield from table(("runs", "organization", "rows", "median", "p90", "bias", "in 90% interval"), rows)
+    yield from table(("runs", "organization", *ERRORS), rows)
     added = shares.added
     yield from (
         "", f"What runs add to steps and failures: median {added.quantile(0.5) - 1:.0%}, 90% interval "

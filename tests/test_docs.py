@@ -117,8 +117,8 @@ def figures():
     """Return the rows that the README may show, by the words that they begin with: those of the generated pages."""
     validation, transfer = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("validation", "transfer"))
     rows = re.findall(r"^\| [^|]+ \| (?:[a-z]\w+ \| )?\d+ \| [\d.]+% \|.*$", validation, re.MULTILINE)
-    runs, held = re.search(r"^Constants, (\d+) runs .*, (\S+ and \S+) fitted without the row's source\.$", validation,
-                           re.MULTILINE).groups()
+    runs, held = re.search(r"^Constants, (\d+) runs .*, (\S+ and \S+) fitted without the row, or its source\.$",
+                           validation, re.MULTILINE).groups()
     rows.append(f"| each row's own | {runs} | {held.replace(' and ', ' | ')} |")
     of_source = r"^\| (\w+) \| (\d+) \| \S+ / \S+ \| (\S+ / \S+) \|"
     for name, count, others in re.findall(of_source, transfer, re.MULTILINE):

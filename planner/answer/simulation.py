@@ -57,4 +57,4 @@ class Simulation(Frozen):
     latency_seconds: dict[str, Latencies]
     """ttft, tpot, e2e and queue."""
     computed: dict[str, Percentiles]
-    """TTFT and TPOT as the plan has them, at its own rate."""
+    """TTFT and TPOT, and e2e where it has a target, as the plan has them, at its own rate."""

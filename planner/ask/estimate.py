@@ -12,7 +12,7 @@ from planner.ask.largest import Largest, largest_count, largest_model, largest_o
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.kinds import computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.kinds import check_axes, computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
@@ -90,6 +90,7 @@ class Estimating:
             return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
                                  lambda count: size(count).shown, most)
         only_training(self.scenario, "the largest that fits")
+        check_axes(self.layout)
         if what == "model":
             names = sorted(_trainable(self.catalog), key=lambda name: -parameters(self.catalog.model(name)))
             return largest_model(names, lambda name: self(model=name))

@@ -206,6 +206,10 @@ class Replayable(Job, Protocol):
     def has_trace(self) -> bool:
         """Whether the requests are those of a trace, so that what one layout holds of them tells of all."""
 
+    @property
+    def can_miss(self) -> bool:
+        """Whether a load can be too much for what is tried: nothing that nobody waits for is too late."""
+
 
 @runtime_checkable
 class Alone(Job, Protocol):

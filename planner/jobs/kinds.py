@@ -32,7 +32,7 @@ from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
-from planner.jobs.training.one_layout import estimate_training, is_whole, open_layout, with_steps
+from planner.jobs.training.one_layout import check_axes, estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.jobs.training.resolved import training_of
 from planner.jobs.training.stacks import ByStack
@@ -49,9 +49,9 @@ from planner.scenario.usual import usual_precision
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_for_load", "asks_what_holds", "at_load", "at_one", "computed_on", "estimate_of",
-           "holding", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of", "service_of",
-           "simulate_fleet", "with_steps"]
+__all__ = ["MOST_HOLDING", "asks_for_load", "asks_what_holds", "at_load", "at_one", "check_axes", "computed_on",
+           "estimate_of", "holding", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
+           "service_of", "simulate_fleet", "with_steps"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 

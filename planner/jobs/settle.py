@@ -90,7 +90,8 @@ class _Search:
         for at, column in mine.replicas:
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
-            more = 1.0 if key in self.last else min(margin, self.caps.get(key[:2], margin))
+            sure = key in self.last or not self.job((job, at)).can_miss
+            more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
             columns.append((at, replace(column, rate=rate * more)))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
         return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.answer.assignment import Assignment
-from planner.scenario.scenario import UNNAMED
+from planner.scenario.job import UNNAMED
 
 
 def title(placed: Assignment) -> str:

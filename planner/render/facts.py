@@ -11,7 +11,7 @@ from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
 from planner.render.figures import days, in_unit, listed, milliseconds, pace, paid_each, percent
-from planner.render.layout_text import axes, in_words, prompts_of
+from planner.render.layout_text import axes, in_words, met, prompts_of
 from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
 from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
@@ -243,8 +243,8 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
 def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:
     if replayed is None:
         return
-    words = (f"{replayed.requests:,} requests, event by event: {percent(replayed.share_within_level)} met every "
-             f"latency target; steps ran {percent(replayed.busy_share)} of the time")
+    words = (f"{replayed.requests:,} requests, event by event: {met(replayed)}; steps ran "
+             f"{percent(replayed.busy_share)} of the time")
     words += "" if (day := replayed.share_within_level_of_day) is None else f"; over the day {percent(day)} did"
     words += f"; {plural(replayed.preempted, 'preemption')}" if replayed.preempted else ""
     yield "replayed", words + (f"; {replayed.rejected:,} rejected" if replayed.rejected else "")

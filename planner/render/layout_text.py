@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment, PostTrainingAssignment
 from planner.answer.layout import Layout, Stage
-from planner.answer.level import Percentiles
-from planner.render.figures import share_of
+from planner.answer.level import Percentiles, Replayed
+from planner.render.figures import percent, share_of
 from planner.units import plural, show_seconds
 
 _SHARDED = {1: "optimizer states", 2: "optimizer states and gradients",
@@ -165,3 +165,11 @@ def asked_latency(percentiles: Percentiles) -> tuple[str, str]:
     """Return the percentile of a latency's target, p95 where there is none, and the latency there."""
     at, seconds = (percentiles.asked.at, percentiles.asked.seconds) if percentiles.asked else ("p95", percentiles.p95)
     return at, show_seconds(seconds)
+
+
+def met(replayed: Replayed) -> str:
+    """Return what share of the requests met every latency target, where one is given."""
+    latencies = replayed.ttft_seconds, replayed.tpot_seconds, replayed.e2e_seconds
+    if not any(each is not None and each.asked for each in latencies):
+        return "no latency target is given"
+    return f"{percent(replayed.share_within_level)} met every latency target"

@@ -14,8 +14,11 @@ _LABELS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "whole", "queue": "queue"}
 
 def simulation_sentence(simulation: Simulation) -> str:
     """Return how many of the requests met the latency targets, and on what."""
+    where = f"for {simulation.workload}, on {plural(simulation.replicas, 'replica')}"
+    if not any(each.asked for each in simulation.computed.values()):
+        return f"{simulation.requests:,} requests replayed {where}; no latency target is given"
     return (f"{percent(simulation.share_within_level)} of {simulation.requests:,} requests met every latency target "
-            f"for {simulation.workload}, on {plural(simulation.replicas, 'replica')}")
+            f"{where}")
 
 
 def render_simulation(simulation: Simulation, console: Console) -> None:

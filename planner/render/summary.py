@@ -12,7 +12,7 @@ from planner.answer.level import ServingFigures
 from planner.render.breakdown import VERDICT, at_confidence, show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
-from planner.render.layout_text import asked_latency, brief, degrees, prompts_of
+from planner.render.layout_text import asked_latency, brief, degrees, met, prompts_of
 from planner.render.page import FigureTable, Head, Page
 from planner.render.serving import ROLES, at_best
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
@@ -125,7 +125,7 @@ def _seen(name: str, served: ServingFigures | None) -> str:
             each in (("TTFT", replayed.ttft_seconds), ("TPOT", replayed.tpot_seconds), ("E2E", replayed.e2e_seconds))
             if each is not None and (asked := each.asked) is not None]
     words = (f"Replayed, all replicas of {name}: {', '.join([*said, f'{replayed.requests:,} requests'])}, "
-             f"{replayed.share_within_level:.1%} met every latency target; the table's latencies are computed")
+             f"{met(replayed)}; the table's latencies are computed")
     return words if replayed.autoscaled is None else f"{words}. An autoscaler: {at_best(replayed.autoscaled)}"
 
 

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner.catalog.diffusion_law import Base
-from planner.scenario.demand import Confidence
-from planner.scenario.limits import Hardware, Limits, Objective, Sourcing
+from planner.scenario.job import JobScenario
 from planner.scenario.pixels import PixelSize
 from planner.scenario.workload import Count, Passes, listed
 from planner.yaml_io import Frozen
@@ -83,22 +82,10 @@ class DiffusionTraining(Frozen):
         return self.steps
 
 
-class DiffusionScenario(Frozen):
+class DiffusionScenario(JobScenario):
     """The question of one diffusion model."""
 
-    name: str = "unnamed"
-    """A name for the question."""
     workload: DiffusionTraining
     """What is trained."""
-    hardware: Hardware
-    """Which nodes may be used; any by default."""
-    sourcing: Sourcing = Sourcing()
-    """Where hardware comes from."""
-    limits: Limits = Limits()
-    """What the plan must respect."""
-    objective: Objective = "cost"
-    """What is minimized."""
-    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
-    """Confidence of the memory verdict."""
 
 

@@ -7,9 +7,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
-from planner.scenario.demand import Confidence
+from planner.scenario.job import JobScenario
 from planner.scenario.lengths import Lengths
-from planner.scenario.limits import Hardware, Limits, Objective, Sourcing
 from planner.scenario.tuned import RANK
 from planner.scenario.workload import AUTO, Stacks
 from planner.units import SECONDS, Tokens, exact, parse
@@ -142,20 +141,8 @@ class PostTraining(Frozen):
         return self.prompts * self.samples_per_prompt
 
 
-class PostTrainingScenario(Frozen):
+class PostTrainingScenario(JobScenario):
     """The question of one job of reinforcement learning."""
 
-    name: str = "unnamed"
-    """A name for the question."""
     workload: PostTraining
     """What is trained."""
-    hardware: Hardware
-    """Which nodes may be used; any by default."""
-    sourcing: Sourcing = Sourcing()
-    """Where hardware comes from."""
-    limits: Limits = Limits()
-    """What the plan must respect."""
-    objective: Objective = "cost"
-    """What is minimized."""
-    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
-    """Confidence of the memory verdict."""

@@ -10,35 +10,21 @@ from planner.errors import Unsupported
 from planner.scenario.demand import Confidence
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.generation import Generation
-from planner.scenario.limits import Hardware, Limits, Objective, ServingLimits, ServingObjective, Sourcing
+from planner.scenario.job import UNNAMED, JobScenario
+from planner.scenario.limits import Hardware, Limits, ServingLimits, ServingObjective, Sourcing
 from planner.scenario.posttraining import PostTrainingScenario
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
 
-UNNAMED = "unnamed"
-"""Name of a question that was given none."""
 
+class Scenario(JobScenario):
+    """The question of training or tuning a language model."""
 
-class Scenario(Frozen):
-    """The question: workload, candidate hardware, its sourcing, limits, objective."""
-
-    name: str = UNNAMED
-    """A name for the question."""
     workload: Training
     """What is trained."""
-    hardware: Hardware
-    """Which nodes may be used; any by default."""
-    sourcing: Sourcing = Sourcing()
-    """Where hardware comes from."""
-    limits: Limits = Limits()
-    """What the plan must respect."""
-    objective: Objective = "cost"
-    """What is minimized."""
     robust: bool = False
     """Whether the cost that is minimized is the mean over the interval of the step, not that at its median."""
-    confidence: Confidence = Field(default=0.95, ge=0.5, lt=1)
-    """Confidence of the memory verdict."""
 
 
 class ServingScenario(Frozen):

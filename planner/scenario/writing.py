@@ -19,4 +19,4 @@ def _stated(data: Any) -> Any:  # noqa: ANN401 - what a file holds
         return [_stated(value) for value in data]
     if not isinstance(data, dict):
         return data
-    return {key: _stated(value) for key, value in data.items() if value not in ({}, [])}
+    return {key: _stated(value) for key, value in data.items() if value not in ({}, [], "")}

@@ -268,3 +268,10 @@ def test_the_time_limit_holds_for_every_kind_and_verb(planner, verb, asked):
     # compare also has rows of hardware that nobody offers
     assert {row["status"] for row in found.get("rows", [found]) if row.get("offer", "") is not None} == {"undecided"}
     assert ran.seconds < 3
+
+
+def test_a_replay_speaks_of_latency_targets_only_where_there_are_some(planner) -> None:
+    replay = ("simulate", *SMALL, "--node", "h100-sxm-1x", "--gpus", "1", "--rate", "2", "-q")
+    assert "1 replica; no latency target is given" in planner(*replay).out
+    for target in ("--ttft", "--e2e"):
+        assert "100.0% of 4,000 requests met every latency target" in planner(*replay, target, "30s").out

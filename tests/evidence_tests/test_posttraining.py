@@ -23,6 +23,9 @@ def validation() -> Validation:
 @pytest.mark.parametrize(("quantities", "median", "p90"), [
     (("step_s",), 0.15, 0.55), (("gen_s", "actor_update_s"), 0.25, 0.70), (("peak_mem_gib",), 0.12, 0.30)])
 def test_predictions_lie_near_what_was_published(quantities: tuple[str, ...], median: float, p90: float) -> None:
+    """Bounds against regression, in-sample; goals, median and p90: steps 0.15 and 0.45, phases 0.25 and 0.70, peaks
+    0.10 and 0.30. Two are missed, so that their bounds are looser: the p90 of steps is 0.51, the median of peaks 0.101.
+    """
     held = [entry for entry in validation().rows if entry.quantity in quantities]
     errors = [abs(entry.error) for entry in held if entry.error is not None]
     assert len(errors) > 20

@@ -71,6 +71,11 @@ class GenerationJob:
         """Whether the requests are those of a trace."""
         return False
 
+    @property
+    def can_miss(self) -> bool:
+        """Always: without a target what replicas make at most is tried."""
+        return True
+
     def under(self, terms: Terms) -> GenerationJob:
         """Return the job on other terms; candidates keep their numbers."""
         return replace(self, terms=terms)

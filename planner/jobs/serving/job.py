@@ -112,6 +112,11 @@ class ServingJob:
         """Whether the requests are those of a trace."""
         return self.asked.trace is not None
 
+    @property
+    def can_miss(self) -> bool:
+        """Whether a latency is asked for, that a replay may miss."""
+        return (self.asked.ttft, self.asked.tpot, self.asked.e2e) != (None,) * 3
+
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return nothing: what the fleet is made of is checked as a whole."""
         return []

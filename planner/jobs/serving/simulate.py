@@ -56,7 +56,9 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
         requests_per_second=asked_rate if math.isfinite(asked_rate) else None, seconds=outcome.seconds,
         output_tokens_per_second=outcome.output_tokens_per_second, busy_share=outcome.busy_share,
         share_within_level=share_within(outcome, service),
-        latency_seconds=latencies, computed={"ttft": first.ttft_seconds, "tpot": first.tpot_seconds})
+        latency_seconds=latencies, computed={
+            "ttft": first.ttft_seconds, "tpot": first.tpot_seconds,
+            **({} if first.e2e_seconds is None else {"e2e": first.e2e_seconds})})
 
 
 def _candidate(a: Assignment, catalog: Catalog) -> Candidate:

@@ -55,9 +55,8 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
     """
     row: dict[str, float] = {}
     recompute_layers: int | None = None
+    check_axes(layout)
     for key, text in layout.items():
-        if key not in KEYS:
-            raise UnknownName("layout axis", key, KEYS)
         if key == "recompute" and text not in RECOMPUTE:
             recompute_layers = int(_number(f"--layout {key}={text}", text,
                                            "none, selective, full or a number of layers per stage"))
@@ -87,11 +86,17 @@ def is_whole(layout: Mapping[str, str], node_gpus: int, gpus: int | None) -> boo
     return "dp" in layout or gpus is not None or product >= node_gpus
 
 
-def open_layout(layout: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the axes of a layout that leaves others open, checked. Raises InputError for what needs a whole one."""
-    for key, text in layout.items():
+def check_axes(layout: Mapping[str, str]) -> None:
+    """Raise UnknownName for what is no axis."""
+    for key in layout:
         if key not in KEYS:
             raise UnknownName("layout axis", key, KEYS)
+
+
+def open_layout(layout: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the axes of a layout that leaves others open, checked. Raises InputError for what needs a whole one."""
+    check_axes(layout)
+    for key, text in layout.items():
         if key == "shard" or (key == "recompute" and text.isdecimal()):
             raise InputError(f"--layout {key}={text}: needs a layout with a stated number of GPUs: give dp, or tp, pp "
                              "and cp with --gpus")
