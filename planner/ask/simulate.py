@@ -38,8 +38,8 @@ def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment
     try:
         scenario = ServingScenario.model_validate(plan.provenance.scenario)
     except ValueError:
-        raise InputError("the plan is not for a service: simulate replays what planner plan --json found for one with "
-                         "a rate or a trace") from None
+        raise InputError("the plan is not for a service of a language model: simulate replays what planner plan --json "
+                         "found for one with a rate or a trace") from None
     names = list(dict.fromkeys(a.workload for a in plan.assignments))
     if not names:
         raise InputError(f"the plan has no replicas: its status is {plan.status}")

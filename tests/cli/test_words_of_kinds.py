@@ -90,3 +90,16 @@ def test_a_key_of_another_kind_says_what_to_write(planner, asked, told):
 def test_a_distilled_model_is_run_in_its_own_steps(planner, name, steps):
     ran = planner("estimate", "--model", name, "--method", "inference", "--node", "l40s-1x")
     assert steps in " ".join(ran.out.split()), ran.err
+
+
+def test_the_mean_length_of_preferences_sets_the_step_without_samples(planner):
+    asked = "estimate", "--model", "llama-3.1-8b", "--method", "dpo", "--node", "gh200-96gb-1x", "--json"
+    whole, short = (json.loads(planner(*asked, *more).out)["time"]["step_seconds"]
+                    for more in ((), ("--mean-length", "600")))
+    assert short < whole / 2
+
+
+def test_a_gpu_without_bf16_runs_images_in_fp16(planner):
+    said = (planner("estimate", "--model", "sdxl", "--method", "inference", "--node", node, "--json").out
+            for node in ("v100-sxm2-16gb-1x", "l40s-1x"))
+    assert [json.loads(each)["layout"]["precision"] for each in said] == ["fp16", "bf16"]

@@ -40,7 +40,7 @@ def generation_assignment(name: str, work: Generation, way: Option, candidate: C
         stack=law.stack,
         layout=Layout(tp=1, pp=split.pipefusion, vpp=1, cp=split.ulysses * split.ring, ep=1,
                       dp=split.cfg * placed.replicas, shard=1, zero=0, micro_batch=split.batch, micro_batches=1,
-                      recompute="none", precision=way.picture.stored,
+                      recompute="none", precision=_format(way, candidate),
                       cp_method=None if split.ulysses * split.ring == 1 else "ring" if split.ring > 1 else "all-to-all",
                       offload=Offload(parameters=float(split.offload != "none"),
                                       to="none" if split.offload == "none" else "host")),
@@ -67,6 +67,12 @@ def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
                 ring=split.ring, pipefusion=split.pipefusion, call_seconds=way.call, seconds_each=each,
                 interval90_seconds_each=(each * low, each * high), seconds=dict(way.seconds),
                 bytes={moment: round(way.bytes_at(moment)) for moment in way.moments})
+
+
+def _format(way: Option, candidate: Candidate) -> str:
+    """Return the format of the weights; a GPU without bf16 runs them in fp16."""
+    stored = way.picture.stored
+    return "fp16" if stored == "bf16" and "bf16" not in candidate.gpu.peak else stored
 
 
 def _evidence(residue: Residue, sources: int, *, likely: bool) -> Evidence:
