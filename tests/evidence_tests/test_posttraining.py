@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -15,9 +17,23 @@ from planner.answer.validation import Entry, Validation
 ROWS = Path(__file__).parents[1] / "evidence" / "rl.csv"
 
 
+NAMED = ("nemorl-v0.4-55", "nemorl-v0.6-59", "nemorl-v0.6-60", "verl-fa-379")
+
+
 @cache
 def validation() -> Validation:
-    return planner.validate(ROWS)
+    """Return what is made of every row but two in three of the steps without phases, which take a second each."""
+    with ROWS.open(newline="") as lines:
+        rows = csv.DictReader(lines)
+        kept = [row for at, row in enumerate(rows)
+                if row["kind"] != "rl_step" or row["gen_s"] or row["id"] in NAMED or at % 3 == 0]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rl.csv"
+        with path.open("w", newline="") as lines:
+            writer = csv.DictWriter(lines, list(kept[0]))
+            writer.writeheader()
+            writer.writerows(kept)
+        return planner.validate(path)
 
 
 @pytest.mark.parametrize(("quantities", "median", "p90"), [
