@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from io import StringIO
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 from rich.console import Console
 
@@ -25,6 +24,7 @@ from planner.render.figures import percent
 from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
 from planner.render.report.runs import published_runs
+from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence, levers_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.tables import MOST_LEVERS
@@ -37,11 +37,9 @@ WIDTH = 100
 """Columns of what is shown as on a terminal."""
 
 
-@cache
 def templates() -> Environment:
     """Return the templates of the pages."""
-    return Environment(loader=PackageLoader("planner.web", "templates"), autoescape=True, undefined=StrictUndefined,
-                       trim_blocks=True, lstrip_blocks=True)
+    return compiled("planner.web", "templates")
 
 
 def shown(made: Plan | Comparison | Explanation, question: Question, catalog: Catalog) -> str:

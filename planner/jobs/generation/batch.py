@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Infeasible, Search
@@ -12,12 +12,12 @@ from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.generation.assignment import generation_assignment
+from planner.jobs.generation.choices import GenerationChoices
 from planner.jobs.generation.job import GenerationJob
-from planner.jobs.generation.lacking import leaner
-from planner.jobs.generation.options import AXES, Option
+from planner.jobs.generation.options import Option
 from planner.jobs.generation.queue import Queue
 from planner.jobs.generation.replicas import column_of, ways_on
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Leaner, Picked, Replaying, Terms
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Picked, Replaying, Terms
 from planner.jobs.quanta import used_by
 from planner.jobs.serving.assignment import ReplicaPlace
 from planner.jobs.serving.batch import Batches, BatchJob
@@ -36,15 +36,10 @@ class Made(Batches):
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationBatch(BatchJob):
+class GenerationBatch(GenerationChoices, BatchJob):
     """A workload of kind generation that has samples, looked up."""
 
     confidence: float = field(default=0.95, kw_only=True)
-
-    @property
-    def work(self) -> Generation:
-        """What is asked."""
-        return cast(Generation, self.asked)
 
     def asking(self, update: Mapping[str, Any]) -> GenerationBatch:
         """Return the job with keys of its workload changed."""
@@ -98,21 +93,6 @@ class GenerationBatch(BatchJob):
             return None
         service = GenerationJob(self.name, self.work, self.catalog, self.terms, self.confidence)
         return service.lacking(columns.leanest, None, possible)
-
-    @property
-    def axes(self) -> Collection[str]:
-        """Axes of its layouts that a choice may hold."""
-        return AXES
-
-    @property
-    def choices(self) -> Mapping[str, str]:
-        """Other choices that are its own."""
-        return {"quantization": "workload.quantization"}
-
-    @property
-    def leaner(self) -> Iterator[Leaner]:
-        """Smaller formats, sizes and clips."""
-        return leaner(self.work)
 
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the images of the batch, and the GPUs at work on them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import le
 from typing import Any, cast
@@ -16,12 +16,13 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
 from planner.jobs.generation.assignment import generation_assignment
-from planner.jobs.generation.lacking import leaner, nearest
+from planner.jobs.generation.choices import GenerationChoices
+from planner.jobs.generation.lacking import nearest
 from planner.jobs.generation.misses import misses
-from planner.jobs.generation.options import AXES, Option, sure_bytes
+from planner.jobs.generation.options import Option, sure_bytes
 from planner.jobs.generation.queue import BUSIEST, Queue, fewest
 from planner.jobs.generation.replicas import Calls, Key, column_of, key_of, ways_on
-from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms, Tried
+from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import loads
 from planner.jobs.serving.assignment import ReplicaPlace
 from planner.jobs.serving.day import changing
@@ -50,7 +51,7 @@ class Ways(Columns):
 
 
 @dataclass(frozen=True, slots=True)
-class GenerationJob:
+class GenerationJob(GenerationChoices):
     """A workload of kind generation at a rate, looked up."""
 
     name: str
@@ -231,21 +232,6 @@ class GenerationJob:
     def short(self, columns: Columns) -> Short:
         """Return nothing more: what lacks memory is told by `miss`."""
         return Short("nothing holds it")
-
-    @property
-    def axes(self) -> Collection[str]:
-        """Axes of its layouts that a choice may hold."""
-        return AXES
-
-    @property
-    def choices(self) -> Mapping[str, str]:
-        """Other choices that are its own."""
-        return {"quantization": "workload.quantization"}
-
-    @property
-    def leaner(self) -> Iterator[Leaner]:
-        """Smaller formats, sizes and clips."""
-        return leaner(self.asked)
 
     def knobs(self, assignments: Sequence[Assignment]) -> Iterable[Knob]:
         """Yield what the latency target, headroom and spares are worth."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from planner.answer.assignment import Alternative, Assignment
@@ -27,6 +26,7 @@ from planner.render.portfolio import is_portfolio, job_row
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.runs import published_runs
 from planner.render.report.schedule import cash, gantt
+from planner.render.report.templates import templates
 from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.tables import render_answer_line
 from planner.render.topology_svg import topology_svg
@@ -39,8 +39,6 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
 
     part: only what stands in the body, for a page that has its own head; link: where more of an alternative is told.
     """
-    pages = Environment(loader=PackageLoader("planner.render.report", "."), autoescape=True,
-                        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     first = plan.assignments[0] if plan.assignments else None
     common = {"part": part, "plan": plan, "sentence": render_answer_line(plan),
               "name": plan.provenance.scenario.get("name", "Plan"),
@@ -48,11 +46,11 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
               "percent": percent, "sources": list(_sources(plan, catalog)),
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
-        return pages.get_template("portfolio.html.j2").render(
+        return templates().get_template("portfolio.html.j2").render(
             **common, jobs=[_dated(assignment) for assignment in plan.assignments],
             timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None)
     candidate = _candidate(first, catalog) if first else None
-    return pages.get_template("page.html.j2").render(
+    return templates().get_template("page.html.j2").render(
         **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],
         facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
         memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],

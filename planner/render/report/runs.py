@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from html import escape
 from math import log
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.catalog.published import PublishedRun
 from planner.render.report.charts import BOTTOM, HIGH, LEFT, RIGHT, TOP, WIDE, framed
+from planner.render.report.templates import templates
 
 MOST_SHOWN = 6
 MOST_DRAWN = 400
@@ -37,9 +37,7 @@ def published_runs(a: Assignment, catalog: Catalog) -> Markup | None:
     others = [run for run in runs if not alike.items() <= run.traits.items()]
     others = others[::-(-len(others) // MOST_DRAWN) or 1]
     low, high = (seconds / a.time.step_seconds for seconds in a.time.interval90_seconds)
-    pages = Environment(loader=PackageLoader("planner.render.report", "."), autoescape=True,
-                        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return Markup(pages.get_template("runs.html.j2").render(
+    return Markup(templates().get_template("runs.html.j2").render(
         drawn=Markup(_drawn(near, others, (low, high), a.gpus)), near=near, others=len(others), unit=near[0].unit,
         traits=", ".join(alike), head=alike[head], most=MOST_SHOWN))
 
