@@ -125,20 +125,18 @@ class PortfolioJob(Frozen):
 
 def _amount_missing(work: AnyWork) -> str:
     """Return the key that must say how much work there is, and why; empty where some key does."""
+    missing, ends = "", "required, but missing: a job of a portfolio ends"
     if isinstance(work, Training) and work.is_open:
-        return "tokens: required, but missing: a job of a portfolio ends"
-    if isinstance(work, DiffusionTraining) and work.total_steps is None:
-        return "steps: required, but missing: a job of a portfolio ends; or samples and epochs"
-    if isinstance(work, PostTraining):
-        if work.rollouts_on:
-            return "rollouts_on: a job of a portfolio runs on the nodes of one pool; plan it alone to have others"
-        return "steps: required, but missing: a job of a portfolio ends" if work.steps is None else ""
-    if isinstance(work, Generation):
-        return "" if work.rate or work.samples else (
-            "rate: required, but missing: a service has a rate, such as 2 images/s, and a batch samples")
-    if isinstance(work, Serving) and all(getattr(work, load) is None for load in LOADS):
-        return "rate: required, but missing: a service has a rate, such as 20 requests/s, and a batch documents"
-    return ""
+        missing = f"tokens: {ends}"
+    elif isinstance(work, DiffusionTraining) and work.total_steps is None:
+        missing = f"steps: {ends}; or samples and epochs"
+    elif isinstance(work, PostTraining) and work.steps is None:
+        missing = f"steps: {ends}"
+    elif isinstance(work, PostTraining) and work.rollouts_on:
+        missing = "rollouts_on: a job of a portfolio runs on the nodes of one pool; plan it alone to have others"
+    elif isinstance(work, Serving) and work.ends is None and all(getattr(work, load) is None for load in LOADS):
+        missing = "rate: required, but missing: a service has a rate, and a batch documents or samples"
+    return missing
 
 
 class Owned(Frozen):
