@@ -31,7 +31,7 @@ from planner.catalog.releases import Releases
 from planner.catalog.sized import TEMPLATE, size_of, sized
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
-from planner.catalog.spelling import canonical, joined, only
+from planner.catalog.spelling import canonical, joined, only, shortened
 from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
@@ -153,6 +153,8 @@ class Catalog(Calibrated):
             for entry in self.all(kind, model):
                 for spelling in filter(None, (entry.name, *entry.aliases, getattr(entry, "hf_id", None))):
                     known.setdefault(canonical(spelling), entry.name)
+            for short, meant in shortened(known).items():
+                known.setdefault(short, meant)
         return self._names[kind]
 
     def all(self, kind: str, model: type[S]) -> list[S]:

@@ -58,6 +58,9 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         uses = any(law.frameworks[name].reference for name in stacks)
         changed["reference"] = "initial" if uses else "none"
         defaults.append(Default(name="reference", value=str(changed["reference"]), why=f"as {', '.join(stacks)} does"))
+    if "input" not in work.model_fields_set:
+        defaults.append(Default(name="input", value=f"{work.input.value:g} tokens", why="the most that verl's example "
+                                "on GSM8K has, as are answers of 1,024"))
     for key in ("method", "tuning", "prompts", "samples_per_prompt", "reward", "policy_lag", "placement", "stack"):
         if key not in work.model_fields_set:
             defaults.append(Default(name=key, value=text(changed.get(key, getattr(work, key))), why="the default"))
