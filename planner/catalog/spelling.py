@@ -27,7 +27,7 @@ def shortened(known: Mapping[str, str]) -> dict[str, str]:
         short = _ACTIVE.sub("", spelling)
         if short != spelling:
             meant.setdefault(short, set()).add(name)
-    return {short: name for short, names in meant.items() if (name := only(names)) is not None}
+    return {short: name for short, names in meant.items() for name in names if len(names) == 1}
 
 
 @lru_cache(maxsize=4096)
