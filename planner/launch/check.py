@@ -88,10 +88,10 @@ def _of_training(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
     sums: dict[str, object] = {
         "gpus": work.placed.gpus, "micro_batches": layout.micro_batches, "global_batch": work.global_batch,
         "sequence_length": work.sequence_length, "layers": work.model.layers, "hidden": work.model.hidden}
-    built = resolved.get("model", {})
-    for name, expected in facts_of(work.model).items() if isinstance(built, dict) else ():
-        if name in built and not _same(built[name], expected):
-            yield f"model: {name} is {built[name]}, the catalog has {expected}"
+    built = resolved.get("model")
+    shape = facts_of(work.model) if isinstance(built, dict) else {}
+    yield from (f"model: {name} is {value}, the catalog has {shape[name]}" for name, value in (
+        built.items() if isinstance(built, dict) else ()) if name in shape and not _same(value, shape[name]))
     for name, value in resolved.items():
         if name == "model":
             continue

@@ -55,7 +55,7 @@ def _launch(plan: Plan, catalog: Catalog) -> bytes:
     asked = question_of(plan)
     made = None
     if asked is not None:
-        held, defaults = to_be_launched(asked, ())
+        held, defaults = to_be_launched(asked, [])
         plan, made = startable(plan, catalog, lambda: make_plan(held, catalog, defaults=defaults))
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:

@@ -50,7 +50,7 @@ def _scaling(said: Mapping[str, Any]) -> dict[str, object] | None:
     return {"kind": _kind(said), "factor": factor, "original": round(original), **more}
 
 
-def _router(config: Mapping[str, Any]) -> dict[str, object]:
+def _router(config: Mapping[str, Any]) -> dict[str, float]:
     groups, chosen = _positive(config, "n_group"), _positive(config, "topk_group")
     found = {"scale": _positive(config, "routed_scaling_factor"),
              **({"groups": groups, "groups_per_token": chosen} if groups and groups > 1 else {})}
