@@ -123,8 +123,8 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
                          if catalog.node(offer.node).name == candidate.node.name})
         hints.setdefault(f" (offered with terms {', '.join(others)}: --terms)" if others else "", []).append(
             candidate.node.name)
-    notes = {name: f"nobody offers {', '.join(names)} on-demand{hint}: taken as your own, at the price of its electricity"
-             for hint, names in hints.items() for name in names}
+    notes = {name: f"nobody offers {', '.join(names)} on-demand{hint}: taken as your own, at the price of its "
+                   "electricity" for hint, names in hints.items() for name in names}
     return candidates, [replace(
         _owned(candidate.node, sourcing, at, catalog, count), assumed=True, note=notes[candidate.node.name],
         instance=f"your own {candidate.node.name}, electricity of {sourcing.site}")
