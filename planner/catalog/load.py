@@ -145,6 +145,7 @@ class Catalog(Calibrated):
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
         letters = joined(wanted)
         known = spellings.get(wanted) or only({spellings[text] for text in spellings if joined(text) == letters})
+        known = known or shortened(spellings).get(wanted)
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
@@ -153,8 +154,6 @@ class Catalog(Calibrated):
             for entry in self.all(kind, model):
                 for spelling in filter(None, (entry.name, *entry.aliases, getattr(entry, "hf_id", None))):
                     known.setdefault(canonical(spelling), entry.name)
-            for short, meant in shortened(known).items():
-                known.setdefault(short, meant)
         return self._names[kind]
 
     def all(self, kind: str, model: type[S]) -> list[S]:
