@@ -92,7 +92,7 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, 
     row: dict[str, float] = {"dp": copies, "tp": tp, "cp": cp, "ep": run.train_ep or 1, "pp": run.train_pp or 1,
                              "zero": 3 if copies * cp > 1 else 0, "recompute": RECOMPUTE.index("full"),
                              "offload_activations": catalog.sources.number("offload_activations", run) or 0.0}
-    return next(trainer.each([row])), tuple(assumed)
+    return trainer.one(row), tuple(assumed)
 
 
 def _kind(run: RlRun, trainers: Mapping[TrainerKind, str]) -> TrainerKind:
