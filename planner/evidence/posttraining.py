@@ -11,7 +11,7 @@ from planner.catalog.load import Catalog
 from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, lengths, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
-from planner.jobs.posttraining.options import RlWay
+from planner.jobs.posttraining.way import RlWay
 from planner.units import GIB
 
 MICRO_BATCH = "trainer_microbatch"

@@ -12,8 +12,9 @@ from planner.evidence.rows import Count, Degree, Positive, StatedRun, Text
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.held import Held
-from planner.jobs.posttraining.options import RlWay, apart, ways_on
+from planner.jobs.posttraining.options import apart, ways_on
 from planner.jobs.posttraining.question import RlQuestion
+from planner.jobs.posttraining.way import RlWay
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate

@@ -13,7 +13,7 @@ from planner.answer.posttraining import RlPhase, RlRollouts
 from planner.catalog.diffusion_law import Residue
 from planner.catalog.posttraining import PostTrainingLaw
 from planner.jobs.columns import Run
-from planner.jobs.posttraining.options import RlWay
+from planner.jobs.posttraining.way import RlWay
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate

@@ -15,9 +15,10 @@ from planner.jobs.job import Held, Leaner, Picked, Short
 from planner.jobs.posttraining.assignment import assignment_of, spread_of
 from planner.jobs.posttraining.held import AXES
 from planner.jobs.posttraining.lacking import leaner, short_of
-from planner.jobs.posttraining.options import RlWay, parts_of, ways_on
+from planner.jobs.posttraining.options import parts_of, ways_on
 from planner.jobs.posttraining.pairs import Pair
 from planner.jobs.posttraining.question import RlQuestion, questions
+from planner.jobs.posttraining.way import RlWay
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
 from planner.layouts.candidate import Candidate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.jobs.job import Leaner, Short
-from planner.jobs.posttraining.options import RlWay
+from planner.jobs.posttraining.way import RlWay
 from planner.layouts.candidate import Candidate
 from planner.scenario.posttraining import PostTraining
 from planner.units import plural, show_bytes

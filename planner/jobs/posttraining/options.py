@@ -8,126 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from planner.jobs.posttraining.held import Held
 from planner.jobs.posttraining.question import RlQuestion
-from planner.layouts.table import Amount, Floats
+from planner.jobs.posttraining.way import RlWay, Rollouts, step_of
+from planner.layouts.table import Floats
 from planner.physics.posttraining.generation import Drawn
-from planner.physics.posttraining.passes import Trained, TrainedRows
-from planner.physics.posttraining.step import (
-    P,
-    Placed,
-    RlModels,
-    RlStep,
-    exposed,
-    host_bytes,
-    moments,
-    phase_seconds,
-    total,
-)
+from planner.physics.posttraining.step import Placed, total
 from planner.physics.serving.deployment import Replicas
 
 NOTHING = Drawn(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 """No answers."""
 ELSEWHERE = (1, 2, 4, 8)
 """Nodes of other hardware that are tried for rollouts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rollouts:
-    """Replicas of the engine: tp, pp, ep and dp of one, and how many."""
-
-    tp: int
-    pp: int
-    ep: int
-    dp: int
-    replicas: int
-    drawn: Drawn
-    node: str
-
-
-@dataclass(frozen=True)
-class RlWay:
-    """One way: who has which GPUs, layouts, and what a step takes. Bytes of one GPU, seconds of a step."""
-
-    question: RlQuestion
-    candidate: int
-    rollouts_on: int
-    """Number of the rollouts' hardware: the trainer's where they share GPUs."""
-    placed: Placed
-    row: int
-    """Of the trainer's layouts on its GPUs."""
-    layout: Mapping[str, float]
-    rollouts: Rollouts
-    step: float
-    """Seconds of a step at the median."""
-    peak: float
-    """Bytes of the fullest GPU, at the confidence of its trainer."""
-    usable: float
-    """Bytes of a GPU that the fullest phase may take."""
-    host: float
-    """Bytes of one node's host memory."""
-    host_usable: float
-
-    @property
-    def framework(self) -> str:
-        """The framework."""
-        return self.question.name
-
-    @property
-    def engine(self) -> str:
-        """The engine of the rollouts."""
-        return self.question.engine
-
-    @cached_property
-    def policy(self) -> Trained:
-        """The policy in its layout, in full."""
-        return self._rows[0].one(self.row)
-
-    @cached_property
-    def models(self) -> RlModels[Trained]:
-        """The models beside it."""
-        policy, models = self._rows
-        return models.each(lambda rows: self.policy if rows is policy else rows.one(self.row))
-
-    @property
-    def _rows(self) -> tuple[TrainedRows, RlModels[TrainedRows]]:
-        found = self.question.trained(self.placed.trainer)
-        assert found is not None
-        return found
-
-    @property
-    def states(self) -> float:
-        """Bytes of a GPU of the states of what trains."""
-        policy, models = self._rows
-        return sum(float(each.take(np.array([self.row])).states[0]) for each in (policy, models.critic) if each)
-
-    @cached_property
-    def made(self) -> RlStep:
-        """The step by phase."""
-        return _step(self.question, self.placed, self.policy, self.models, self.rollouts.drawn, self.rollouts.replicas)
-
-    @property
-    def gpus(self) -> int:
-        """All GPUs at work."""
-        return self.placed.gpus
-
-    @property
-    def lacking(self) -> float:
-        """Bytes that it misses memory by, of a GPU or of a GPU's share of the host; below zero it fits."""
-        return max(self.peak - self.usable, self.host - self.host_usable)
-
-    @property
-    def rank(self) -> tuple[float, ...]:
-        """What is faster comes first, then what is simpler."""
-        row = self.layout
-        # one that hides behind the other takes as long, but for the order in which it is added up
-        return (round(self.step, 6), not self.placed.colocated, self.placed.swaps, row.get("offload", 0.0),
-                row.get("pp", 1), row.get("tp", 1), row.get("cp", 1), row.get("ep", 1), self.rollouts.pp,
-                self.rollouts.tp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +86,7 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
         if not asks.keeps("swap", int(swaps)):
             continue
         mine = replace(placed, swaps=swaps)
-        made = _step(question, mine, policy, models, NOTHING, 1)
+        made = step_of(question, mine, policy, models, NOTHING, 1)
         seconds = {phase.name: phase.seconds for phase in made.phases}
         drawing = next(phase.bytes for phase in made.phases if phase.name == "generation")
         on_host = made.host * on_node + policy.peak.host_per_node
@@ -283,7 +178,7 @@ def _ways(question: RlQuestion, placed: Placed, pairs: Sequence[tuple[int, Rollo
     columns = (np.array([getattr(each, part) for each in drawn]) for part in (
         "decode", "prefill", "weights", "cache", "work"))
     decode, prefill, weights, cache, work = columns
-    made = _step(question, placed, policy, models, Drawn(decode, prefill, 0, weights, cache, work),
+    made = step_of(question, placed, policy, models, Drawn(decode, prefill, 0, weights, cache, work),
                  np.array([float(rollouts.replicas) for _, rollouts in pairs]))
     host = made.host * _on_node(question, placed) + policy.peak.host_per_node
     usable, on_host = question.candidates[question.at].gpu.usable_memory, _host_usable(question)
@@ -300,12 +195,3 @@ def _on_node(question: RlQuestion, placed: Placed) -> int:
 
 def _host_usable(question: RlQuestion) -> float:
     return question.candidates[question.at].node.cpu.memory * question.catalog.kernels.host_memory_share
-
-
-def _step(question: RlQuestion, placed: Placed, policy: P, models: RlModels[P], drawn: Drawn, replicas: Amount
-          ) -> RlStep:
-    law, framework = question.law, question.framework
-    seconds = phase_seconds(law, framework, question.batch, placed, policy, models, drawn, replicas,
-                            question.asked.reward.seconds)
-    return RlStep(moments(law, framework, placed, seconds, policy, models, drawn), exposed(seconds, placed),
-                  host_bytes(law, framework, placed, policy, models, drawn))
