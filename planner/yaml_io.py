@@ -243,6 +243,14 @@ def validate(document: Document, model: type[M]) -> M:
         raise input_error(error, document) from None
 
 
+class About(ValueError):
+    """What is wrong with a block, for a check of several of its keys: the message, and the key to look at."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        self.key = key
+        super().__init__(problem)
+
+
 def input_error(error: ValidationError, document: Document) -> InputError:
     """Turn a pydantic error into one message with file, line, key, value and what was expected."""
     first = next((e for e in error.errors() if e["type"] == "unknown_key"), error.errors()[0])
@@ -257,7 +265,10 @@ def input_error(error: ValidationError, document: Document) -> InputError:
         return InputError(f"{_dotted(loc)}{': ' if loc else ''}{first['msg']}", file=document.file or None,
                           line=document.line(at), key=_dotted(at))
     if kind.startswith("value_error"):
-        return document.error(loc, first["msg"].removeprefix("Value error, "))
+        told, about = document.error(loc, first["msg"].removeprefix("Value error, ")), first["ctx"]["error"]
+        if isinstance(about, About):
+            told.key = _dotted([*loc, about.key])
+        return told
     expected = _EXPECTED.get(kind) or first["msg"].replace("Input should be", "expected")
     return document.error(loc, f"{expected}, got {given}")
 

@@ -11,7 +11,8 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.scenario.flags import TABLE
-from planner.web.forms import inputs
+from planner.scenario.kind import WORK
+from planner.web.forms import FORMS, form_of, inputs
 from planner.web.question import question_of
 from planner.web.wording import address, as_command, as_fields, as_yaml
 from tests.web.test_interface import SMALL, same_time
@@ -52,13 +53,22 @@ def test_every_flag_that_names_no_file_is_a_field_with_its_help():
     files = {name for name, flag in TABLE.items() if flag.metavar == "FILE"} | {"tokenizer"}
     assert TABLE.keys() - files <= fields.keys()
     assert all(fields[name].help == flag.help for name, flag in TABLE.items() if name in fields)
-    assert (fields["ttft"].kind, fields["tokens"].kind, fields["model"].kind) == ("serving", "training", "")
+    assert {name: fields[name].forms for name in ("ttft", "tokens", "guidance", "prompts", "reference", "model")} == {
+        "ttft": ("serving",), "tokens": ("training",), "guidance": ("generation",), "prompts": ("posttraining",),
+        "reference": ("preferences", "posttraining"), "model": tuple(FORMS)}
+    assert FORMS.keys() - {"preferences"} == WORK.keys()
     assert fields["ttft"].value == "2 s"
 
 
 @pytest.mark.parametrize("values", [SMALL, SERVED, SMALL | {"homogeneous": None, "robust": True},
                                     {"model": "gpt2", "method": "qlora", "own": "4x4090"},
-                                    {"model": "auraflow", "method": "lora", "samples": "50", "steps": "1000"}])
+                                    {"model": "auraflow", "method": "lora", "samples": "50", "steps": "1000"},
+                                    {"model": "flux.1-dev", "method": "inference", "rate": "2 images/s"},
+                                    {"model": "qwen2.5-7b", "method": "grpo", "steps": "9", "input": "512",
+                                     "output": "1500"},
+                                    {"model": "gpt2", "method": "dpo", "samples": "5k", "mean_length": "600"},
+                                    {"model": "gpt2", "tokens": "1 G", "terms": "buy,on-demand",
+                                     "utilization": "70%"}])
 def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, tmp_path, monkeypatch, capsys):
     asked = question_of("plan", {name: value for name, value in values.items() if value is not None})
     text = as_yaml(asked, Catalog())
@@ -68,18 +78,21 @@ def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, 
     by_file = capsys.readouterr().out
     assert main([*shlex.split(as_command(asked))[1:], "--show-scenario"]) == 0
     assert capsys.readouterr().out == by_file
-    fields = as_fields(text)
+    fields = as_fields(text, Catalog())
     assert "yaml" not in fields
     assert fields.keys() - {"on"} == asked.values.keys() - {"on"}
-    assert web.post("/fields", json={"yaml": text}).json() == fields
+    assert web.post("/fields", json={"yaml": text}).json() == {"kind": form_of(fields, Catalog()), "fields": fields}
     assert web.get(f"/words/plan?{address(asked)}").json()["command"] == as_command(asked)
 
 
 def test_what_no_field_has_stays_in_the_file():
-    fields = as_fields("name: mine\nworkload: {model: gpt2, tokens: 1 G}\nsourcing: {rent: {terms: [spot]}, site: x}\n")
-    assert fields == {"model": "gpt2", "tokens": "1 G", "terms": "spot", "yaml": "name: mine\nsourcing:\n  site: x\n"}
+    fields = as_fields("name: mine\nworkload: {model: gpt2, tokens: 1 G}\nsourcing: {rent: {terms: [spot]}, x: y}\n",
+                       Catalog())
+    assert fields == {"model": "gpt2", "tokens": "1 G", "terms": "spot", "yaml": "name: mine\nsourcing:\n  x: y\n"}
+    only = "workload:\n  kind: serving\n"
+    assert as_fields(f"{only}  model: gpt2\n", Catalog()) == {"model": "gpt2", "yaml": only}
     many = "jobs:\n- {name: a, workload: {model: gpt2}}\n"
-    assert as_fields(many) == {"yaml": many}
+    assert as_fields(many, Catalog()) == {"yaml": many}
 
 
 def test_an_answer_is_downloaded_as_what_people_use(web):
