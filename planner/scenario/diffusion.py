@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner.catalog.diffusion_law import Base
+from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.pixels import PixelSize
 from planner.scenario.workload import Count, Passes, listed
-from planner.yaml_io import About, Frozen
+from planner.yaml_io import Frozen
 
 DiffusionMethod = Literal["lora", "full"]
 Latents = Literal["cached", "online"]

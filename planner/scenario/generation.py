@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from planner.catalog.generation_law import StepCache, Stored
+from planner.errors import About
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.pixels import PixelSize
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Count, listed
-from planner.yaml_io import About
 
 GENERATED = ("rate", "samples")
 """What images or clips may be asked for by."""

@@ -7,13 +7,14 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
+from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.lengths import Lengths
 from planner.scenario.tuned import RANK
 from planner.scenario.workload import AUTO, Stacks
 from planner.units import SECONDS, Tokens, exact, parse
 from planner.units.reading import LATENCY
-from planner.yaml_io import About, Frozen
+from planner.yaml_io import Frozen
 
 RlMethod = Literal["grpo", "ppo", "rloo", "reinforce"]
 Placement = Literal["any", "colocated", "disaggregated"]

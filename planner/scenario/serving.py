@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from planner.errors import About
 from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
 from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.speculative import Speculative
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
-from planner.yaml_io import About, Frozen
+from planner.yaml_io import Frozen
 
 Gguf = Literal["q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_0", "q5_1", "q4_k_m", "q4_k_s", "q4_0", "q4_1", "iq4_xs",
                "iq4_nl", "q3_k_l", "q3_k_m", "q3_k_s", "q2_k"]

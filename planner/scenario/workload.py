@@ -15,6 +15,7 @@ from pydantic import (
 
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method, Preference, Reference, Trained, Tuned, Weights
+from planner.errors import About
 from planner.scenario.batch import GlobalBatch
 from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.targets import Targets
@@ -22,7 +23,7 @@ from planner.scenario.tuned import RANK, check_tuning, weights_of, with_method
 from planner.scenario.unmodeled import modeled_method
 from planner.units import DAY, Seconds, Tokens, parse, parse_count
 from planner.units.reading import DOCUMENTS, EPOCHS
-from planner.yaml_io import About, Frozen
+from planner.yaml_io import Frozen
 
 Optimizer = Literal["adamw", "adamw-8bit", "adamw-4bit", "sgd-momentum", "lion", "muon", "adafactor",
                     "paged-adamw", "paged-adamw-8bit"]

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from planner.answer.assignment import Alternative
 from planner.answer.explanation import Explanation
+from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.ask.compare import Compared
 from planner.ask.estimate import HEARD, Estimating
@@ -85,19 +86,41 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated)
 
 
 def _opened(other: Alternative, question: Question) -> str | None:
-    """Return where more of an alternative is told: of a training job its layout, of a service the plan on its nodes."""
+    """Return where more of an alternative is told: of a layout in training its estimate, else the plan on its nodes."""
     if other.job is not None:
         return None
-    if other.serving is not None:
-        return _planned(question, other.node, None)
-    layout = other.layout
-    axes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep,
-            "mbs": layout.micro_batch, "zero": layout.zero}
-    text = ",".join(f"{axis}={value}" for axis, value in axes.items())
+    text = _layout_text(other.layout) if other.kind == "training" else None
+    if text is None:
+        return _planned(question, other.node, other.offer)
     heard = {name: value for name, value in question.values.items() if NAMES.get(name, "").startswith(HEARD)}
-    return _asked(question, "/", {**heard, **({"precision": layout.precision} if "precision" in heard else {}),
+    return _asked(question, "/", {**heard, **({"precision": other.layout.precision} if "precision" in heard else {}),
                                   "node": other.node, "gpus": other.gpus, "layout": text, "stack": other.stack},
                   own=False)
+
+
+def _layout_text(layout: Layout) -> str | None:
+    """Return a layout as an estimate is told it; none where its stages differ in what no axis tells."""
+    kept = {(stage.recompute_layers.none, stage.recompute_layers.selective, stage.recompute_layers.full)
+            for stage in layout.stages}
+    full = {layers for *_, layers in kept}
+    mixed = layout.recompute == "mixed" and (len(full) > 1 or any(selective for _, selective, _ in kept))
+    if mixed or len({stage.layers for stage in layout.stages}) > 1:
+        return None
+    moved = layout.offload
+    axes: dict[str, object] = {
+        "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "zero": layout.zero,
+        "mbs": layout.micro_batch, "recompute": min(full) if layout.recompute == "mixed" else layout.recompute,
+        "shard": layout.shard, "schedule": layout.schedule,
+        "sp": _bit(layout.sequence_parallel) if layout.tp > 1 else None,
+        "no_sync": _bit(layout.no_sync), "expert_tp": layout.expert_tp, "offload_optimizer": moved.optimizer or None,
+        "offload_parameters": _bit(moved.parameters > 0) or None,
+        "offload_activations": _bit(moved.activations > 0) or None,
+        "offload_to": "nvme" if moved.to == "nvme" else None}
+    return ",".join(f"{axis}={value}" for axis, value in axes.items() if value is not None)
+
+
+def _bit(value: bool | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _planned(question: Question, node: str, offer: str | None) -> str:

@@ -5,16 +5,21 @@ import io
 import json
 import shlex
 import zipfile
+from urllib.parse import parse_qsl
 
 import pytest
 
+from planner import plan
 from planner.catalog.load import Catalog
 from planner.cli.main import main
+from planner.errors import InputError
 from planner.scenario.flags import TABLE
 from planner.scenario.kind import WORK
+from planner.web.answering import answer
 from planner.web.forms import FORMS, form_of, inputs
-from planner.web.question import question_of
-from planner.web.wording import address, as_command, as_fields, as_yaml
+from planner.web.question import question_of, typed
+from planner.web.shown import _opened
+from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
 from tests.web.test_interface import SMALL, same_time
 
 ASKED = "model=gpt2&tokens=1+G&on=h100-sxm-1x&max_gpus=1&stack=fsdp2"
@@ -85,6 +90,33 @@ def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, 
     assert web.get(f"/words/plan?{address(asked)}").json()["command"] == as_command(asked)
 
 
+def test_a_deadline_moves_in_the_file_and_all_else_stays():
+    text = """jobs:
+  - {name: a, workload: {model: gpt2}, deadline: 2027-03-01}  # first
+  - name: b
+    deadline: '2027-05-01'   # soon
+"""
+    assert deadlines(text) == {"a": "2027-03-01", "b": "2027-05-01"}
+    assert with_deadline(text, "a", "2027-03-08") == text.replace("2027-03-01", "2027-03-08")
+    assert with_deadline(text, "b", "2027-04-30") == text.replace("2027-05-01", "2027-04-30")
+    with pytest.raises(InputError, match="no job 'c'"):
+        with_deadline(text, "c", "2027-04-30")
+
+
+@pytest.mark.parametrize("values", [SMALL | {"on": "h100", "max_gpus": 8},
+                                    {"model": "gpt2", "method": "lora", "samples": "5k", "on": "l4,h100"}])
+def test_an_alternative_opens_as_the_layout_that_it_is(values):
+    made, opened = plan(**values), []
+    for other in made.alternatives:
+        path, _, query = _opened(other, question_of("plan", values)).partition("?")
+        if path == "/":
+            told = answer(question_of("estimate", typed(dict(parse_qsl(query)))), ())
+            time = json.loads(told.text)["time"]["step_seconds"]
+            opened.append(time / other.time.step_seconds)
+    assert len(opened) > 1
+    assert opened == pytest.approx([1.0] * len(opened), rel=0.01)
+
+
 def test_what_no_field_has_stays_in_the_file():
     fields = as_fields("name: mine\nworkload: {model: gpt2, tokens: 1 G}\nsourcing: {rent: {terms: [spot]}, x: y}\n",
                        Catalog())
@@ -107,6 +139,10 @@ def test_an_answer_is_downloaded_as_what_people_use(web):
     assert "<script" not in files["html"].text
     assert "tokens: 1 G" in files["yaml"].text
     table = web.get(f"/download/compare.csv?{ASKED}")
+    job = web.post("/api/jobs", json={"verb": "compare", "question": SMALL, "page": True}).json()["id"]
+    shown = web.get(f"/api/jobs/{job}/page").text
+    assert "Sensitivity" in shown
+    assert "MFU, " in shown
     assert table.text.startswith("node,gpu,offer,kind,status,gpus")
     assert web.get(f"/download/estimate.zip?{ASKED}").status_code == 400
 

@@ -77,6 +77,19 @@ async function search() {
   if (running === mine) bar.hidden = cancel.hidden = true;
 }
 
+// what cannot be made into a file is told here; another page would be left behind
+async function save(event) {
+  event.preventDefault();
+  const link = event.currentTarget, response = await fetch(link.href).catch(() => null), wrong = byId("e-download");
+  wrong.textContent = response?.ok ? "" : response ? (await told(response)).message : "the server is gone: start planner web again";
+  if (!response?.ok) return;
+  const file = document.createElement("a");
+  file.href = URL.createObjectURL(await response.blob());
+  file.download = /filename="(.+)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "planner";
+  file.click();
+  setTimeout(() => URL.revokeObjectURL(file.href), 60000);
+}
+
 // ---- tables that sort and filter ---------------------------------------------------------------------------------------
 async function fill(place) {
   const response = await fetch(place.dataset.later).catch(() => null);
@@ -137,5 +150,21 @@ async function besides(section) {
     const page = await follow("plan", values, job => { progress.textContent = progressText(job); });
     put(section.querySelector(".answer"), page);
     progress.hidden = true;
+    showDiffering();
   } catch (error) { progress.textContent = error.message ?? String(error); }
+}
+
+// facts of both plans that are not the same
+function showDiffering() {
+  const sides = [...document.querySelectorAll("[data-plan]")].map(section => section.querySelector(".answer"));
+  if (!sides.every(side => side.firstChild)) return;
+  const facts = sides.map(side => new Map([["answer", side.querySelector(".answer")?.textContent ?? ""],
+    ...[...side.querySelectorAll("#plan dt")].map(head => [head.textContent, head.nextElementSibling.textContent])]));
+  const names = [...new Set(facts.flatMap(side => [...side.keys()]))].filter(name => facts[0].get(name) !== facts[1].get(name));
+  const rows = names.map(name => [name, ...facts.map(side => side.get(name) ?? "")]);
+  byId("differ").replaceChildren(...(rows.length ? rows : [["Nothing: both are the same plan", "", ""]]).map(texts => {
+    const row = document.createElement("tr");
+    row.append(...texts.map(text => Object.assign(document.createElement("td"), { textContent: text })));
+    return row;
+  }));
 }

@@ -197,6 +197,10 @@ if (form) {
     });
   }
   byId("cancel").addEventListener("click", () => { if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" }); });
+  byId("copy").addEventListener("click", async () => {
+    byId("copy").textContent = await navigator.clipboard?.writeText(location.href).then(() => "Copied", () => null) ?? location.href;
+  });
+  for (const link of document.querySelectorAll("[data-to^='/download']")) link.addEventListener("click", save);
   byId("keep")?.addEventListener("click", () => { localStorage.setItem("kept", withoutKind(asked()).toString()); byId("keep").textContent = "Kept"; showKept(); });
   addEventListener("popstate", () => location.reload());
   if (form.dataset.wrong) showError(JSON.parse(form.dataset.wrong));
