@@ -96,7 +96,8 @@ class RlWay:
     @cached_property
     def made(self) -> RlStep:
         """The step by phase."""
-        return step_of(self.question, self.placed, self.policy, self.models, self.rollouts.drawn, self.rollouts.replicas)
+        return step_of(self.question, self.placed, self.policy, self.models, self.rollouts.drawn,
+                       self.rollouts.replicas)
 
     @property
     def gpus(self) -> int:
