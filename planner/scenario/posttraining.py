@@ -7,6 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
+from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.lengths import Length, Lengths
 from planner.scenario.tuned import RANK
@@ -110,20 +111,23 @@ class PostTraining(Frozen):
         if self.prompts * self.samples_per_prompt > MOST:
             raise ValueError(f"a step draws at most {MOST:,} answers, got {self.prompts * self.samples_per_prompt:,}")
         if self.method in ("grpo", "rloo") and self.samples_per_prompt == 1:
-            raise ValueError(f"samples_per_prompt 1: {self.method} compares the answers to a prompt, at least two")
+            raise About("samples_per_prompt", f"samples_per_prompt 1: {self.method} compares the answers to a prompt, "
+                        "at least two")
         if self.critic is not None and self.method != "ppo":
-            raise ValueError(f"critic applies to method ppo, and this is {self.method}")
+            raise About("critic", f"critic applies to method ppo, and this is {self.method}")
         if self.reward_model is not None and self.reward.by != "model":
-            raise ValueError(f"reward_model applies to reward: model, and this is {self.reward}")
+            raise About("reward_model", f"reward_model applies to reward: model, and this is {self.reward}")
         if self.lora_rank is not None and self.tuning != "lora":
-            raise ValueError("lora_rank applies to tuning lora; tuning full trains all weights")
+            raise About("lora_rank", "lora_rank applies to tuning lora; tuning full trains all weights")
         if self.policy_lag and self.placement == "colocated":
-            raise ValueError("policy_lag applies to rollouts on GPUs of their own: what shares GPUs takes turns")
+            raise About("policy_lag", "policy_lag applies to rollouts on GPUs of their own: what shares GPUs takes "
+                        "turns")
         if self.rollouts_on and self.placement == "colocated":
-            raise ValueError("rollouts_on applies to rollouts on GPUs of their own, and placement is colocated")
+            raise About("rollouts_on", "rollouts_on applies to rollouts on GPUs of their own, and placement is "
+                        "colocated")
         if self.max_model_len is not None and self.input.mean + 1 > self.max_model_len:
-            raise ValueError(f"max_model_len {self.max_model_len:,} leaves no token for an answer to a prompt of "
-                             f"{self.input.mean:,.0f}")
+            raise About("max_model_len", f"max_model_len {self.max_model_len:,} leaves no token for an answer to a "
+                        f"prompt of {self.input.mean:,.0f}")
         return self
 
     @property
