@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner.catalog.diffusion_law import Base
+from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.pixels import PixelSize
 from planner.scenario.workload import Count, Passes, listed
@@ -64,14 +65,14 @@ class DiffusionTraining(Frozen):
     @model_validator(mode="after")
     def _one_amount(self) -> DiffusionTraining:
         if self.steps is not None and self.epochs is not None:
-            raise ValueError("steps and epochs are given: a job has one of them")
+            raise About("epochs", "steps and epochs are given: a job has one of them")
         if self.epochs is not None and self.samples is None:
-            raise ValueError("epochs applies to samples, and none are given")
+            raise About("epochs", "epochs applies to samples, and none are given")
         if self.method == "full" and set(self.quantization) != {"bf16"}:
-            raise ValueError("quantization is of a frozen base, and method full trains all weights: leave it out, or "
-                             "ask for method lora")
+            raise About("quantization", "quantization is of a frozen base, and method full trains all weights: leave "
+                        "it out, or ask for method lora")
         if self.method == "full" and "lora_rank" in self.model_fields_set:
-            raise ValueError("lora_rank applies to method lora; method full trains all weights")
+            raise About("lora_rank", "lora_rank applies to method lora; method full trains all weights")
         return self
 
     @property
