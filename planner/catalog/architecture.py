@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, Tag, model_validator
 
 from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention, by_kind
+from planner.catalog.details import Details
 from planner.catalog.encoder import Tower
 from planner.catalog.ranges import Parameters, Width
 from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
@@ -162,6 +163,8 @@ class Model(Sourced):
     """Format of the weights as they are published."""
     fused: tuple[Fused, ...] = ()
     """Products that the published weights hold as one matrix."""
+    details: Details | None = None
+    """What no figure depends on, and a program that builds the model has to be told."""
     sequence_length: int = Field(gt=0, le=10**8)
     """Default training length in tokens."""
     global_batch: int = Field(gt=0, le=10**6)

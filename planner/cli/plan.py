@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from planner.answer.schema import Plan
-from planner.catalog.load import Catalog
 from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import say_yaml
@@ -80,11 +78,13 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
                              progress=progress, before=before if isinstance(before, Portfolio) else None)
 
-    interrupted = False
+    interrupted, files = False, None
     try:
         plan = made(asked, defaults)
         if launch is not None and plan.assignments:
-            plan = _startable(plan, catalog, lambda: made(*to_be_launched(asked, defaults)))
+            from planner.launch.folder import startable
+
+            plan, files = startable(plan, catalog, lambda: made(*to_be_launched(asked, defaults)))
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     warn(plan.notes)
@@ -93,18 +93,5 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     if launch is not None and plan.assignments:
         from planner.launch.folder import write_all
 
-        note_launched(write_all(plan, catalog, launch))
+        note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
-
-
-def _startable(plan: Plan, catalog: Catalog, again: Callable[[], Plan]) -> Plan:
-    """Return the plan, or where the files of its stack cannot say it the best that they can, found `again`."""
-    from planner.launch.folder import refusal
-
-    refused = refusal(plan, catalog)
-    held = plan if refused is None else again()
-    if refused is None or not held.assignments:
-        return plan
-    note = (f"the best of all plans ({plan.objective.name} {plan.objective.value:,.2f}) cannot be started as it is "
-            f"({refused.problem}); this is the best that can")
-    return held.model_copy(update={"notes": (*held.notes, note)})

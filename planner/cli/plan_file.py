@@ -78,9 +78,11 @@ def _kinds(question: AnyQuestion) -> dict[str, str]:
     """Return the kind of every workload by its name; of one job that ends by none, as plans call it by its model."""
     from planner.scenario.portfolio import Portfolio
     from planner.scenario.scenario import ServingScenario
+    from planner.scenario.serving import Serving
 
     if isinstance(question, Portfolio):
-        return {job.name: job.workload.kind for job in question.jobs}
+        return {job.name: "serving" if isinstance(job.workload, Serving) else job.workload.kind
+                for job in question.jobs}
     if isinstance(question, ServingScenario):
         return {service.label: "serving" for service in question.services}
     return {"": question.workload.kind}

@@ -41,9 +41,9 @@ from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio import AnyWork, Portfolio
 from planner.scenario.posttraining import PostTraining, PostTrainingScenario
-from planner.scenario.scenario import AnyScenario, GenerationScenario, Scenario, ServingScenario, only_training
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
 from planner.scenario.workload import EVERY
@@ -66,22 +66,15 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
                            by_provider=isinstance(scenario.limits, ServingLimits)
                            and bool(scenario.limits.one_provider))
         terms = Terms(market, scenario.limits, scenario.objective)
-        if isinstance(scenario, GenerationScenario):
-            return ResolvedScenario(scenario, catalog, tuple(
-                _making(asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)
-        if scenario.workload is not None and scenario.workload.documents is not None:
-            return ResolvedScenario(scenario, catalog,
-                                    (batch_job(scenario.workload.label, scenario.workload, catalog, terms),),
-                            terms)
         return ResolvedScenario(scenario, catalog, tuple(
-            serving_job(asked.label, asked, catalog, terms) for asked in scenario.services), terms)
+            _job_of(asked.label, asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)
     limits = scenario.limits
     # one machine, unless the question says how large it may be
     machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
     market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, machines=machines)
     if isinstance(scenario, DiffusionScenario):
         terms = Terms(market, limits, scenario.objective)
-        job = DiffusionJob(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
+        job = _job_of(scenario.name, scenario.workload, catalog, terms, scenario.confidence)
         return ResolvedScenario(scenario, catalog, (job,), terms)
     if isinstance(scenario, PostTrainingScenario):
         work, pairs = scenario.workload, dict[int, Pair]()
@@ -95,12 +88,9 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
     return _training(scenario, catalog, market)
 
 
-def _making(asked: Serving, catalog: Catalog, terms: Terms, confidence: float) -> Job:
+def _making(name: str, asked: Generation, catalog: Catalog, terms: Terms, confidence: float) -> Job:
     """Return images or clips at a rate, or a batch of them, as a job."""
-    assert isinstance(asked, Generation)
-    if asked.ends is None:
-        return generation_job(asked.label, asked, catalog, terms, confidence)
-    return generation_batch(asked.label, asked, catalog, terms, confidence)
+    return (generation_job if asked.ends is None else generation_batch)(name, asked, catalog, terms, confidence)
 
 
 def _training(scenario: Scenario, catalog: Catalog, market: Market) -> ResolvedScenario:
@@ -115,8 +105,9 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
     most = {name: getattr(portfolio.limits, name) for name in ("max_gpus", "max_nodes", "max_power")}
     jobs: list[Job] = []
     for asked in portfolio.jobs:
-        if isinstance(asked.workload, Serving):
-            jobs.append(serving_job(asked.name, asked.workload, catalog, Terms(market, ServingLimits(), "cost")))
+        if not asked.ends:
+            terms = Terms(market, ServingLimits(), "cost")
+            jobs.append(_job_of(asked.name, asked.workload, catalog, terms, portfolio.confidence))
             continue
         until = horizon.end if asked.deadline is None or asked.late is not None else asked.deadline
         # jobs start with a period
@@ -124,10 +115,21 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
         window = max((until - horizon.start).total_seconds() - math.ceil(release) * horizon.period, 1.0)
         limits = Limits().model_copy(update={"deadline": Deadline(window), **most})
         terms = Terms(market, limits, "cost", min(horizon.period, window))
-        stack = first_stack(asked.workload, catalog)
-        job = training_job(asked.name, asked.workload, catalog, terms, portfolio.confidence, stack)
-        jobs.append(ByStack(((job,),)))
+        jobs.append(_job_of(asked.name, asked.workload, catalog, terms, portfolio.confidence))
     return jobs
+
+
+def _job_of(name: str, work: AnyWork, catalog: Catalog, terms: Terms, confidence: float) -> Job:
+    """Return a workload of any kind as a job on its terms; training by the first stack of those in use."""
+    if isinstance(work, Generation):
+        return _making(name, work, catalog, terms, confidence)
+    if isinstance(work, Serving):
+        return (serving_job if work.ends is None else batch_job)(name, work, catalog, terms)
+    if isinstance(work, DiffusionTraining):
+        return DiffusionJob(name, work, catalog, terms, confidence)
+    if isinstance(work, PostTraining):
+        return PostTrainingJob(name, work, catalog, terms, confidence)
+    return ByStack(((training_job(name, work, catalog, terms, confidence, first_stack(work, catalog)),),))
 
 
 def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]

@@ -103,7 +103,8 @@ class WaysJob(WorkWithWays[J, W]):
         seconds = self.steps * way.step / self.goodput(way)
         power = math.ceil((nodes + spares) * self.watts(way))
         return Column(key, way.candidate, nodes, spares, way.gpus, duration_use(seconds),
-                      duration_use(seconds * self.late(way)), math.ceil(power * seconds / HOUR), power, 0,
+                      duration_use(seconds * self.late(way)), math.ceil(power * seconds / HOUR), power,
+                      math.ceil(self.saved(way)),
                       self.complexity(way))
 
     def _failing(self, way: W) -> tuple[Any, Any, Any, Any]:

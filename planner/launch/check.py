@@ -21,6 +21,7 @@ from planner.launch.given import Given, given_of
 from planner.launch.place import place_of
 from planner.launch.served import Served, served_of
 from planner.launch.serving import names_of
+from planner.launch.shape import facts_of
 from planner.launch.work import Work, work_of
 from planner.text_io import read_text
 
@@ -87,7 +88,13 @@ def _of_training(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
     sums: dict[str, object] = {
         "gpus": work.placed.gpus, "micro_batches": layout.micro_batches, "global_batch": work.global_batch,
         "sequence_length": work.sequence_length, "layers": work.model.layers, "hidden": work.model.hidden}
+    built = resolved.get("model")
+    shape = facts_of(work.model) if isinstance(built, dict) else {}
+    yield from (f"model: {name} is {value}, the catalog has {shape[name]}" for name, value in (
+        built.items() if isinstance(built, dict) else ()) if name in shape and not _same(value, shape[name]))
     for name, value in resolved.items():
+        if name == "model":
+            continue
         expected = sums[name] if name in sums else work.value(name)
         if name == "recompute" and isinstance(value, dict):
             expected = {"full": max(stage.recompute_layers.full for stage in layout.stages) // layout.vpp}

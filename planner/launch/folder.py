@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -60,38 +60,52 @@ def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
         raise
 
 
-def refusal(found: Plan, catalog: Catalog) -> CannotExpress | None:
-    """Return what of a plan's layouts no target of its stack can be told; none where that is not what is in the way."""
+Made = Sequence[tuple[Path, Launched]]
+"""Folders, beside one another in that of the whole, with their files."""
+
+
+def _every(found: Plan | Assignment, catalog: Catalog, targets: str | None = None, scheduler: str | None = None,
+           alternative: int | None = None) -> Made:
+    """Return a folder for each workload and each target named; without names, the first that can express it."""
+    given = given_of(found, alternative)
+    names = [name.strip() for name in targets.split(",")] if targets else [None]
+    return [(Path(one.folder if len(given) > 1 else "") / (name if name and len(names) > 1 else ""),
+             _by_any(one, catalog, scheduler) if name is None else launched(one, catalog, name, scheduler))
+            for one in given for name in names]
+
+
+def startable(plan: Plan, catalog: Catalog, again: Callable[[], Plan]) -> tuple[Plan, Made | None]:
+    """Return the plan with its files, or where its stack cannot be told it the best that it can, found `again`.
+
+    Without files where something else is in the way: `write_all` says what.
+    """
     try:
-        for one in given_of(found):
-            _by_any(one, catalog, None)
+        return plan, _every(plan, catalog)
     except CannotExpress as error:
-        return error
+        refused = error.problem
     except InputError:
-        return None
-    return None
+        return plan, None
+    held = again()
+    if not held.assignments:
+        return plan, None
+    note = (f"the best of all plans ({plan.objective.name} {plan.objective.value:,.2f}) cannot be started as it is "
+            f"({refused}); this is the best that can")
+    return held.model_copy(update={"notes": (*held.notes, note)}), None
 
 
 def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets: str | None = None,
-              scheduler: str | None = None, alternative: int | None = None) -> list[tuple[Path, Launched]]:
-    """Write a folder for each workload and each target named; without names, the first that can express it.
+              scheduler: str | None = None, alternative: int | None = None, made: Made | None = None) -> Made:
+    """Write the folders, those that are made already or those of the plan, and return them with where they lie.
 
     Raises CannotExpress, Unsupported, InputError, before anything is written.
     """
-    given = given_of(found, alternative)
-    made: list[tuple[Path, Launched]] = []
-    for one in given:
-        names = [name.strip() for name in targets.split(",")] if targets else [None]
-        for name in names:
-            folder = output / (one.folder if len(given) > 1 else "") / (name if name and len(names) > 1 else "")
-            try:
-                made.append((folder, _by_any(one, catalog, scheduler) if name is None else
-                             launched(one, catalog, name, scheduler)))
-            except CannotExpress as error:
-                raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
-    for folder, files in made:
-        write_folder(folder, files.files)
-    return made
+    try:
+        each = made or _every(found, catalog, targets, scheduler, alternative)
+    except CannotExpress as error:
+        raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
+    for folder, files in each:
+        write_folder(output / folder, files.files)
+    return [(output / folder, files) for folder, files in each]
 
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:

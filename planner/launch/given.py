@@ -10,7 +10,7 @@ from planner.answer.assignment import KINDS, Assignment
 from planner.answer.schema import Plan, to_json
 from planner.errors import InputError
 from planner.scenario.load import as_question
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.tuned import without_idle_rank
 from planner.yaml_io import Document
@@ -46,7 +46,8 @@ def given_of(found: Plan | Assignment, alternative: int | None = None) -> list[G
         if alternative is not None:
             raise InputError(f"--alternative {alternative}: an estimate has none")
         return [Given(found, None, to_json(found))]
-    scenario = _scenario(found)
+    question = question_of(found)
+    scenario = None if isinstance(question, Portfolio) else question
     if alternative is not None:
         if not 1 <= alternative <= len(found.alternatives):
             raise InputError(f"--alternative {alternative}: the plan has {len(found.alternatives)}")
@@ -68,11 +69,11 @@ def _given(plan: Plan, placed: Sequence[Assignment], scenario: AnyScenario | Non
     return [Given(each[0], scenario, _alone(plan, *each), tuple(each[1:])) for each in together.values()]
 
 
-def _scenario(plan: Plan) -> AnyScenario | None:
+def question_of(plan: Plan) -> AnyQuestion | None:
+    """Return what a plan answers, where it says so."""
     if not plan.provenance.scenario:
         return None
-    question = as_question(Document(without_idle_rank(plan.provenance.scenario), "provenance.scenario", {}))
-    return None if isinstance(question, Portfolio) else question
+    return as_question(Document(without_idle_rank(plan.provenance.scenario), "provenance.scenario", {}))
 
 
 def _as_assignment(found: Assignment) -> Assignment:

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 
 from planner.catalog.architecture import Block, Mlp, Model, MoeMlp
 from planner.catalog.attention import Attention, LatentAttention
+from planner.catalog.details import Router
 from planner.errors import Unsupported
 from planner.launch.axes import No
+from planner.launch.program import Variable
 from planner.launch.work import Work
 
 _NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm"}
 _POSITIONS = {"rope": "rope", "learned": "learned_absolute", "none": "none"}
+_ACTIVATIONS: dict[tuple[bool, str], dict[str, object]] = {
+    (True, "silu"): {"swiglu": True}, (False, "gelu"): {"no-bias-gelu-fusion": True}, (False, "gelu-tanh"): {},
+    (False, "relu2"): {"squared-relu": True}}
+"""Whether it is gated, and its function -> flags; the fused GELU is the one by tanh."""
+LLAMA3_TRAINED, YARN_TRAINED, YARN_FAST = 8192, 4096, 32
+"""Tokens that its scalings take positions to be trained with, and beta_fast: no argument says others."""
 
 
 def layer_string(stages: Sequence[int]) -> str:
@@ -49,7 +57,11 @@ def model_flags(work: Work) -> dict[str, object]:
     flags: dict[str, object] = {
         "num-layers": model.layers, "hidden-size": model.hidden, **_attention(model, work.target),
         "normalization": _NORMS[model.norm], "position-embedding-type": _POSITIONS[model.positions],
+        **_detailed(model, work.target),
         "attention-dropout": 0.0, "hidden-dropout": 0.0}  # Megatron's own default is 0.1
+    if model.towers or model.embedding_norm or model.input_parameters or model.output_parameters or any(
+            block.products or block.norms not in (None, 2) for block in kinds):
+        raise Unsupported(f"{model.name} in {work.target}: towers that see or hear, or parts beside plain layers")
     if not model.tied:
         flags["untie-embeddings-and-output-weights"] = True
     dense = [block.mlp for block in kinds if isinstance(block.mlp, Mlp)]
@@ -58,12 +70,17 @@ def model_flags(work: Work) -> dict[str, object]:
         raise Unsupported(f"{model.name} in {work.target}: layers of several widths, or without a feed-forward")
     one = dense[0] if dense else mixed[0]
     flags["ffn-hidden-size"] = one.ffn
-    if one.kind == "gated" or (isinstance(one, MoeMlp) and one.gated):
-        flags["swiglu"] = True
+    gated = one.kind == "gated" or (isinstance(one, MoeMlp) and one.gated)
+    usual = "silu" if gated else "gelu-tanh"
+    activation = _ACTIVATIONS.get((gated, model.details.activation or usual if model.details else usual))
+    if activation is None:
+        raise Unsupported(f"{model.name} in {work.target}: its activation")
+    flags |= activation
     if not one.bias and not _biased(first):
         flags["disable-bias-linear"] = True
     if mixed:
         flags |= _mixture(mixed[0], [isinstance(block.mlp, MoeMlp) for block in kinds])
+        flags |= _routing(mixed[0], model.details.router if model.details else None)
     if model.prediction_layers:
         flags["mtp-num-layers"] = model.prediction_layers
     return flags
@@ -82,7 +99,7 @@ def _attention(model: Model, target: str) -> dict[str, object]:
         query = {} if found.q_lora_rank is None else {"q-lora-rank": found.q_lora_rank}
         return {"num-attention-heads": found.heads, "multi-latent-attention": True, **query,
                 "kv-lora-rank": found.kv_lora_rank, "qk-head-dim": found.qk_nope, "qk-pos-emb-head-dim": found.qk_rope,
-                "v-head-dim": found.v_head}
+                "v-head-dim": found.v_head, "kv-channels": found.v_head}
     if not isinstance(found, Attention) or found.indexer or found.chunk or found.bidirectional or found.borrowed or (
             found.value_dim != found.head_dim or found.sinks or found.qk_norm == "full"):
         raise Unsupported(f"{model.name} in {target}: its attention")
@@ -114,3 +131,53 @@ def _mixture(mlp: MoeMlp, mixed: Sequence[bool]) -> dict[str, object]:
     if mlp.correction_bias:
         flags |= {"moe-router-enable-expert-bias": True, "moe-router-score-function": "sigmoid"}
     return flags
+
+
+def _routing(mlp: MoeMlp, router: Router | None) -> dict[str, object]:
+    if router is None:
+        return {}
+    flags: dict[str, object] = {}
+    if not router.normalized and not mlp.correction_bias:
+        flags["moe-router-pre-softmax"] = True
+    if router.scale is not None:
+        flags["moe-router-topk-scaling-factor"] = router.scale
+    if router.groups is not None and router.groups_per_token is not None:
+        flags |= {"moe-router-num-groups": router.groups, "moe-router-group-topk": router.groups_per_token}
+    return flags
+
+
+def _detailed(model: Model, target: str) -> dict[str, object]:
+    """Return the flags of positions and norms that a model's config states; what it leaves open are variables."""
+    said = model.details
+    if said is None:
+        return {}
+    if said.beyond:
+        raise Unsupported(f"{model.name} in {target}: {said.beyond}")
+    flags: dict[str, object] = {"norm-epsilon": said.norm_epsilon} if said.norm_epsilon else {}
+    if said.around_one:
+        flags["apply-layernorm-1p"] = True
+    latent = any(isinstance(block.attention, LatentAttention) for block in model.blocks)
+    if said.rotary_base:
+        flags["rotary-base"] = round(said.rotary_base)
+    if said.rotary_share < 1:
+        flags["rotary-percent"] = said.rotary_share
+    if said.scaling is None:
+        return flags | ({"rope-type": "rope", "no-rope-fusion": True} if latent else {})
+    if said.scaling.kind == "llama3" and said.scaling.original == LLAMA3_TRAINED:
+        return flags | {"use-rope-scaling": True, "rope-scaling-factor": said.scaling.factor}
+    if not latent or said.scaling.kind != "yarn" or said.scaling.original != YARN_TRAINED:
+        raise Unsupported(f"{model.name} in {target}: its {said.scaling.kind} scaling of positions")
+    if said.scaling.beta_fast != YARN_FAST:
+        raise Unsupported(f"{model.name} in {target}: beta_fast {said.scaling.beta_fast:g} of its yarn scaling")
+    return flags | {"rope-type": "yarn", "rotary-scaling-factor": said.scaling.factor, "mscale": said.scaling.mscale,
+                    "mscale-all-dim": said.scaling.mscale_all_dim}
+
+
+def open_details(model: Model) -> dict[str, Variable]:
+    """Return flag -> the variable of what no entry of the catalog says of a model, with Megatron's own default."""
+    said = model.details
+    found = {} if said and said.norm_epsilon else {
+        "norm-epsilon": Variable("NORM_EPSILON", "1e-5", "Of the norms, as the model's config has it.")}
+    if model.positions == "rope" and not (said and said.rotary_base):
+        found["rotary-base"] = Variable("ROTARY_BASE", "10000", "rope_theta of the model's config.")
+    return found

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner.catalog.diffusion_law import Base
+from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.pixels import PixelSize
 from planner.scenario.targets import GROUPS, Targets
@@ -73,19 +74,19 @@ class DiffusionTraining(Frozen):
     @model_validator(mode="after")
     def _one_amount(self) -> DiffusionTraining:
         if self.steps is not None and self.epochs is not None:
-            raise ValueError("steps and epochs are given: a job has one of them")
+            raise About("epochs", "steps and epochs are given: a job has one of them")
         if self.epochs is not None and self.samples is None:
-            raise ValueError("epochs applies to samples, and none are given")
+            raise About("epochs", "epochs applies to samples, and none are given")
         if self.method == "full" and set(self.quantization) != {"bf16"}:
-            raise ValueError("quantization is of a frozen base, and method full trains all weights: leave it out, or "
-                             "ask for method lora")
+            raise About("quantization", "quantization is of a frozen base, and method full trains all weights: leave "
+                        "it out, or ask for method lora")
         for key, methods in ADAPTER_KEYS.items():
             # an answer that is read back states defaults too
             if self.method not in methods and getattr(self, key) != type(self).model_fields[key].default:
-                raise ValueError(f"{key} applies to method {' or '.join(methods)}, and this is method {self.method}")
+                raise About(key, f"{key} applies to method {' or '.join(methods)}, and this is method {self.method}")
         places = {*self.lora_targets}
         if places and not (places >= ATTENTION and (places >= MLP or not MLP & places)):
-            raise ValueError("lora_targets of a diffusion model: expected attention, or attention and mlp")
+            raise About("lora_targets", "of a diffusion model: expected attention, or attention and mlp")
         return self
 
     @property

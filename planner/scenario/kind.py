@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from planner.catalog.load import Catalog
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation, is_generation
 from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
+from planner.scenario.words import named
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
 
@@ -61,6 +62,14 @@ def kind_by_method(work: Mapping[str, object]) -> Kind | None:
     return "posttraining" if isinstance(method, str) and method.lower() in get_args(RlMethod) else None
 
 
+def said_by_method(data: object) -> Iterator[tuple[tuple[Hashable, ...], Kind]]:
+    """Yield the workloads that say their kind by their method alone."""
+    for at, work in workloads_in(data):
+        method = kind_by_method({"method": named("workload.method", work.get("method"))})
+        if method is not None and "kind" not in work and at[0] != "workloads":
+            yield at, method
+
+
 def kind_of(document: Document) -> Kind:
     """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
     data = document.data if isinstance(document.data, dict) else {}
@@ -70,22 +79,28 @@ def kind_of(document: Document) -> Kind:
     if several is not None and not (several == [] and isinstance(work, dict)):
         first = several[0] if isinstance(several, list) and several else None
         return "generation" if isinstance(first, dict) and first.get("kind") == "generation" else "serving"
-    kind = work.get("kind", "training") if isinstance(work, dict) else "training"
+    return _said(document, ("workload", "kind"), work if isinstance(work, dict) else {})
+
+
+def _said(document: Document, at: tuple[Hashable, ...], work: Mapping[Any, object]) -> Kind:
+    """Return the kind that a workload says it is, training where it does not. Raises InputError for another."""
+    kind = work.get("kind", "training")
     for known in WORK:
         if kind == known:
             return known
-    raise document.error(("workload", "kind"), f"expected {' or '.join(map(repr, WORK))}, got {kind!r}")
+    raise document.error(at, f"expected {' or '.join(map(repr, WORK))}, got {kind!r}")
 
 
 def refuse_other_kinds(document: Document, kind: Kind) -> None:
-    """Refuse what only other kinds of workload have."""
+    """Refuse what only other kinds of workload have; of many jobs each is of the kind that it says."""
     for at, work in workloads_in(document.data):
+        mine, what = (_said(document, (*at, "kind"), work), "job") if kind == "portfolio" else (kind, "scenario")
         for key in work:
             others = [NOUN[other] for other in WORK if key in KEYS[other]
                       and not (other == "generation" and key in KEYS["serving"])]
-            if others and key not in KEYS[kind]:
-                told = INSTEAD.get(kind, {}).get(str(key))
-                raise document.error((*at, key), f"applies to {' or '.join(others)}; this scenario is {NOUN[kind]}"
+            if others and key not in KEYS[mine]:
+                told = INSTEAD.get(mine, {}).get(str(key))
+                raise document.error((*at, key), f"applies to {' or '.join(others)}; this {what} is {NOUN[mine]}"
                                      + (f": {told}" if told else ""))
 
 
@@ -94,7 +109,11 @@ def workloads_in(data: object) -> Iterator[tuple[tuple[Hashable, ...], dict[Hash
     blocks = data if isinstance(data, dict) else {}
     several = blocks.get("workloads")
     listed = enumerate(several if isinstance(several, list) else [])
-    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), work) for i, work in listed)]:
+    jobs = blocks.get("jobs")
+    asked = [(("jobs", i, "workload"), job.get("workload")) for i, job in enumerate(
+        jobs if isinstance(jobs, list) else []) if isinstance(job, dict)]
+    for at, work in [(("workload",), blocks.get("workload")), *((("workloads", i), work) for i, work in listed),
+                     *asked]:
         if isinstance(work, dict):
             yield at, work
 

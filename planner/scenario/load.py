@@ -20,22 +20,22 @@ from planner.scenario.flags import FLAGS, plain
 from planner.scenario.in_thousands import thousands
 from planner.scenario.kind import (
     Kind,
-    kind_by_method,
     kind_by_model,
     kind_of,
     refuse_other_kinds,
     refuse_wrong_kind,
+    said_by_method,
 )
 from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
 from planner.scenario.posttraining import PostTrainingScenario
-from planner.scenario.resolve import NO_FILE, resolve, resolve_portfolio, resolve_serving, resolve_work
+from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_work
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
+from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.words import BLOCKS, LARGEST, in_our_words
-from planner.scenario.words import named as in_our_word
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Document, Frozen, read, validate
 
@@ -133,10 +133,8 @@ def as_scenario(document: Document) -> AnyScenario:
 def as_question(document: Document) -> AnyQuestion:
     """Return a document as what it asks, with its open ends. Raises InputError."""
     kind = kind_of(document)
-    if kind == "portfolio":
-        return validate(document, Portfolio)
     refuse_other_kinds(document, kind)
-    return validate(document, SCENARIOS[kind])
+    return validate(document, Portfolio) if kind == "portfolio" else validate(document, SCENARIOS[kind])
 
 
 def load_scenario(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -221,11 +219,8 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         keys = _keys(path, data)
         data = _put(data, keys, _parts(value) if lists.get(path) else value)
         named[keys] = labels.get(path, path)
-    work = data.get("workload") if isinstance(data, dict) else None
-    method = kind_by_method({"method": in_our_word("workload.method", work.get("method"))}) if isinstance(
-        work, dict) and "kind" not in work else None
-    if method is not None:
-        kind, data = method, _put(data, ["workload", "kind"], method)
+    for at, method in said_by_method(data):
+        kind, data = method, _put(data, [*at, "kind"], method)
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}

@@ -7,10 +7,13 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.generation import Generation
 from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_in_words
 from planner.scenario.moment import Growth, Moment, PerDay, Span, after, moment_of, written
+from planner.scenario.posttraining import PostTraining
 from planner.scenario.scenario import AnyScenario
-from planner.scenario.serving import Serving
+from planner.scenario.serving import LOADS, Serving
 from planner.scenario.workload import Training
 from planner.units import HOUR, Gpus, Money, Nodes, Watts
 from planner.yaml_io import Frozen
@@ -19,6 +22,7 @@ MOST_PERIODS = 1500
 MOST_JOBS = 1000
 USUAL_START = datetime(2027, 1, 4)
 """A Monday."""
+AnyWork: TypeAlias = Training | Serving | DiffusionTraining | Generation | PostTraining
 _OF_SERVICES = ("from_", "growth")
 _OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count", "every")
 
@@ -61,7 +65,7 @@ class PortfolioJob(Frozen):
 
     name: str = Field(min_length=1, max_length=80)
     """What it is called in the answer, and under `after`."""
-    workload: Annotated[Training | Serving, Field(discriminator="kind")]
+    workload: Annotated[AnyWork, Field(discriminator="kind")]
     """What is done, as in a scenario of its own."""
     release: Moment | None = None
     """It starts no earlier; none is the start of the horizon."""
@@ -87,7 +91,7 @@ class PortfolioJob(Frozen):
     @property
     def ends(self) -> bool:
         """Whether it is a run, and not a service."""
-        return isinstance(self.workload, Training)
+        return not isinstance(self.workload, Serving) or self.workload.ends is not None
 
     @model_validator(mode="before")
     @classmethod
@@ -95,10 +99,7 @@ class PortfolioJob(Frozen):
         work = data.get("workload") if isinstance(data, dict) else None
         if not isinstance(work, dict):
             return data
-        kind = work.get("kind", "training")
-        if kind not in ("training", "serving"):
-            raise ValueError(f"workload.kind: expected 'training' or 'serving', got {kind!r}")
-        return {**data, "workload": {**work, "kind": kind}}  # type: ignore[dict-item]
+        return {**data, "workload": {"kind": "training", **work}}  # type: ignore[dict-item]
 
     @field_validator("after", mode="before")
     @classmethod
@@ -113,13 +114,29 @@ class PortfolioJob(Frozen):
             # a plan states its question with what keys are by default
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key.removesuffix('_')} applies to {kind}")
-        if isinstance(self.workload, Training) and self.workload.is_open:
-            raise ValueError("workload.tokens: required, but missing: a job of a portfolio ends")
+        if missing := _amount_missing(self.workload):
+            raise ValueError(f"workload.{missing}")
         if self.late is not None and self.deadline is None:
             raise ValueError("late is the price of a day after the deadline, and there is none: give deadline")
         if self.deadline is not None and self.release is not None and self.deadline <= self.release:
             raise ValueError(f"deadline {written(self.deadline)} is not after the release {written(self.release)}")
         return self
+
+
+def _amount_missing(work: AnyWork) -> str:
+    """Return the key that must say how much work there is, and why; empty where some key does."""
+    missing, ends = "", "required, but missing: a job of a portfolio ends"
+    if isinstance(work, Training) and work.is_open:
+        missing = f"tokens: {ends}"
+    elif isinstance(work, DiffusionTraining) and work.total_steps is None:
+        missing = f"steps: {ends}; or samples and epochs"
+    elif isinstance(work, PostTraining) and work.steps is None:
+        missing = f"steps: {ends}"
+    elif isinstance(work, PostTraining) and work.rollouts_on:
+        missing = "rollouts_on: a job of a portfolio runs on the nodes of one pool; plan it alone to have others"
+    elif isinstance(work, Serving) and work.ends is None and all(getattr(work, load) is None for load in LOADS):
+        missing = "rate: required, but missing: a service has a rate, and a batch documents or samples"
+    return missing
 
 
 class Owned(Frozen):

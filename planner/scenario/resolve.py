@@ -14,16 +14,14 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
 from planner.scenario.generation import Generation
-from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.media import in_tokens_seen, media_notes
 from planner.scenario.model_notes import generates, text_part
-from planner.scenario.pool import ANY, named, owned_nodes, pool, text
-from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
-from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_stack
+from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_requests, usual_stack
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
@@ -59,7 +57,7 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
                   priced=work.tokens is not None)
     if work.has_several:
         supply = {**supply, "limits": _of_one_node(supply, catalog, defaults)}
-    work = _in_precision(work, scenario.workload, _named(scenario.hardware, supply), catalog, defaults)
+    work = in_precision(work, scenario.workload, named_nodes(scenario.hardware, supply), catalog, defaults)
     return scenario.model_copy(update={
         "objective": scenario.objective if work.tokens is not None else "gpus",
         "workload": work, **supply}), defaults
@@ -98,47 +96,6 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     return work.model_copy(update=chosen), defaults
 
 
-def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
-                      ) -> tuple[Portfolio, Defaults]:
-    """Return the same for many jobs: every workload, the hardware, and what is owned or has a quota by its name."""
-    defaults = Defaults()
-    jobs: list[tuple[PortfolioJob, Training | Serving]] = []
-    for at, job in enumerate(portfolio.jobs):
-        where = ("jobs", at, "workload")
-        work, decided = (resolve_training(job.workload, catalog, document, where)
-                         if isinstance(job.workload, Training)
-                         else resolve_service(job.workload, catalog, document, where))
-        jobs.append((job, work))
-        defaults += [default.model_copy(update={"name": f"{job.name}.{default.name}"}) for default in decided]
-    sourcing, own = portfolio.sourcing, []
-    for number, owned in enumerate(sourcing.own):
-        with named(document, "sourcing", "own", number, "node"):
-            node, nodes = owned_nodes(owned.node, owned.nodes, catalog)
-            own.append(owned.model_copy(update={"node": node, "nodes": nodes}))
-    rent = sourcing.rent
-    if rent is not None:
-        quota = {}
-        for name, most in rent.quota.items():
-            with named(document, "sourcing", "rent", "quota", name):
-                quota[catalog.node(name).name] = most
-        rent = rent.model_copy(update={"quota": quota})
-    sourcing = sourcing.model_copy(update={"own": tuple(own), "rent": rent})
-    given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
-    supply = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
-    resolved = tuple(job.model_copy(update={"workload": _in_precision(
-        work, job.workload, _named(portfolio.hardware, supply), catalog, defaults, f"{job.name}.")
-        if isinstance(work, Training) and isinstance(job.workload, Training) else work}) for job, work in jobs)
-    plain, limits = supply["sourcing"], supply["limits"]
-    assert isinstance(plain, Sourcing)
-    assert isinstance(limits, Limits)
-    if rent is not None and plain.rent is not None:
-        rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
-    return portfolio.model_copy(update={
-        "jobs": resolved, "hardware": supply["hardware"],
-        "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
-        "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
-
-
 def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defaults) -> Frozen:
     """Return the limits of a question for the largest model or load: where none say how many GPUs, those of one node.
     """
@@ -154,14 +111,14 @@ def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defau
     return limits.model_copy(update={"max_gpus": size})
 
 
-def _named(asked: Hardware, supply: Mapping[str, Frozen]) -> tuple[str, ...]:
+def named_nodes(asked: Hardware, supply: Mapping[str, Frozen]) -> tuple[str, ...]:
     """Return the node types that a question names; nobody who leaves them open asks for GPUs without bf16."""
     hardware = supply["hardware"]
     assert isinstance(hardware, Hardware)
     return () if ANY in asked.candidates else hardware.candidates
 
 
-def _in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog: Catalog, defaults: Defaults,
+def in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog: Catalog, defaults: Defaults,
                   job: str = "") -> Training:
     """Return a resolved job in the precision that its GPUs have, where what was asked leaves it open."""
     if "precision" in asked.model_fields_set:
@@ -241,11 +198,8 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         return resolved_generation(service, catalog, document, at)
     with named(document, *at, "model"):
         model = catalog.model(service.model)
-        if service.output is None and service.trace is None:
-            if not (model.encodes or model.embeds):
-                raise document.error(at, "output missing: tokens of a prompt and of an answer, such as input 2000 and "
-                                         "output 300")
-            service = service.model_copy(update={"output": Length("mean", 0.0, 0.0)})
+        lengths, said = usual_requests(service, model, catalog.recipes)
+        service = service.model_copy(update=lengths)
         if service.output is None or service.output.mean:
             generates(model, "a service with output tokens; ask with --output 0")
     formats = service.quantization or (format_of(service.model) or model.stored,)
@@ -259,7 +213,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated)
+    defaults = _said(shown, stated) + said
     defaults += media_notes(service, model, document, at) or text_part([model])
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))

@@ -24,13 +24,13 @@ def resolve_diffusion(scenario: DiffusionScenario, catalog: Catalog, document: D
     return scenario.model_copy(update={"workload": work, **supply}), defaults
 
 
-def resolved_diffusion(work: DiffusionTraining, catalog: Catalog, document: Document
-                       ) -> tuple[DiffusionTraining, Defaults]:
+def resolved_diffusion(work: DiffusionTraining, catalog: Catalog, document: Document,
+                       at: tuple[str | int, ...] = ("workload",)) -> tuple[DiffusionTraining, Defaults]:
     """Return a workload with the catalog's name and what its model was made for, and what decided it."""
-    with named(document, "workload", "model"):
+    with named(document, *at, "model"):
         model = catalog.diffusion(work.model)
     if model.media == "image" and (work.frames or 1) > 1:
-        raise document.error(("workload", "frames"), f"{model.name} makes images, which have one frame")
+        raise document.error((*at, "frames"), f"{model.name} makes images, which have one frame")
     usual_of_model: dict[str, object] = {
         "resolution": work.resolution or Resolution(model.resolution), "frames": work.frames or model.frames}
     shown = {**{name: getattr(work, name) for name in ("method", "quantization", "optimizer", "latents", "batch")},

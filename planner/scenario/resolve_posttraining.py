@@ -25,22 +25,23 @@ def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, docum
     return scenario.model_copy(update={"workload": work, **supply}), defaults
 
 
-def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Document) -> tuple[PostTraining, Defaults]:
+def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Document,
+                          at: tuple[str | int, ...] = ("workload",)) -> tuple[PostTraining, Defaults]:
     """Return a workload with the catalog's names and what is usual, and what decided it. Raises InputError."""
     law, changed, defaults = catalog.posttraining_law, dict[str, object](), Defaults()
     for key in ("model", "critic", "reward_model"):
         name = getattr(work, key)
         if name is not None:
-            with named(document, "workload", key):
+            with named(document, *at, key):
                 changed[key] = catalog.model(name).name
     if work.engine is not None:
-        with named(document, "workload", "engine"):
+        with named(document, *at, "engine"):
             changed["engine"] = catalog.engine(work.engine).name
-    stacks = _frameworks(work, law, document)
+    stacks = _frameworks(work, law, document, at)
     changed["stack"] = tuple(dict.fromkeys(stacks))
-    _check(work, stacks, catalog, document)
+    _check(work, stacks, catalog, document, at)
     if work.rollouts_on:
-        with named(document, "workload", "rollouts_on"):
+        with named(document, *at, "rollouts_on"):
             changed["rollouts_on"] = tuple(candidate_nodes(work.rollouts_on, catalog))
     output = work.output
     if output.by == "mean" and not output.spread:
@@ -58,13 +59,19 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         uses = any(law.frameworks[name].reference for name in stacks)
         changed["reference"] = "initial" if uses else "none"
         defaults.append(Default(name="reference", value=str(changed["reference"]), why=f"as {', '.join(stacks)} does"))
-    for key in ("method", "tuning", "prompts", "samples_per_prompt", "reward", "policy_lag", "placement", "stack"):
-        if key not in work.model_fields_set:
-            defaults.append(Default(name=key, value=text(changed.get(key, getattr(work, key))), why="the default"))
-    return work.model_copy(update=changed), defaults
+    return (said := work.model_copy(update=changed)), [*defaults, *_unsaid(said, work.model_fields_set)]
 
 
-def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document) -> list[str]:
+def _unsaid(work: PostTraining, stated: set[str]) -> Defaults:
+    """Return the keys that a question leaves as they are unless told."""
+    why = {"input": "the most that verl's example on GSM8K has, as are answers of 1024"}
+    return [Default(name=key, value=f"{work.input.mean:g} tokens" if key == "input" else text(getattr(work, key)),
+                    why=why.get(key, "the default"))
+            for key in ("input", "method", "tuning", "prompts", "samples_per_prompt", "reward", "policy_lag",
+                        "placement", "stack") if key not in stated]
+
+
+def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at: tuple[str | int, ...]) -> list[str]:
     """Return the frameworks by their catalog names. Raises InputError for one that is none."""
     if work.stack == (AUTO,):
         return [law.usual]
@@ -72,20 +79,21 @@ def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document) ->
     for said in work.stack:
         known = law.framework(said)
         if known is None:
-            raise document.error(("workload", "stack"), f"{said!r} is no framework of reinforcement learning: "
+            raise document.error((*at, "stack"), f"{said!r} is no framework of reinforcement learning: "
                                  f"{', '.join(law.frameworks)}")
         stacks.append(known)
     return stacks
 
 
-def _check(work: PostTraining, stacks: list[str], catalog: Catalog, document: Document) -> None:
+def _check(work: PostTraining, stacks: list[str], catalog: Catalog, document: Document, at: tuple[str | int, ...]
+           ) -> None:
     """Raise InputError for what no framework named can do."""
     frameworks = [catalog.posttraining_law.frameworks[name] for name in stacks]
     if work.policy_lag > (most := max(each.most_lag for each in frameworks)):
-        raise document.error(("workload", "policy_lag"), f"{', '.join(stacks)} draws answers at most {most} steps "
+        raise document.error((*at, "policy_lag"), f"{', '.join(stacks)} draws answers at most {most} steps "
                              f"behind the policy, got {work.policy_lag}")
     if work.placement != "any" and not any(work.placement in each.placements for each in frameworks):
-        raise document.error(("workload", "placement"), f"{', '.join(stacks)} has no {work.placement} rollouts")
+        raise document.error((*at, "placement"), f"{', '.join(stacks)} has no {work.placement} rollouts")
     if work.engine is not None and not any(catalog.engine(work.engine).name in each.engines for each in frameworks):
         known = ", ".join(dict.fromkeys(engine for each in frameworks for engine in each.engines))
-        raise document.error(("workload", "engine"), f"{', '.join(stacks)} draws answers with {known}")
+        raise document.error((*at, "engine"), f"{', '.join(stacks)} draws answers with {known}")

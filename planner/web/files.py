@@ -13,6 +13,7 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.render.report.page import report
+from planner.scenario.launchable import to_be_launched
 from planner.web.answering import File, Folders, Refusal, open_catalog, refusal
 
 KINDS = ("csv", "html", "zip")
@@ -46,13 +47,20 @@ def _csv(answer: Plan | Comparison) -> bytes:
 
 
 def _launch(plan: Plan, catalog: Catalog) -> bytes:
-    """Return the files that start a plan, packed. Raises InputError where its stack cannot express it."""
-    from planner.launch.folder import write_all
+    """Return the files that start a plan, or the best that its stack can be told, packed. Raises InputError."""
+    from planner.ask.plan import make_plan
+    from planner.launch.folder import startable, write_all
+    from planner.launch.given import question_of
 
+    asked = question_of(plan)
+    made = None
+    if asked is not None:
+        held, defaults = to_be_launched(asked, [])
+        plan, made = startable(plan, catalog, lambda: make_plan(held, catalog, defaults=defaults))
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "launch"
-        write_all(plan, catalog, written)
+        write_all(plan, catalog, written, made=made)
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(path for path in written.rglob("*") if path.is_file()):
                 archive.write(file, file.relative_to(folder))

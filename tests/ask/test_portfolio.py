@@ -192,3 +192,33 @@ def test_jobs_together_are_never_dearer_than_each_alone_on_rented_nodes(names, o
     together = cost(*names, own=own)
     at_best, apart = (sum(cost(name, own=count) for name in names) for count in (own, 0))
     assert at_best < together < apart
+
+
+def test_every_kind_of_work_shares_nodes_with_the_others():
+    """A batch takes as few nodes as end in time, and what pauses writes a checkpoint of its own size."""
+    works = {"base": RUN, "style": {"kind": "diffusion", "model": "sdxl", "steps": 400_000, "batch": 8},
+             "batch": {"kind": "generation", "model": "sdxl", "samples": 400_000},
+             "label": {"kind": "serving", "model": "llama-3.1-8b", "documents": 2_000_000, "input": 1000,
+                       "output": 100},
+             "pictures": {"kind": "generation", "model": "sdxl", "rate": "1 images/s", "e2e": "60 s"}}
+    jobs = [{"name": name, "workload": work, **({"growth": "50%/month"} if name == "pictures" else {
+        "may_pause": name == "style", "deadline": "2027-01-20"})} for name, work in works.items()]
+    plan = plan_of(jobs, own=3)
+    data = recheck(plan)
+    assert plan.status == "optimal"
+    assert {a["job"]: a["kind"] for a in data["assignments"]} == {
+        "base": "training", "style": "diffusion", "batch": "serving", "label": "serving", "pictures": "serving"}
+    again = plan_of(list(reversed(jobs)), own=3)
+    assert again.objective.value == plan.objective.value
+
+
+def test_jobs_that_differ_in_tokens_and_deadline_are_searched_once_and_as_if_alone():
+    """Columns by those of the longest job are those of a search of its own."""
+    market = {"sourcing": {"rent": RENT}}
+    jobs = [{"name": name, "workload": {**RUN, "tokens": tokens}, "deadline": deadline}
+            for name, tokens, deadline in (("long", "40 G", "2027-01-30"), ("short", "11 G", "2027-01-06"))]
+    together, each = plan_of(jobs, **market), [plan_of([job], **market) for job in jobs]
+    assert together.search.staged < sum(plan.search.staged for plan in each)
+    for mine, plan in zip(together.assignments, each, strict=True):
+        (alone,) = plan.assignments
+        assert (mine.cost_usd, mine.nodes, mine.duration_days) == (alone.cost_usd, alone.nodes, alone.duration_days)

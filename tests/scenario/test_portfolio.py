@@ -13,6 +13,9 @@ from planner.yaml_io import parse
 
 RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "1 G"}
 CHAT = {"kind": "serving", "model": "llama-3.1-8b", "rate": "5 requests/s", "input": 1000, "output": 200}
+GRPO = {"model": "qwen2.5-7b", "method": "grpo", "steps": 50, "input": 512, "output": 1500}
+STYLE = {"kind": "diffusion", "model": "sdxl", "steps": 1000}
+PICTURES = {"kind": "generation", "model": "sdxl", "rate": "0.2 images/s", "e2e": "60 s"}
 CATALOG = Catalog()
 
 
@@ -38,6 +41,17 @@ def test_a_portfolio_is_read_and_written_back():
     assert again == portfolio
 
 
+def test_any_kind_of_work_is_a_job():
+    works = {"grpo": GRPO, "style": STYLE, "pictures": PICTURES, "batch": {**PICTURES, "rate": None, "e2e": None,
+             "samples": 1000}, "label": {**CHAT, "rate": None, "documents": 1000}, "dpo": {**RUN, "method": "dpo"}}
+    portfolio, _ = load_question(asked([{"name": name, "workload": work} for name, work in works.items()]), {}, CATALOG)
+    assert [job.workload.kind for job in portfolio.jobs] == ["posttraining", "diffusion", "generation", "generation",
+                                                             "serving", "training"]
+    assert [job.name for job in portfolio.jobs if not job.ends] == ["pictures"]
+    again, _ = load_question(parse(to_yaml(portfolio), "again.yaml").data, {}, CATALOG)
+    assert again == portfolio
+
+
 @pytest.mark.parametrize(("data", "words"), [
     (asked(job(after=["other"])), "after: 'other' is not a job: base"),
     (asked(job(after=["base"])), "wait for each other in a circle"),
@@ -54,8 +68,15 @@ def test_a_portfolio_is_read_and_written_back():
     (asked(job(every="10 weeks")), "every is longer than the horizon"),
     (asked([{"name": "chat", "workload": CHAT, "deadline": "2027-02-01"}]), "deadline applies to a job that ends"),
     (asked([{"name": "base", "workload": {**RUN, "tokens": None}}]), "workload.tokens: required"),
-    (asked([{"name": "base", "workload": {**RUN, "rate": "5 requests/s"}}]), "unknown key 'rate'"),
+    (asked([{"name": "base", "workload": {**RUN, "rate": "5 requests/s"}}]),
+     "rate: applies to a service; this job is training"),
     (asked([{"name": "base", "workload": {**RUN, "kind": "cooking"}}]), "expected 'training' or 'serving'"),
+    (asked([{"name": "base", "workload": {**STYLE, "steps": None}}]), "workload.steps: required"),
+    (asked([{"name": "base", "workload": {**STYLE, "tokens": "1 G"}}]), "this job is training a diffusion model"),
+    (asked([{"name": "base", "workload": {**GRPO, "rollouts_on": "l40s"}}]), "workload.rollouts_on: a job"),
+    (asked([{"name": "base", "workload": {**PICTURES, "rate": None}}]), "workload.rate: required"),
+    (asked([{"name": "base", "workload": {**CHAT, "rate": None}}]), "workload.rate: required"),
+    (asked([{"name": "base", "workload": PICTURES, "may_pause": True}]), "may_pause applies to a job that ends"),
     (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "3 d"}), "whole number of periods"),
     (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "90 min"}), "whole hours"),
     (asked(sourcing={"rent": {"quota": {"dgx-h1000": 4}}}), "dgx-h1000"),

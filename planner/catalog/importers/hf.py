@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from planner.catalog.architecture import Model
+from planner.catalog.importers.hf_details import details_of
 from planner.catalog.importers.hf_families import FAMILIES, FUSED, REFUSED, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
 from planner.catalog.importers.hf_towers import TOWERS, tower
@@ -91,7 +92,7 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
         shape, assumption = (FAMILIES[family](config), "") if family in FAMILIES else unknown(config)
         assumption = shape.pop("note", assumption)
         entry = {"hidden": config.get("hidden_size"), "vocab": config.get("vocab_size"), "norm": "rmsnorm",
-                 "fused": FUSED.get(family, ())} | shape
+                 "fused": FUSED.get(family, ()), "details": details_of(config) or None} | shape
         if tall:
             entry["tower"] = tower(named, outer, shape.get("hidden") or config["hidden_size"], path)
             sees = None

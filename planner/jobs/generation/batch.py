@@ -62,7 +62,7 @@ class GenerationBatch(GenerationChoices, BatchJob):
                     best[same] = way
             for way in best.values():
                 column = column_of(way, way.rate)
-                runs += [run for run in self._runs(len(made), column) if self._keeps(run)]
+                runs += [run for run in self._runs(len(made), column, depth) if self._keeps(run)]
                 ways.append(way)
                 made.append(column)
         return Made(runs=tuple(run.column for run in runs), made=tuple(made), ways=tuple(ways),

@@ -20,7 +20,7 @@ from planner.jobs.generation.choices import GenerationChoices
 from planner.jobs.generation.lacking import nearest
 from planner.jobs.generation.misses import misses
 from planner.jobs.generation.options import Option, sure_bytes
-from planner.jobs.generation.queue import BUSIEST, Queue, fewest
+from planner.jobs.generation.queue import BUSIEST, Queue, alone, fewest
 from planner.jobs.generation.replicas import Calls, Key, column_of, key_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import loads
@@ -101,14 +101,18 @@ class GenerationJob(GenerationChoices):
         return None if level is None else (level.seconds, None if level.percentile is None else level.percentile / 100)
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Ways:
-        """Return every way to run a replica that fits, with the rate that it holds among as many as the load needs."""
-        key = (id(self.terms.market.candidates), self.terms.market.at_hand, tuple(sorted(held.items())),
+        """Return every way to run a replica that fits, with the rate that it holds among as many as the load needs.
+
+        In a fleet that shares nodes over time the load changes: then the rate is what a replica holds by itself.
+        """
+        changing = depth == "shared"
+        key = (id(self.terms.market.candidates), self.terms.market.at_hand, tuple(sorted(held.items())), changing,
                self.asked.model_dump_json())
         if key not in self._known:
-            self._known[key] = self._columns(held)
+            self._known[key] = self._columns(held, changing_load=changing)
         return self._known[key]
 
-    def _columns(self, held: Held) -> Ways:
+    def _columns(self, held: Held, *, changing_load: bool) -> Ways:
         made, columns = dict[Key, Option](), list[ReplicaColumn]()
         tight, slow = list[Option](), list[Option]()
         looked = fit = 0
@@ -120,11 +124,11 @@ class GenerationJob(GenerationChoices):
                     tight.append(way)
                     continue
                 fit += 1
-                count = fewest(way, self.needed, self.target)
-                if count is None:
+                rate = alone(way, self.target) if changing_load else self._share(way)
+                if rate is None:
                     slow.append(way)
                     continue
-                column = column_of(way, self.needed / count * (1 + 1e-9))
+                column = column_of(way, rate)
                 made[key_of(column)] = way
                 same = column.format, column.gpus
                 if same not in best or column.rate > best[same].rate:
@@ -138,6 +142,11 @@ class GenerationJob(GenerationChoices):
                     soonest=min(slow, key=lambda way: way.alone, default=None), looked=looked,
                     account=Search(layouts=looked, legal=looked, fit=fit, staged=len(columns),
                                    domains={"quantization": tuple(self.asked.quantization or ())}))
+
+    def _share(self, way: Option) -> float | None:
+        """Return the rate of each of the fewest replicas that hold the load; none where no number does."""
+        count = fewest(way, self.needed, self.target)
+        return None if count is None else self.needed / count * (1 + 1e-9)
 
     def _lacking(self, way: Option) -> float:
         return (sure_bytes(way, self.catalog.generation_law, self.confidence)
@@ -158,8 +167,10 @@ class GenerationJob(GenerationChoices):
     def _way(self, column: ReplicaColumn) -> Option:
         """Return what a column of this question is, whatever was held when it was made."""
         mine = id(self.terms.market.candidates), self.asked.model_dump_json()
-        return next(known.made[key_of(column)] for key, known in self._known.items()
-                    if (key[0], key[-1]) == mine and key_of(column) in known.made)
+        known = [ways.made for key, ways in self._known.items() if (key[0], key[-1]) == mine]
+        # columns may be those of a job that asks the same
+        made = next((made for made in known if key_of(column) in made), None) or self.columns(depth="shared").made
+        return made[key_of(column)]
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:

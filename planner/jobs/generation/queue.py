@@ -14,6 +14,8 @@ from planner.jobs.generation.options import Option
 
 BUSIEST = 0.98
 """Share of the time that replicas may be at work."""
+NARROW = 1e-3
+"""Share of a rate to which the largest is looked for."""
 
 
 def waits(replicas: int, busy: float) -> float:
@@ -64,6 +66,19 @@ class Queue:
     def keeps(self, target: tuple[float, float | None] | None) -> bool:
         """Say whether the latency is within a target."""
         return self.busy <= BUSIEST and (target is None or self.latency(target[1]) <= target[0])
+
+
+def alone(way: Option, target: tuple[float, float | None] | None) -> float | None:
+    """Return the most images a second that a replica holds by itself, and so any number of replicas each, down; none
+    where none is within the target.
+    """
+    low, high = 0.0, way.rate * BUSIEST
+    if Queue(way, 1, high).keeps(target):
+        return high
+    while high - low > high * NARROW:
+        middle = (low + high) / 2
+        low, high = (middle, high) if Queue(way, 1, middle).keeps(target) else (low, middle)
+    return low or None
 
 
 def fewest(way: Option, rate: float, target: tuple[float, float | None] | None) -> int | None:

@@ -32,6 +32,8 @@ from planner.solver.quantize import DURATION_QUANTUM, duration_use
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY, HOUR
 
+PART = 1e-9
+"""Of its time by which a batch must end before a period does, for rounding."""
 MOST_NODES = 4096
 """Nodes that share out a batch at most."""
 CHOICES = {"quantization": "workload.quantization", "engine": "workload.engine"}
@@ -73,14 +75,17 @@ class BatchJob:
         account = Account()
         made = tuple(options(self.catalog, self.service, self.terms.market.candidates, account, lambda column: all(
             str(getattr(column, axis)) == value for axis, value in held.items()), self.terms.market.at_hand, effort))
-        runs = [run for at, column in enumerate(made) for run in self._runs(at, column) if self._keeps(run)]
+        runs = [run for at, column in enumerate(made) for run in self._runs(at, column, depth) if self._keeps(run)]
         search = Search(layouts=account.layouts, legal=account.legal, fit=account.fit,
                        removed={rule: count for rule, count in account.removed.items() if count})
         return Batches(runs=tuple(run.column for run in runs), made=made, account=search,
                        open_bound=0 if account.cut_short else None)
 
-    def _runs(self, key: int, column: ReplicaColumn) -> Iterator[Run]:
-        """Yield the fewest nodes that end in time on each offer, and the most where these are looked for."""
+    def _runs(self, key: int, column: ReplicaColumn, depth: Depth) -> Iterator[Run]:
+        """Yield the fewest nodes that end in time on each offer, or the most where these are looked for.
+
+        Among jobs that share nodes over time, the fewest that end within every number of periods.
+        """
         offer = next((quote for quote in self.terms.market.offers if quote.candidate == column.candidate), None)
         size, limits = self.terms.market.candidates[column.candidate].node.gpus, self.terms.limits
         together = max(1, -(-column.gpus // size))
@@ -91,7 +96,13 @@ class BatchJob:
             if limit is not None) // together
         needed = 1 if limits.deadline is None else int(
             np.ceil((self.asked.ends or 1) / rate / limits.deadline.seconds * (1 - 1e-12)))
-        for units in {most if self.terms.objective == "time" else max(needed, 1)}:
+        least = max(needed, 1)
+        counts = {most if self.terms.objective == "time" else least}
+        if depth == "shared":
+            alone = (self.asked.ends or 1) / rate / self.terms.period
+            counts = {max(least, int(np.ceil(alone / periods * (1 + PART))))
+                      for periods in range(1, int(np.ceil(alone / least)) + 2)}
+        for units in sorted(counts):
             if 1 <= units <= most:
                 yield Run(0, self._column(key, column, units * together, units, rate), offer)
 

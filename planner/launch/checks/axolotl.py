@@ -39,13 +39,16 @@ def resolve(folder: Path) -> dict[str, object]:
     micro, batches = config.micro_batch_size, config.gradient_accumulation_steps
     kept = config.get("gradient_checkpointing")
     method = config.get("adapter") or "full"
+    preference = "reward-model" if config.get("reward_model") else getattr(config.get("rl"), "value", config.get("rl"))
     return {**NEUTRAL, "gpus": call.world, "dp": ranks, "tp": tp, "cp": cp, "hsdp": copies, "micro_batch": micro,
             "micro_batches": batches, "global_batch": micro * batches * ranks,
             "sequence_length": config.sequence_len, "precision": _precision(config), "method": method,
             "zero": 0 if not fsdp else 3 if fsdp.get("reshard_after_forward", True) else 2, "offload": away,
             "offload_parameters": away, "offload_activations": float(bool(config.get("activation_offloading"))),
             "recompute": "full" if kept else "none", "optimizer": OPTIMIZERS[str(config.optimizer)],
-            "packing": "packed" if config.get("sample_packing") else "padded",
+            **({"preference": preference, **({"reference": "precomputed"} if config.get("precompute_ref_log_probs")
+                else {})} if preference else {
+                    "preference": None, "packing": "packed" if config.get("sample_packing") else "padded"}),
             **({"lora_rank": config.lora_r} if method != "full" else {})}
 
 

@@ -21,7 +21,7 @@ def resolve(folder: Path) -> dict[str, object]:
     said["output_dir"] = said["output_dir"] or "checkpoints"
     model, data, training, tuning, _ = _parse_train_args(said)
     ranks, micro, batches = call.world, training.per_device_train_batch_size, training.gradient_accumulation_steps
-    length = data.cutoff_len + int(data.packing)  # it leaves one token of a packed sequence to its padding
+    length = data.cutoff_len + int(bool(data.packing))  # it leaves one token of a packed sequence to its padding
     method = tuning.finetuning_type
     if method == "lora" and model.quantization_bit == 4:
         method = "qlora"
@@ -31,9 +31,18 @@ def resolve(folder: Path) -> dict[str, object]:
         "precision": _precision(training), "method": method, "offload_activations": 0.0,
         "recompute": "none" if model.disable_gradient_checkpointing else "full",
         "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
-        "packing": "packed" if data.packing else "padded",
+        **_preference(tuning),
+        **({"packing": "packed" if data.packing else "padded"} if tuning.stage == "sft" else {}),
         **({"lora_rank": tuning.lora_rank} if method != "full" else {})}
     return found | sharded(training)
+
+
+def _preference(tuning: Any) -> dict[str, object]:  # noqa: ANN401 - the stack's own class
+    if tuning.stage == "dpo":
+        method = {"sigmoid": "dpo"}.get(tuning.pref_loss, tuning.pref_loss)
+        assert method != "dpo" or tuning.use_ref_model, "DPO without a reference"
+        return {"preference": method}
+    return {"preference": {"sft": None, "kto": "kto", "rm": "reward-model"}[tuning.stage]}
 
 
 def _precision(training: Any) -> str:  # noqa: ANN401 - the stack's own class

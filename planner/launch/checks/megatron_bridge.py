@@ -69,6 +69,8 @@ def _axes(config: Any, world: int) -> dict[str, object]:  # noqa: ANN401 - the s
             "offload": config.optimizer.optimizer_offload_fraction if offloaded else 0.0, "recompute": recompute,
             "precision": _precision(config), "optimizer": {"adam": "adamw", "sgd": "sgd-momentum"}.get(
                 config.optimizer.optimizer, config.optimizer.optimizer),
+            "model": {**megatron_lm.built(model, model), "vocab": model.vocab_size, "tied": bool(
+                model.share_embeddings_and_output_weights)},
             "method": "lora" if config.peft else "full" if config.checkpoint.finetune else "pretrain",
             **({"lora_rank": config.peft.dim} if config.peft else {})}
 

@@ -69,6 +69,8 @@ def resolve(folder: Path) -> dict[str, object]:
             "micro_batches": batches.get(), "global_batch": args.global_batch_size,
             "sequence_length": args.seq_length, "layers": config.num_layers, "hidden": config.hidden_size,
             "precision": _precision(args), "recompute": _recompute(args), "schedule": "1f1b",
+            "model": {**built(config, args), "vocab": args.vocab_size,
+                      "tied": not args.untie_embeddings_and_output_weights, "gate": args.attention_output_gate},
             "method": "full" if args.finetune else "pretrain"}
 
 
@@ -80,6 +82,38 @@ def _degrees(args: Any, config: Any) -> dict[str, object]:  # noqa: ANN401 - the
             "vpp": config.virtual_pipeline_model_parallel_size or 1, "cp": config.context_parallel_size,
             "sp": int(config.sequence_parallel), "micro_batch": args.micro_batch_size, **context,
             "stages": _stages(config), **(experts if config.num_moe_experts else {})}
+
+
+def built(config: Any, args: Any) -> dict[str, object]:  # noqa: ANN401
+    """Return the model that a transformer's config comes to; what is of positions is among the arguments."""
+    freq = config.moe_layer_freq
+    mixed = [] if not config.num_moe_experts else freq if isinstance(freq, list) else [
+        int(at % freq == 0) for at in range(config.num_layers)]
+    model: dict[str, object] = {
+        "heads": config.num_attention_heads, "qk_norm": config.qk_layernorm,
+        "window": config.window_size[0] if config.window_size else None,
+        "qkv_bias": bool(config.add_bias_linear or config.add_qkv_bias),
+        "prediction_layers": config.mtp_num_layers or 0, "norm_epsilon": config.layernorm_epsilon}
+    if mixed:
+        model |= {"experts": config.num_moe_experts, "experts_per_token": config.moe_router_topk,
+                  "expert_ffn": config.moe_ffn_hidden_size, "mixtures": sum(mixed),
+                  "shared_ffn": config.moe_shared_expert_intermediate_size,
+                  "sigmoid": config.moe_router_score_function == "sigmoid",
+                  "router_scale": config.moe_router_topk_scaling_factor,
+                  "groups": config.moe_router_num_groups, "groups_per_token": config.moe_router_group_topk}
+    if not all(mixed) or not mixed:
+        model["ffn"] = config.ffn_hidden_size
+    if config.multi_latent_attention:
+        return model | {"q_lora_rank": config.q_lora_rank, "kv_lora_rank": config.kv_lora_rank,
+                        "qk_nope": config.qk_head_dim, "qk_rope": config.qk_pos_emb_head_dim,
+                        "v_head": config.v_head_dim, "rotary_base": config.rotary_base,
+                        "rotary_share": config.rotary_percent,
+                        **({"scaled_by": config.rotary_scaling_factor} if config.rope_type == "yarn" else {})}
+    turned = args.position_embedding_type == "rope"
+    scaled = getattr(args, "use_rope_scaling", False) or getattr(args, "rope_scaling", False)
+    return model | {"kv_heads": config.num_query_groups, "head_dim": config.kv_channels} | ({
+        "rotary_base": args.rotary_base, "rotary_share": args.rotary_percent,
+        "scaled_by": args.rope_scaling_factor if scaled else None} if turned else {})
 
 
 def _stages(config: Any) -> str:  # noqa: ANN401
@@ -96,7 +130,7 @@ def _stages(config: Any) -> str:  # noqa: ANN401
 
 
 def _states(args: Any) -> dict[str, object]:  # noqa: ANN401
-    stage = int(args.use_distributed_optimizer)
+    stage = int(args.use_distributed_optimizer or args.use_layer_wise_distributed_optimizer)
     if args.use_megatron_fsdp:
         stage = _STAGES[args.data_parallel_sharding_strategy]
     return {"zero": stage, "hsdp": args.num_distributed_optimizer_instances, "no_sync": 0,

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from swift.arguments import SftArguments
+from swift.arguments import RLHFArguments, SftArguments
 from swift.cli.main import parse_yaml_args
 from swift.utils import parse_args
 
@@ -27,12 +27,12 @@ def resolve(folder: Path) -> dict[str, object]:
     with TemporaryDirectory() as place:
         (Path(place) / "config.json").open("w").write(json.dumps(CONFIG))
         call = started(folder, "train.sh", "swift", environment={"MODEL": place, "CHECKPOINTS": place})
-        assert call.words[0] == "sft", call.words
+        read = {"sft": SftArguments, "rlhf": RLHFArguments}[call.words[0]]
         words = call.words[1:]
         before = dict(os.environ)
         try:
             parse_yaml_args(words)
-            args, unknown = parse_args(SftArguments, [*words, "--model_type", "llama", "--template", "llama3"])
+            args, unknown = parse_args(read, [*words, "--model_type", "llama", "--template", "llama3"])
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -46,7 +46,8 @@ def resolve(folder: Path) -> dict[str, object]:
             "precision": _precision(training), "method": method, "offload_activations": 0.0,
             "recompute": _recompute(training),
             "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
-            "packing": "packed" if args.packing else "padded",
+            **({"preference": None, "packing": "packed" if args.packing else "padded"} if read is SftArguments else
+               {"preference": {"rm": "reward-model"}.get(args.rlhf_type, args.rlhf_type)}),
             **({"lora_rank": args.lora_rank} if method != "full" else {})}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,19 @@ torch.cuda.is_available = lambda: True
 torch.cuda.device_count = lambda: 8
 torch.cuda.is_bf16_supported = lambda *_, **__: True
 torch.cuda.get_device_capability = lambda *_, **__: (9, 0)
+PREFERENCES = {"sft": None, "dpo": "dpo", "kto": "kto", "reward": "reward-model"}
+"""Script of TRL -> method that takes preferences."""
+
+
 def trained(words: list[str], environment: dict[str, str]) -> tuple[Any, Any, dict[str, object]]:
     """Return the Trainer's arguments, those of the model (of TRL alone), and the axes that they say."""
     before = dict(os.environ)
     # what finds its device and starts processes is left out: nothing is run
     os.environ.update({k: v for k, v in environment.items() if k.startswith(("ACCELERATE_", "FSDP_", "PARALLELISM_"))})
     try:
-        if words[:2] == ["-m", "trl.scripts.sft"]:
-            from trl.scripts.sft import make_parser
-
-            _, arguments, model, *_rest = make_parser().parse_args_and_config(args=words[2:])
+        if words[0] == "-m":
+            made = import_module(words[1]).make_parser()
+            _, arguments, model, *_rest = made.parse_args_and_config(args=words[2:])
             length, method = arguments.max_length, "full"
         else:
             module = _module(Path(words[0]))
@@ -48,8 +52,13 @@ def trained(words: list[str], environment: dict[str, str]) -> tuple[Any, Any, di
     if model is not None and model.use_peft:
         method = "qlora" if model.load_in_4bit else "lora"
         axes["lora_rank"] = model.lora_r
-    if model is not None:
-        axes["packing"] = "packed" if arguments.packing else "padded"
+    if words[0] == "-m":
+        preference = PREFERENCES[words[1].rpartition(".")[2]]
+        axes["preference"] = preference
+        if preference is None:
+            axes["packing"] = "packed" if arguments.packing else "padded"
+        elif getattr(arguments, "precompute_ref_log_probs", False):
+            axes["reference"] = "precomputed"
     return arguments, model, {**axes, "method": method}
 
 

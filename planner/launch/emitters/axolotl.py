@@ -20,13 +20,15 @@ PAIRS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "reward-model": ("argilla/distilabel-intel-orca-dpo-pairs", {"type": "bradley_terry.chat_template"})}
 """Data of methods that take preferences, with the type that axolotl's examples give it."""
 
+QUANTIZED_ALONE = ("dpo", "kto", "orpo")
+"""Methods whose quantized weights its FSDP does not shard."""
+
 
 def _sharding(work: Work) -> Settings | No:
     layout, copies, out = work.layout, work.copies, work.layout.offload
-    if layout.zero == 1:
-        return No("1 (FSDP shards gradients too)", {"zero": 2})
-    if layout.dp % copies:
-        return No(f"{copies} copies of {layout.shard} ranks", {"hsdp": 1})
+    if layout.zero == 1 or layout.dp % copies:
+        return No("1 (FSDP shards gradients too)", {"zero": 2}) if layout.zero == 1 else No(
+            f"{copies} copies of {layout.shard} ranks", {"hsdp": 1})
     if not layout.zero and (layout.tp > 1 or layout.cp > 1):
         return No("0 with tensor or context parallelism", {"zero": 3})
     if not hf.offloads_whole(work):
@@ -38,6 +40,8 @@ def _sharding(work: Work) -> Settings | No:
     if copies > 1 or layout.tp > 1 or layout.cp > 1:
         degrees = {f"{FILE}:dp_shard_size": layout.dp // copies, f"{FILE}:dp_replicate_size": copies,
                    f"{FILE}:tensor_parallel_size": layout.tp, f"{FILE}:context_parallel_size": layout.cp}
+    if (work.method == "qlora" and work.preference in QUANTIZED_ALONE) or work.model.name.startswith("falcon"):
+        return No(f"{layout.zero} with {work.preference or 'falcon'} on such weights (not under FSDP)", {"zero": 0})
     return {f"{FILE}:fsdp_version": 2, f"{fsdp}.auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
             f"{fsdp}.reshard_after_forward": layout.zero == 3, f"{fsdp}.offload_params": bool(out.parameters),
             f"{fsdp}.state_dict_type": "SHARDED_STATE_DICT", **degrees}
@@ -71,9 +75,9 @@ TABLE: Table = {
         "the stack's": None, "plain": None,
         "fused": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"]}),
     ("packing",): hf.packing(FILE, "sample_packing"),
-    **hf.preferences({**{name: {f"{FILE}:rl": name} for name in ("dpo", "kto", "orpo", "simpo")},
-                      "reward-model": {f"{FILE}:reward_model": True, f"{FILE}:num_labels": 1,
-                                       f"{FILE}:model_type": "AutoModelForSequenceClassification"}},
+    **hf.preferences({**{name: {f"{FILE}:rl": name} for name in ("dpo", "orpo", "simpo")},
+                      "kto": {f"{FILE}:rl": "kto", f"{FILE}:remove_unused_columns": False},
+                      "reward-model": {f"{FILE}:reward_model": True, f"{FILE}:num_labels": 1}},
                      precomputed=f"{FILE}:precompute_ref_log_probs"),
 }
 

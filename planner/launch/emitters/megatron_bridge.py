@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from planner.launch.axes import No, Settings, Table, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.emitters import megatron_lm
-from planner.launch.megatron import model_flags
+from planner.launch.megatron import model_flags, open_details
 from planner.launch.program import Part, Program, Variable, script, torchrun
 from planner.launch.work import Work
 
@@ -20,8 +20,11 @@ _BLOCKS = {
 }
 """Block of the config -> flags of Megatron-LM that are in it; all others are the model's."""
 _OWN = {"num-virtual-stages-per-pipeline-rank": "virtual_pipeline_model_parallel_size",
-        "num-experts": "num_moe_experts"}
-_NOT = {"no-gradient-accumulation-fusion": "gradient_accumulation_fusion", "disable-bias-linear": "add_bias_linear",
+        "num-experts": "num_moe_experts", "norm-epsilon": "layernorm_epsilon",
+        "apply-layernorm-1p": "layernorm_zero_centered_gamma", "use-rope-scaling": "rope_scaling",
+        "rotary-percent": "rotary_percent"}
+_NOT = {"no-rope-fusion": "apply_rope_fusion", "no-bias-gelu-fusion": "bias_activation_fusion",
+        "no-gradient-accumulation-fusion": "gradient_accumulation_fusion", "disable-bias-linear": "add_bias_linear",
         "untie-embeddings-and-output-weights": "share_embeddings_and_output_weights"}
 """Flags that turn something off -> what is off."""
 _RECIPES = {"bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_current_scaling_mixed",
@@ -59,7 +62,8 @@ def emit(work: Work) -> Program:
     text = "\n".join(_lines(work, settings)) + "\n"
     head = f"Megatron-Bridge {work.release.release}"
     body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' "$here/pretrain.py"']
-    variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
+    variables = (*(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES),
+                 *open_details(work.model).values())
     return Program(target=work.target, variables=variables, feedback="train.log",
                    files={"pretrain.py": text, "train.sh": script(f"{head}: runs on every node",
                                                                   megatron_lm.environment(work), body)},
@@ -70,6 +74,7 @@ def emit(work: Work) -> Program:
 _HEAD = """import os
 
 import torch
+from megatron.core.activations import squared_relu
 from megatron.bridge.models.gpt_provider import GPTModelProvider
 from megatron.bridge.models.mla_provider import MLAModelProvider
 from megatron.bridge.peft.lora import LoRA
@@ -112,9 +117,11 @@ def _lines(work: Work, settings: Settings) -> Iterator[str]:
 
 def _model_lines(work: Work) -> Iterator[str]:
     shape = model_flags(work)
-    provider = "MLAModelProvider" if shape.pop("multi-latent-attention", False) else "GPTModelProvider"
-    gated = shape.pop("swiglu", False)
+    provider = "MLAModelProvider" if "multi-latent-attention" in shape else "GPTModelProvider"
+    gated, squared = shape.pop("swiglu", False), shape.pop("squared-relu", False)
     shape.pop("group-query-attention", None)
+    if "multi-latent-attention" in shape:
+        shape.setdefault("q-lora-rank", None)  # its own default is a rank
     yield '    """Return the ConfigContainer of the plan."""'
     yield "    cfg = _pretrain_common()"
     yield f"    cfg.model = {provider}("
@@ -124,6 +131,12 @@ def _model_lines(work: Work) -> Iterator[str]:
         yield f"        {key.removeprefix('model.')}={said},"
     if gated:
         yield "        gated_linear_unit=True, activation_func=torch.nn.functional.silu,"
+    elif squared:
+        yield "        activation_func=squared_relu,"
+    elif "no-bias-gelu-fusion" not in shape:
+        yield "        bias_activation_fusion=True,"
+    yield from (f'        {_key(flag).removeprefix("model.")}=float(os.environ["{one.name}"]),'
+                for flag, one in open_details(work.model).items())
     yield f"        vocab_size={work.model.vocab}, seq_length={work.sequence_length})"
 
 

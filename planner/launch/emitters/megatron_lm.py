@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from planner.catalog.architecture import MoeMlp
 from planner.catalog.stack import StateBytes
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
-from planner.launch.megatron import chunked_recompute, layer_string, model_flags, sharding_name
+from planner.launch.megatron import chunked_recompute, layer_string, model_flags, open_details, sharding_name
 from planner.launch.program import Part, Program, Variable, array, script, torchrun
 from planner.launch.work import Work
 
-HOPPER_AND_OLDER = ("volta", "turing", "ampere", "ada", "hopper")
-"""GPUs on which traffic of tensor and context parallelism needs one hardware queue to be in order."""
 _FORMATS: dict[str, Settings] = {
     "bf16": {"bf16": True}, "fp16": {"fp16": True}, "fp32": {}, "tf32": {},
     "fp8": {"bf16": True, "fp8-format": "hybrid", "fp8-recipe": "tensorwise"},
@@ -35,6 +34,9 @@ def _context(work: Work) -> Settings:
 def _experts(work: Work) -> Settings | No:
     if not work.model.mixes_experts:
         return {}
+    counts = {block.mlp.experts for block in work.model.blocks if isinstance(block.mlp, MoeMlp)}
+    if any(count % work.layout.ep for count in counts):
+        return No(f"{work.layout.ep} for {max(counts)} experts (as many on each rank)", {"ep": 1})
     return {"expert-model-parallel-size": work.layout.ep,
             "expert-tensor-parallel-size": work.layout.expert_tp or work.layout.tp}
 
@@ -56,6 +58,8 @@ def _pipeline(work: Work) -> Settings | No:
 
 def _sharding(work: Work) -> Settings | No:
     stage, copies = work.layout.zero, work.copies
+    if stage >= 2 and work.asked.optimizer in ("muon", "lion"):
+        return No(f"{stage} with {work.asked.optimizer} (its FSDP has Adam and SGD)", {"zero": 1})
     settings: dict[str, object] = {"overlap-grad-reduce": True}
     if stage:
         settings |= {"use-distributed-optimizer": True, "overlap-param-gather": True}
@@ -138,6 +142,7 @@ VARIABLES = (
 def emit(work: Work) -> Program:
     """Return the arguments of a plan as a script."""
     model, layout = model_flags(work), settings_of(work, TABLE)
+    unknown = open_details(work.model)
     if "cross-entropy-fusion-impl" in layout:
         layout["cross-entropy-loss-fusion"] = True
     run = {"seq-length": work.sequence_length, "max-position-embeddings": work.sequence_length,
@@ -146,13 +151,15 @@ def emit(work: Work) -> Program:
            "log-interval": 1, "log-throughput": True, "save-interval": _save_interval(work)}
     sizes = f"--vocab-size {work.model.vocab}"
     body = [*array("MODEL", model), *array("LAYOUT", layout), *array("RUN", run),
+            *(f'MODEL+=(--{flag} "${one.name}")' for flag, one in unknown.items()),
             'RUN+=(--train-iters "$STEPS" --lr "$LEARNING_RATE" --save "$CHECKPOINTS" --load "$CHECKPOINTS")',
             'if [[ "$DATA" == mock ]]; then', f"  RUN+=(--mock-data --tokenizer-type NullTokenizer {sizes})", "else",
             '  RUN+=(--data-path "$DATA" --tokenizer-type HuggingFaceTokenizer --tokenizer-model "$TOKENIZER")', "fi",
             "", "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
             '  "$MEGATRON/pretrain_gpt.py" "${MODEL[@]}" "${LAYOUT[@]}" "${RUN[@]}"']
     head = f"Megatron-LM, megatron-core {work.release.release}: runs on every node"
-    variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
+    variables = (*(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES),
+                 *unknown.values())
     return Program(target=work.target, files={"train.sh": script(head, environment(work), body)}, variables=variables,
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    notes=notes(work), feedback="train.log")
@@ -161,8 +168,8 @@ def emit(work: Work) -> Program:
 def environment(work: Work) -> dict[str, str]:
     """Return what the processes need in their environment."""
     environment = {"NVTE_FUSED_ATTN": "1"} if work.layout.cp > 1 else {}
-    ordered = (work.layout.tp > 1 or work.layout.cp > 1) and work.gpu.architecture in HOPPER_AND_OLDER
-    if ordered and work.layout.zero < 2:
+    # one hardware queue keeps this traffic in order; GPUs after Hopper do without, and lose nothing by it
+    if (work.layout.tp > 1 or work.layout.cp > 1) and work.layout.zero < 2:
         environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
     if work.layout.precision == "tf32":
         environment["TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"] = "1"
@@ -177,8 +184,8 @@ def _save_interval(work: Work) -> int:
 
 def notes(work: Work) -> tuple[str, ...]:
     """Return what a reader has to know before the start."""
-    said = ["The base of rotary embeddings and the learning rate are Megatron's and ours: set them as your model "
-             "has them."]
+    said = [f"{one.name} is Megatron's own: the catalog does not say it of {work.model.name}. {one.meaning}"
+            for one in open_details(work.model).values()]
     if work.method == "full":
         said.append("CHECKPOINTS has to hold the weights to start from, converted to Megatron's format.")
     return tuple(said)

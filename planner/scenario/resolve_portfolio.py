@@ -1,0 +1,75 @@
+"""The open ends of a portfolio: every workload, the hardware, and what is owned or has a quota by its name."""
+
+from __future__ import annotations
+
+from planner.catalog.load import Catalog
+from planner.scenario.default import Defaults
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.limits import Limits, Sourcing
+from planner.scenario.pool import named, owned_nodes, pool
+from planner.scenario.portfolio import AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
+from planner.scenario.posttraining import PostTraining
+from planner.scenario.resolve import NO_FILE, in_precision, named_nodes, resolve_service, resolve_training
+from planner.scenario.resolve_diffusion import resolved_diffusion
+from planner.scenario.resolve_posttraining import resolved_posttraining
+from planner.scenario.serving import Serving
+from planner.scenario.workload import Training
+from planner.yaml_io import Document
+
+
+def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
+                      ) -> tuple[Portfolio, Defaults]:
+    """Return `portfolio` with the catalog's names and no open ends, and the defaults that closed them.
+
+    Raises InputError.
+    """
+    defaults = Defaults()
+    jobs: list[tuple[PortfolioJob, AnyWork]] = []
+    for at, job in enumerate(portfolio.jobs):
+        work, decided = _resolved(job.workload, catalog, document, ("jobs", at, "workload"))
+        jobs.append((job, work))
+        defaults += [default.model_copy(update={"name": f"{job.name}.{default.name}"}) for default in decided]
+    sourcing = _sourced(portfolio, catalog, document)
+    given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
+    supply = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
+    resolved = tuple(job.model_copy(update={"workload": in_precision(
+        work, job.workload, named_nodes(portfolio.hardware, supply), catalog, defaults, f"{job.name}.")
+        if isinstance(work, Training) and isinstance(job.workload, Training) else work}) for job, work in jobs)
+    plain, limits, rent = supply["sourcing"], supply["limits"], sourcing.rent
+    assert isinstance(plain, Sourcing)
+    assert isinstance(limits, Limits)
+    if rent is not None and plain.rent is not None:
+        rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
+    return portfolio.model_copy(update={
+        "jobs": resolved, "hardware": supply["hardware"],
+        "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
+        "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def _resolved(work: AnyWork, catalog: Catalog, document: Document, at: tuple[str | int, ...]
+              ) -> tuple[AnyWork, Defaults]:
+    """Return one workload with the catalog's names, and what decided it."""
+    if isinstance(work, Serving):
+        return resolve_service(work, catalog, document, at)
+    if isinstance(work, DiffusionTraining):
+        return resolved_diffusion(work, catalog, document, at)
+    if isinstance(work, PostTraining):
+        return resolved_posttraining(work, catalog, document, at)
+    return resolve_training(work, catalog, document, at)
+
+
+def _sourced(portfolio: Portfolio, catalog: Catalog, document: Document) -> PortfolioSourcing:
+    """Return where hardware comes from, with what is owned or has a quota by its name."""
+    sourcing, own = portfolio.sourcing, []
+    for number, owned in enumerate(sourcing.own):
+        with named(document, "sourcing", "own", number, "node"):
+            node, nodes = owned_nodes(owned.node, owned.nodes, catalog)
+            own.append(owned.model_copy(update={"node": node, "nodes": nodes}))
+    rent = sourcing.rent
+    if rent is not None:
+        quota = {}
+        for name, most in rent.quota.items():
+            with named(document, "sourcing", "rent", "quota", name):
+                quota[catalog.node(name).name] = most
+        rent = rent.model_copy(update={"quota": quota})
+    return sourcing.model_copy(update={"own": tuple(own), "rent": rent})
