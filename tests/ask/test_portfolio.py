@@ -210,3 +210,15 @@ def test_every_kind_of_work_shares_nodes_with_the_others():
         "base": "training", "style": "diffusion", "batch": "serving", "label": "serving", "pictures": "serving"}
     again = plan_of(list(reversed(jobs)), own=3)
     assert again.objective.value == plan.objective.value
+
+
+def test_jobs_that_differ_in_tokens_and_deadline_are_searched_once_and_as_if_alone():
+    """Columns by those of the longest job are those of a search of its own."""
+    market = {"sourcing": {"rent": RENT}}
+    jobs = [{"name": name, "workload": {**RUN, "tokens": tokens}, "deadline": deadline}
+            for name, tokens, deadline in (("long", "40 G", "2027-01-30"), ("short", "11 G", "2027-01-06"))]
+    together, each = plan_of(jobs, **market), [plan_of([job], **market) for job in jobs]
+    assert together.search.staged < sum(plan.search.staged for plan in each)
+    for mine, plan in zip(together.assignments, each, strict=True):
+        (alone,) = plan.assignments
+        assert (mine.cost_usd, mine.nodes, mine.duration_days) == (alone.cost_usd, alone.nodes, alone.duration_days)
