@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, mo
 
 from planner.errors import About
 from planner.scenario.job import JobScenario
-from planner.scenario.lengths import Lengths
+from planner.scenario.lengths import Length, Lengths
 from planner.scenario.tuned import RANK
 from planner.scenario.workload import AUTO, Stacks
 from planner.units import SECONDS, Tokens, exact, parse
@@ -73,10 +73,10 @@ class PostTraining(Frozen):
     """Prompts of a step."""
     samples_per_prompt: int = Field(default=8, ge=1, le=10**5)
     """Answers to each prompt."""
-    input: Lengths
-    """Tokens of a prompt."""
-    output: Lengths
-    """Tokens of an answer; of a plain number the spread is assumed, as answers are never alike."""
+    input: Lengths = Length("mean", 512.0, 0.0)
+    """Tokens of a prompt; unless told as verl's example on GSM8K has at most."""
+    output: Lengths = Length("mean", 1024.0, 0.0)
+    """Tokens of an answer, likewise; of a plain number the spread is assumed, as answers are never alike."""
     max_model_len: Tokens | None = None
     """Most tokens of a prompt and its answer; none means what nearly all answers need."""
     reward: Judged = Reward("rule")
@@ -104,10 +104,6 @@ class PostTraining(Frozen):
     def _rank_means_adapters(cls, data: object) -> object:
         if not isinstance(data, dict):
             return data
-        missing = [name for name in ("input", "output") if data.get(name) is None]
-        if missing:
-            raise About(missing[0], f"{' and '.join(missing)} missing: tokens of a prompt and of an answer, such as "
-                        "input 512 and output 2048")
         return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
 
     @model_validator(mode="after")

@@ -244,11 +244,6 @@ class Serving(Frozen):
         lengths = [name for name in ("input", "output", "images_per_request", "audio") if getattr(self, name)]
         if self.trace is not None and lengths:
             raise ValueError(f"the trace has the lengths of its requests: leave {' and '.join(lengths)} out")
-        if self.trace is None and "input" not in lengths:
-            # what embeds answers nothing, which its model says
-            missing = " and ".join(name for name in ("input", "output") if name not in lengths)
-            raise About("input", f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and "
-                        "output 300")
         return self
 
     @model_validator(mode="after")

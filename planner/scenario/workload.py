@@ -178,8 +178,6 @@ class Training(Frozen):
         given = [name for name in ("tokens", "samples", "dataset") if getattr(self, name) is not None]
         if len(given) > 1:
             raise About(given[-1], f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
-        if self.samples is not None and self.mean_length is None and self.preference:
-            raise About("mean_length", "samples of how many tokens? give mean_length, such as 600, or a dataset")
         if self.dataset is not None and self.mean_length is not None:
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
         for name, needed in (("epochs", ("samples", "dataset", "reference")), ("packing", ("samples", "dataset")),

@@ -12,12 +12,13 @@ from planner.catalog.load import Catalog
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import Held, Leaner, Picked, Short
-from planner.jobs.posttraining.assignment import assignment_of, spread_of, verdict
+from planner.jobs.posttraining.assignment import assignment_of, spread_of
 from planner.jobs.posttraining.held import AXES
 from planner.jobs.posttraining.lacking import leaner, short_of
-from planner.jobs.posttraining.options import RlWay, ways_on
+from planner.jobs.posttraining.options import parts_of, ways_on
 from planner.jobs.posttraining.pairs import Pair
 from planner.jobs.posttraining.question import RlQuestion, questions
+from planner.jobs.posttraining.way import RlWay
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
 from planner.layouts.candidate import Candidate
@@ -88,6 +89,10 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
             return
         asked = self._questions(self.asked, (self.candidate(at),))
         for question in asked:
+            try:
+                question.train(parts_of(question, self.sizes(at)))
+            except (MissingFact, Unsupported):
+                continue
             for way in _tried(question, gpus, held):
                 yield replace(way, candidate=at, rollouts_on=at)
 
@@ -114,7 +119,7 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
 
     def fits(self, way: RlWay) -> bool:
         """Say whether it fits at the confidence."""
-        return verdict(way) == "fits"
+        return way.lacking <= 0
 
     def lacking(self, way: RlWay) -> float:
         """Return the bytes by which it misses memory."""
@@ -136,13 +141,11 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
 
     def saved(self, way: RlWay) -> float:
         """Return the bytes of a checkpoint: the states of what trains."""
-        critic = way.models.critic
-        return (way.policy.states + (critic.states if critic else 0.0)) * way.placed.trainer / int(
-            way.policy.row.get("cp", 1))
+        return way.states * way.placed.trainer / int(way.layout.get("cp", 1))
 
     def complexity(self, way: RlWay) -> int:
         """Return how many choices of it are not the plain ones."""
-        row = way.policy.row
+        row = way.layout
         return (int(not way.placed.colocated) + int(way.placed.swaps) + int(row.get("offload", 0.0) > 0)
                 + sum(row.get(axis, 1) > 1 for axis in ("pp", "tp", "cp", "ep")))
 
