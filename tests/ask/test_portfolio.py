@@ -136,7 +136,11 @@ def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
     ([{"name": "a", "workload": RUN}, {"name": "b", "workload": RUN}],
      {"sourcing": {"rent": RENT}, "limits": {"budget": "3,000 USD"}},
      "no schedule of all the jobs keeps budget 3 kUSD", "budget"),
-    ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", None),
+    ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", "5 nodes"),
+    ([{"name": "a", "workload": {**RUN, "model": "llama-3.1-70b", "tokens": "1 G"}}], {
+        "sourcing": {"rent": {**RENT, "quota": {"dgx-h100": 1}}}}, "a: no layout fits on the nodes", "2 nodes"),
+    ([{"name": "a", "workload": RUN}, *({"name": name, "workload": CHAT} for name in "bc")], {"own": 1},
+     "b and c: more work than the nodes", "3 nodes"),
     ([{"name": "chat", "workload": {**CHAT, "ttft": "1 ms"}}], {"own": 1}, "chat: no layout of the candidates", None),
 ])
 def test_a_no_names_what_binds_and_what_would_do(jobs, blocks, because, enough):
