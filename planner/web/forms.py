@@ -82,7 +82,8 @@ LISTED = {"model": "models", "node": "nodes", "on": "hardware", "stack": "stacks
           "provider": "providers"}
 """Field -> the names of the catalog that it is chosen from."""
 SLIDERS = {"seq_len": (7, 20), "global_batch": (0, 14), "gpus": (0, 14), "concurrency": (0, 10), "input": (4, 17),
-           "output": (0, 14)}
+           "output": (0, 14), "users": (0, 14), "batch": (0, 7), "frames": (0, 8), "prompts": (4, 12),
+           "samples_per_prompt": (0, 7)}
 """Field -> the powers of two between which a slider moves it."""
 
 

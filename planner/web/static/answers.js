@@ -33,6 +33,7 @@ function progressText(job) {
   if (!so) return "Searching";
   const show = amounts[so.objective] ?? String, parts = [`${Math.round(100 * so.done)}% of the hardware searched`];
   if ("portfolio" in (form?.dataset ?? {})) return `Searching the layouts of each job: ${Math.round(100 * so.done)}% of the hardware for this one`;
+  if (so.done === 1 && so.value === null && so.bound === null) parts.push("requests are replayed on the best");
   if (so.value !== null) parts.push("best so far " + show(so.value));
   if (so.bound !== null) parts.push("none below " + show(so.bound));
   return parts.join("; ");

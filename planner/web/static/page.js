@@ -36,6 +36,7 @@ function startKind() {
   const kind = form.querySelector("[name=kind]:checked"), model = byId("f-model"), start = JSON.parse(kind.dataset.start);
   const knows = list => [...byId(list).options].some(one => one.value.toLowerCase() === model.value.trim().toLowerCase());
   const foreign = knows(kind.dataset.models === "models" ? "diffusion" : "models") && !knows(kind.dataset.models);
+  for (const name of ["layout", "stack"]) if (byId("f-" + name)) byId("f-" + name).value = "";  // of the kind before
   if ("live" in form.dataset) {
     for (const [name, value] of Object.entries(start)) {
       const input = byId("f-" + name);

@@ -12,7 +12,7 @@ import pytest
 import planner
 from planner.catalog.load import Catalog
 from planner.jobs.posttraining.held import Held
-from planner.jobs.posttraining.options import splits_of, ways_on
+from planner.jobs.posttraining.options import ways_on
 from planner.jobs.posttraining.question import RlQuestion, questions
 from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.money.rent import usual_candidate
@@ -46,13 +46,12 @@ def case(seed: int) -> tuple[PostTraining, str, int]:
 def every(question: RlQuestion, gpus: int) -> list[float]:
     """Return the seconds of every way that fits, each phase and byte added up here."""
     placements, asked = question.framework.placements, question.asked
-    node = question.candidates[0].node
     found = list[float]()
     if "colocated" in placements and not asked.policy_lag:
         for swaps in (False, True):
             found += one_placement(question, gpus, gpus, swaps=swaps, together=True)
     if "disaggregated" in placements:
-        for trainer in splits_of(gpus, node.gpus):
+        for trainer in range(1, gpus):
             found += one_placement(question, trainer, gpus - trainer, swaps=False, together=False)
     return found
 
