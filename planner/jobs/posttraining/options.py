@@ -221,6 +221,9 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
         rows = table.take(np.array([row]))
         each, tp, pp, dp = (int(column[0]) for column in (rows.gpus, rows.tp, rows.pp, rows.dp))
         ep = int(rows.ep[0])
+        if any(degree > 1 and axis not in question.framework.engine_axes
+               for axis, degree in (("pp", pp), ("ep", ep), ("dp", dp))):
+            continue
         if gpus % each or (each < gpus and each < node.gpus and gpus < each) or not (
                 asks.keeps("rollout_tp", tp) and asks.keeps("rollout_pp", pp) and asks.keeps("rollout_ep", ep)
                 and asks.keeps("rollout_dp", dp)):
