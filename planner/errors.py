@@ -71,6 +71,14 @@ class InputError(PlannerError):
         super().__init__(where + problem)
 
 
+class About(ValueError):
+    """What is wrong with a block, for a check of several of its keys: the message, and the key to look at."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        self.at = (key,)
+        super().__init__(problem)
+
+
 class UnknownName(InputError):
     """A name that the catalog does not hold; `known` supplies the suggestions, `unlike` what to say without any."""
 

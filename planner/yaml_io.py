@@ -101,14 +101,14 @@ class Document:
                 at = (*at, part)
         return self.lines.get(at)
 
-    def error(self, path: Iterable[Hashable], problem: str) -> InputError:
-        """Return the error that names the value at `path`: by its label, else by file, line and key."""
+    def error(self, path: Iterable[Hashable], problem: str, below: tuple[str, ...] = ()) -> InputError:
+        """Return the error that names the value at `path`: by its label, else by file, line and key (with `below`)."""
         at, problem = tuple(path), problem if len(problem) <= MAX_MESSAGE else problem[:MAX_MESSAGE] + "..."
         for length in range(len(at), 0, -1):
             if at[:length] in self.labels:
-                return InputError(f"{self.labels[at[:length]]}: {problem}", key=_dotted(at))
+                return InputError(f"{self.labels[at[:length]]}: {problem}", key=_dotted((*at, *below)))
         key = f"{_dotted(at)}: " if at else ""
-        return InputError(key + problem, file=self.file or None, line=self.line(at), key=_dotted(at) or None)
+        return InputError(key + problem, file=self.file or None, line=self.line(at), key=_dotted((*at, *below)) or None)
 
 
 def read(path: Path) -> Document:
@@ -257,7 +257,7 @@ def input_error(error: ValidationError, document: Document) -> InputError:
         return InputError(f"{_dotted(loc)}{': ' if loc else ''}{first['msg']}", file=document.file or None,
                           line=document.line(at), key=_dotted(at))
     if kind.startswith("value_error"):
-        return document.error(loc, first["msg"].removeprefix("Value error, "))
+        return document.error(loc, first["msg"].removeprefix("Value error, "), getattr(first["ctx"]["error"], "at", ()))
     expected = _EXPECTED.get(kind) or first["msg"].replace("Input should be", "expected")
     return document.error(loc, f"{expected}, got {given}")
 

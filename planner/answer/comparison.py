@@ -57,7 +57,9 @@ class Row(Frozen):
     usd_per_gpu_hour: float | None = None
     """Of a GPU in the layout: spare nodes are in it."""
     usd_per_million_tokens: float | None = None
-    """Of the tokens trained on, or read and written."""
+    """Of the tokens trained on, or read and written; none where images or clips are made."""
+    usd_per_thousand_images: float | None = Field(default=None, exclude_if=absent)
+    """Of the images or clips trained on or made; left out of what reads text."""
     energy_kwh: float | None = None
     """Drawn by the nodes, spares included, without the building's share."""
     co2_kg: float | None = None

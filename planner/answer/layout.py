@@ -92,6 +92,11 @@ class Layout(Frozen):
     expert_tp: int | None = Field(default=None, gt=0)
     """GPUs that split each expert. None for a model without experts."""
 
+    @property
+    def stored(self) -> str:
+        """Format in which the weights of a service are stored: of fp16, which a GPU without bf16 runs, bf16."""
+        return "bf16" if self.precision == "fp16" else self.precision
+
     @model_validator(mode="after")
     def _experts_divide(self) -> Self:
         ranks, group = self.tp * self.dp * self.cp, self.ep * (self.expert_tp or self.tp)

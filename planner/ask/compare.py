@@ -161,6 +161,7 @@ def _filled(row: Row, made: Sequence[Assignment], solved: Solved, site: Site) ->
     work = [job.processed(columns, solved.picks_of(at)) for at, (job, columns) in enumerate(
         zip(solved.question.jobs, solved.columns, strict=True))]
     inputs, outputs = sum(processed.input for processed in work), sum(processed.output for processed in work)
+    tokens, images = inputs + outputs, sum(processed.images for processed in work)
     co2 = None if site.grid_intensity is None else energy * site.pue * site.grid_intensity
     served = None
     if outputs:
@@ -170,11 +171,12 @@ def _filled(row: Row, made: Sequence[Assignment], solved: Solved, site: Site) ->
             output_tokens_per_second_per_gpu=outputs / (days * DAY) / gpus,
             usd_per_million_input_tokens=share * cost / inputs * MILLION,
             usd_per_million_output_tokens=(1 - share) * cost / outputs * MILLION,
-            joules_per_token=energy * JOULES_PER_KWH / (inputs + outputs))
+            joules_per_token=energy * JOULES_PER_KWH / tokens)
     return row.model_copy(update={
         "gpus": gpus, "duration_days": days, "mfu": sum(a.time.mfu * a.gpus for a in made) / gpus, "cost_usd": cost,
         "cost_parts": _parts(row, made, cost), "usd_per_gpu_hour": cost / (gpus * days * 24),
-        "usd_per_million_tokens": cost / (inputs + outputs) * MILLION, "energy_kwh": energy, "co2_kg": co2,
+        "usd_per_million_tokens": cost / tokens * MILLION if tokens else None,
+        "usd_per_thousand_images": cost / images * 1000 if images else None, "energy_kwh": energy, "co2_kg": co2,
         "serving": served, "evidence": made[0].time.evidence if len(made) == 1 else None})
 
 

@@ -22,7 +22,10 @@ def trace(compared: Compared) -> Iterator[str]:
            f"{a.usd_per_node_hour:,.6f} USD/h x 24 h x {a.duration_days:.6f} d")
     yield (f"duration {a.duration_days:.6f} d = {a.time.steps:,} steps x {a.time.step_seconds:.6f} s / goodput "
            f"{a.goodput:.6f}")
-    yield (f"{row.usd_per_million_tokens:.6g} USD per million tokens = cost / tokens asked for; "
+    priced = (f"{row.usd_per_million_tokens:.6g} USD per million tokens = cost / tokens asked for"
+              if row.usd_per_thousand_images is None
+              else f"{row.usd_per_thousand_images:.6g} USD per 1,000 images = cost / images")
+    yield (f"{priced}; "
            f"{row.usd_per_gpu_hour:.6g} USD per GPU-hour = cost / {a.gpus:,} GPUs / {a.duration_days * 24:,.2f} h")
     if offer.estate is not None and a.purchase is not None:
         yield from _estate(offer.estate, total, a, a.purchase)

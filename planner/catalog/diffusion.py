@@ -42,6 +42,12 @@ class DenoiserBlock(Frozen):
     mlp: Annotated[int, Field(ge=0, le=10**7)] = 0
     gated: bool = False
     """Whether the feed-forward has a third matrix."""
+    experts: Few = 1
+    """Feed-forwards of that width, of which a token meets some."""
+    active: Few = 1
+    """How many."""
+    shared: Annotated[int, Field(ge=0, le=10**7)] = 0
+    """Width of one more that every token meets."""
     cross: Width | None = None
     """Width of text that it attends to (cross attention); none where it does not."""
     inputs: Width | None = None

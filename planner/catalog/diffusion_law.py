@@ -30,7 +30,7 @@ class StoredBase(Frozen):
     kept: Factor = 1.0
     """Bytes that a block keeps over those in 16 bits."""
     launch: Seconds = 0.0
-    """Seconds of the host for a block forward and backward, over those in 16 bits."""
+    """Seconds of the host for a product forward and backward, over those in 16 bits."""
     needs: Precision | None = None
     """Format of products that a GPU must have for it."""
 
@@ -88,13 +88,25 @@ class DiffusionLaw(Sourced):
     host_step: Seconds
     """The host's own time of a step: loading, logging, the optimizer."""
     host_block: Seconds
-    """The host's time to launch one block forward and backward."""
+    """The host's time to launch one block forward and backward, its products left out."""
+    host_product: Seconds
+    """The same of one product."""
+    host_factor: Seconds
+    """The same of the Kronecker adapter of one matrix (LoKr)."""
     host_recompute: Factor
     """The same of a recomputed block, over that."""
     products: Share
     """Of the rate of large matrix products, what those of a step reach."""
     attention: Share
     """The same of attention."""
+    spilled: Share
+    """Of what a block keeps, what attention has and offloaded activations send to the host."""
+    spill_inputs: Factor
+    """What stays of a recomputed block then, over what enters it."""
+    spill_rate: Share
+    """Of the rate of PCIe, what those copies reach."""
+    hidden: Share
+    """Of the time of a step, what copies of blocks from the host hide behind."""
     passes: Passes
     """Times that kept bytes move through memory in a step."""
     memory: Residue

@@ -15,6 +15,16 @@ class Recomputing(Frozen):
 
     share: float = Field(ge=0, le=1)
     segment: Few = 1
+    spilled: bool = False
+    """Whether what attention keeps goes to the host."""
+
+
+class Kronecker(Frozen):
+    """Factors of an example's Kronecker adapters (LoKr)."""
+
+    attention: Few
+    mlp: int = Field(default=0, ge=0, le=10_000)
+    """None where only attention has them."""
 
 
 class Example(Frozen):
@@ -40,5 +50,7 @@ class DiffusionRuns(Sourced):
     alone: dict[str, Recomputing]
     """The same of the other models."""
     examples: dict[str, Example]
+    kronecker: dict[str, Kronecker]
+    """Example -> factors."""
     ineffective: dict[str, str]
-    """Model -> why its runs do not show what they state."""
+    """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

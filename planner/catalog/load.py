@@ -31,7 +31,7 @@ from planner.catalog.releases import Releases
 from planner.catalog.sized import TEMPLATE, size_of, sized
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
-from planner.catalog.spelling import canonical, joined, only
+from planner.catalog.spelling import canonical, joined, only, shortened
 from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
@@ -145,6 +145,7 @@ class Catalog(Calibrated):
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
         letters = joined(wanted)
         known = spellings.get(wanted) or only({spellings[text] for text in spellings if joined(text) == letters})
+        known = known or shortened(spellings).get(wanted)
         return None if known is None else self._read(kind, known, model)
 
     def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:

@@ -50,8 +50,8 @@ COLUMNS = frozenset({
     "source", "source_detail", "notes", "year", "framework", "method", "model", "gpu", "gpus", "scaleout", "sharding",
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
     "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
-    "disaggregated", "concurrency", "offload_activations", "run_class", "kind", "params_b", "packed", "task",
-    "micro_batch"})
+    "disaggregated", "concurrency", "isl", "osl", "offload_activations", "run_class", "kind", "params_b", "packed",
+    "task", "micro_batch"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""

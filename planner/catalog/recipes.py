@@ -31,6 +31,15 @@ class UsualTuning(Frozen):
     """Sequences."""
 
 
+class UsualRequests(Frozen):
+    """How long requests are unless a service is told, in tokens."""
+
+    example: str
+    """Whose requests they are, as a reason says it."""
+    input: int = Field(gt=0, le=10**7)
+    output: int = Field(gt=0, le=10**7)
+
+
 class PreferenceMethod(Frozen):
     """What a method that trains on preferences works through for one sample."""
 
@@ -86,6 +95,7 @@ class Recipes(Sourced):
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
     tuning: UsualTuning
     preference: PreferenceRecipes
+    requests: UsualRequests
     text: Text
 
     def sequences(self, method: Preference | None) -> int:

@@ -12,6 +12,7 @@ import click
 
 from planner.catalog import checking
 from planner.catalog.architecture import Model
+from planner.catalog.diffusion import Diffusion
 from planner.catalog.engine import Engine
 from planner.catalog.figures import figures
 from planner.catalog.hardware import Fabric, Gpu, Node
@@ -27,6 +28,7 @@ from planner.cli.options import common, console, is_quiet, is_verbose, open_cata
 from planner.cli.printing import note, say, say_json, say_yaml
 from planner.errors import EXIT_OK, InputError, UnknownName
 from planner.money.rent import usual_candidate
+from planner.physics.diffusion.shape import parameters as blocks_of
 from planner.physics.shapes import active_parameters, parameters
 from planner.render.page import Head, Page
 from planner.render.topology import topology_lines
@@ -234,25 +236,41 @@ def import_entries() -> None:
 @common
 def import_hf(config: Path, output: Path | None, text_only: bool, name: str | None, as_json: bool,
               catalogs: tuple[Path, ...]) -> int:
-    """Read a model's config.json; a safetensors index beside it must agree with the count."""
+    """Read a model's config.json; a safetensors index beside it must agree with the count.
+
+    CONFIG is also the folder of a diffusion model (diffusers), or its model_index.json.
+    """
+    from planner.catalog.importers.diffusers import import_diffusers, is_diffusers
     from planner.catalog.importers.hf import checkpoint_total, import_config
 
-    model = import_config(config, datetime.now(tz=UTC).date().isoformat(), text_only, name)
+    today = datetime.now(tz=UTC).date().isoformat()
+    if is_diffusers(config):
+        if text_only:
+            raise InputError("--text-only is of models that see: a diffusion model has none", file=str(config))
+        made = import_diffusers(config, today, open_catalog(catalogs), blocks_of, name)
+        return _written(made, "diffusion", output, as_json)
+    model = import_config(config, today, text_only, name)
     if model.note:
         note(f"{config}: {model.note}")
     total = checkpoint_total(config)
     if total is not None and total != parameters(model):
         raise InputError(f"the shape has {parameters(model):,} parameters, the checkpoint {total:,}: the config has "
                          "something that this importer does not know", file=str(config))
-    entry = model.model_dump(mode="json", exclude_defaults=True)
+    return _written(model, "models", output, as_json)
+
+
+def _written(model: Model | Diffusion, kind: str, output: Path | None, as_json: bool) -> int:
+    """Print an imported entry, or write it into a catalog folder."""
+    entry, counts = model.model_dump(mode="json", exclude_defaults=True), _counts(model)
     if as_json:
-        _print_json({"schema": "planner.catalog-entry/1", "entry": "models", **model.model_dump(mode="json"),
-                     **_counts(model)})
+        _print_json({"schema": "planner.catalog-entry/1", "entry": kind, **model.model_dump(mode="json"), **counts})
     elif output is None:
         say_yaml(dump(entry))
     if output is not None:
-        (written,) = write_folder(output / "models", {f"{model.name}.yaml": dump(entry)})
-        (note if as_json else say)(f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active")
+        (written,) = write_folder(output / kind, {f"{model.name}.yaml": dump(entry)})
+        (note if as_json else say)(
+            f"{written}: {parameters(model):,} parameters, {active_parameters(model):,} active"
+            if isinstance(model, Model) else f"{written}: a denoiser of {model.denoiser.parameters:,} parameters")
     return EXIT_OK
 
 

@@ -90,21 +90,18 @@ def predict_diffusion(run: DiffusionRun, catalog: Catalog) -> DiffusionPredictio
         raise SkippedError(f"{run.kind or 'a run of no kind'} of a diffusion model is not modeled")
     if (run.stack or "").lower() != law.stack:
         raise SkippedError(f"runs of {run.stack or 'no stack'} are not modeled")
-    if run.method not in ("lora", "full"):
-        raise SkippedError(f"method {run.method} is not modeled: lora and full are")
+    if run.method not in ("lora", "full", *runs.kronecker):
+        raise SkippedError(f"method {run.method} is not modeled: lora, lokr and full are")
     if run.gpu is None or (run.gpus or 1) != 1:
         raise SkippedError("of one GPU that is told apart, and this is not")
     candidate = usual_candidate(catalog.node(node_named(run.gpu, catalog, 1)[0]), catalog)
-    work, split, assumed = _asked(run, catalog)
-    (tuning,) = tunings(work, catalog)
+    tuning, split, assumed = asked(run, catalog)
     made = option(catalog, (candidate,), 0, tuning, split)
-    if tuning.model.name in runs.ineffective:
-        raise SkippedError(f"{tuning.model.name}: {runs.ineffective[tuning.model.name]}")
     return DiffusionPrediction(made, verdict(made, candidate, law, CONFIDENCE), assumed)
 
 
-def _asked(run: DiffusionRun, catalog: Catalog) -> tuple[DiffusionTraining, Split, tuple[str, ...]]:
-    """Return a run as a question and a split, and what is taken from elsewhere than the row."""
+def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str, ...]]:
+    """Return what a run trains and its split, and what is taken from elsewhere than the row. Raises SkippedError."""
     runs = catalog.diffusion_runs
     name = runs.models.get((run.model or "").lower(), run.model or "")
     try:
@@ -117,6 +114,10 @@ def _asked(run: DiffusionRun, catalog: Catalog) -> tuple[DiffusionTraining, Spli
     known = runs.recompute if model.name in runs.in_rows else runs.alone
     if how not in known:
         raise SkippedError(f"checkpointing {how} is not modeled")
+    kept = known[how]
+    if kept.share and model.name in runs.ineffective:
+        kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
+    factors = runs.kronecker.get(run.method or "")
     example = runs.examples.get((run.notes or "").partition(";")[0].removeprefix("example ").strip())
     stated = resolution_of((run.resolution or "").partition(",")[0])
     if example is None and stated is None:
@@ -124,11 +125,17 @@ def _asked(run: DiffusionRun, catalog: Catalog) -> tuple[DiffusionTraining, Spli
     size, frames = (example.resolution, example.frames) if example else (stated, int(run.frames or 1))
     assumed = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
     work = DiffusionTraining.model_validate(
-        {"model": model.name, "method": run.method, "resolution": size, "frames": frames, "batch": int(run.batch or 1),
+        {"model": model.name, "method": "lokr" if factors else run.method, "resolution": size,
+         "frames": frames, "batch": int(run.batch or 1),
          "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
-         **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {})})
-    split = Split(micro_batch=work.batch, recomputed=known[how].share, segment=known[how].segment)
-    return work, replace(split, swapped=1.0) if example and example.swapped else split, assumed
+         **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {}),
+         **({"lokr_factor": factors.attention, "lora_targets": ["attention"] + ["mlp"] * bool(factors.mlp)}
+            if factors else {})})
+    split = Split(micro_batch=work.batch, recomputed=kept.share, segment=kept.segment, spilled=kept.spilled)
+    (tuning,) = tunings(work, catalog)
+    if factors:
+        tuning = replace(tuning, mlp=factors.mlp)
+    return tuning, replace(split, swapped=1.0) if example and example.swapped else split, assumed
 
 
 def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:

@@ -11,7 +11,7 @@ from planner.catalog.load import Catalog
 from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, lengths, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
-from planner.jobs.posttraining.options import RlWay
+from planner.jobs.posttraining.way import RlWay
 from planner.units import GIB
 
 MICRO_BATCH = "trainer_microbatch"
@@ -63,9 +63,9 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     if run.kind not in STEPS:
         raise SkippedError(f"{run.kind or 'a run of no kind'} is not compared")
     made = predicted(run, catalog, framework)
-    own = {phase.name: phase.seconds for phase in made.way.made.phases}
+    own = {phase.name: float(phase.seconds) for phase in made.way.made.phases}
     # frameworks count waking the engine and new weights as generation where both share GPUs
-    draws = made.way.made.exposed.get("generation", 0.0) if made.way.placed.lag else own["generation"] + (
+    draws = float(made.way.made.exposed.get("generation", 0.0)) if made.way.placed.lag else own["generation"] + (
         own["synchronization"] if made.way.placed.colocated else 0.0)
     step = measured.step_s
     if step is None and measured.total_hours is not None and run.steps is not None and run.kind == "rl_epoch":

@@ -12,8 +12,9 @@ from planner.evidence.rows import Count, Degree, Positive, StatedRun, Text
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.held import Held
-from planner.jobs.posttraining.options import RlWay, apart, ways_on
+from planner.jobs.posttraining.options import apart, ways_on
 from planner.jobs.posttraining.question import RlQuestion
+from planner.jobs.posttraining.way import RlWay
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
@@ -92,7 +93,7 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, 
     row: dict[str, float] = {"dp": copies, "tp": tp, "cp": cp, "ep": run.train_ep or 1, "pp": run.train_pp or 1,
                              "zero": 3 if copies * cp > 1 else 0, "recompute": RECOMPUTE.index("full"),
                              "offload_activations": catalog.sources.number("offload_activations", run) or 0.0}
-    return next(trainer.each([row])), tuple(assumed)
+    return trainer.one(row), tuple(assumed)
 
 
 def _kind(run: RlRun, trainers: Mapping[TrainerKind, str]) -> TrainerKind:

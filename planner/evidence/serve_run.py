@@ -63,7 +63,7 @@ class ServingRow:
     tuned: bool
     """Whether settings, kernels and builds were chosen for this one benchmark."""
     prompts: float | None
-    """Requests of the whole run, where it is short."""
+    """Requests of the whole run, where it is stated or all are there from the start."""
     output_cv: float
     """Coefficient of variation of the lengths of answers."""
     scheduled: int
@@ -96,8 +96,9 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
                       ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0), run.concurrency or run.max_batch, prefill,
                       decode, limits, _drafts(run, model, said, assumed), said.usual("accepted_drafts"),
                       said.flag("warming", run), said.flag("tuned_engine", run),
-                      said.whole("prompts", run) or run.concurrency, _uneven(run, said),
-                      said.whole("scheduled", run) or 1, said.flag("experiment", run), tuple(assumed))
+                      said.whole("prompts", run) or (run.concurrency if regime == "offline" else None),
+                      _uneven(run, said), said.whole("scheduled", run) or 1, said.flag("experiment", run),
+                      tuple(assumed))
 
 
 def dies(run: ServeRun, said: Sources) -> int:

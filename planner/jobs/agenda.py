@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -80,15 +80,17 @@ class Agenda:
         """Return the date of a second of the horizon."""
         return self.portfolio.horizon.start + timedelta(seconds=second)
 
-    def alone(self, job: int) -> Agenda:
-        """Return the agenda of one job alone: what waits for others does no longer."""
-        kept = [at for at, item in enumerate(self.items) if item.job == job]
-        problem = replace(self.problem, tasks=tuple(replace(self.problem.tasks[at], after=()) for at in kept),
-                          services=tuple(service for service,
-                                         mine in zip(self.problem.services, self.services, strict=True)
-                                         if mine.job == job))
+    def only(self, jobs: Collection[int]) -> Agenda:
+        """Return the agenda of some of the jobs: they wait no longer for the others."""
+        kept = [at for at, item in enumerate(self.items) if item.job in jobs]
+        place = {at: number for number, at in enumerate(kept)}
+        tasks = tuple(replace(self.problem.tasks[at], after=tuple(
+            place[other] for other in self.problem.tasks[at].after if other in place)) for at in kept)
+        served = [(mine, service) for mine, service in zip(self.services, self.problem.services, strict=True)
+                  if mine.job in jobs]
+        problem = replace(self.problem, tasks=tasks, services=tuple(service for _, service in served))
         return replace(self, problem=problem, items=tuple(self.items[at] for at in kept),
-                       services=tuple(service for service in self.services if service.job == job))
+                       services=tuple(mine for mine, _ in served))
 
 
 def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Columns], market: Market,

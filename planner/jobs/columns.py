@@ -158,7 +158,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """Tokens of a job, or of a month of a service, and the GPUs at work on them."""
+    """Tokens or images of a job, or of a month of a service, and the GPUs at work on them."""
 
     input: float
     """Tokens trained on, or of prompts."""
@@ -167,6 +167,8 @@ class Processed:
     prompt_gpus: float = 0.0
     """GPUs by the share of their time that goes into prompts."""
     gpus: float = 0.0
+    images: float = 0.0
+    """Images or clips trained on or made; zero of what reads text."""
 
 
 def joined(accounts: Sequence[Search], seconds: float) -> Search:

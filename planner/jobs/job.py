@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self, TypeAlias, runtime_checkable
 
@@ -187,6 +187,22 @@ class Job(Protocol):
 
     def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question."""
+
+
+@runtime_checkable
+class Scalable(Job, Protocol):
+    """A job whose columns tell those of jobs that differ in how much there is to do, and until when, alone."""
+
+    @property
+    def alike(self) -> Hashable | None:
+        """What such jobs have in common; none where it has no such jobs."""
+
+    @property
+    def amount(self) -> int:
+        """How much there is to do."""
+
+    def columns_like(self, columns: Columns) -> Columns:
+        """Return its columns of depth "shared" by those of one with no less to do and no less time for each of it."""
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planner.catalog.hardware import Node
@@ -41,6 +41,13 @@ class Market:
     def only(self, offer: RentalOffer) -> Market:
         """Return the market in which nothing but one offer is to be had."""
         return replace(self, offers=(offer,))
+
+    def up_to_each_size(self) -> Iterator[Market]:
+        """Yield, where one machine of several sizes is taken as the user's own, the markets of all but the largest."""
+        sizes = {offer: self.candidates[offer.candidate].node.gpus for offer in self.offers
+                 if offer.assumed and offer.nodes == 1}
+        for size in sorted(set(sizes.values()))[:-1]:
+            yield replace(self, offers=tuple(offer for offer, gpus in sizes.items() if gpus <= size))
 
     @property
     def at_hand(self) -> tuple[int, ...]:

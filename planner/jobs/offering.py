@@ -48,7 +48,8 @@ class Offering:
         pause = math.ceil(write + self.reliability.restart)
         paid = max(column.duration_us, duration_limit(supplier.offer.commitment))
         cents = 0 if supplier.pool.lots else cost_cents(nodes, price(supplier.offer.usd_per_node_hour), paid)
-        return Option(at, nodes, max(1, seconds), cents * CENT, pause, -(-nodes * each * pause // HOUR_SECONDS))
+        more = -(-nodes * each * pause // (HOUR_SECONDS * CENT)) * CENT
+        return Option(at, nodes, max(1, seconds), cents * CENT, pause, more)
 
     def _stands_for(self, other: Option, kept: Option, *, first: bool) -> bool:
         """Say whether `other` is as good in all that counts; of equals the first."""

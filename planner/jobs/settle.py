@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from planner.answer.objective import amount
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
 from planner.jobs.solved import Solved
+from planner.process.news import tell
 from planner.simulate.trace import Trace
+from planner.solver.progress import SoFar
 
 MARGIN = 1.12
 """By how much what was not replayed may answer more than computed."""
@@ -192,6 +195,7 @@ def _settled(search: _Search, best: Solved) -> Settled:
     """Return the best fleet that replays within every target from one on that may not."""
     told: tuple[str, ...] = ()
     for _ in range(ROUNDS):
+        _tell(best)
         missed, whole = list(search.misses(best)), False
         if not missed:
             settled = _cheaper(search, best)
@@ -211,6 +215,13 @@ def _settled(search: _Search, best: Solved) -> Settled:
     return Settled(best, met=False, missed=told)
 
 
+def _tell(solved: Solved, value: int | None = None, bound: int | None = None) -> None:
+    """Tell who waits that all hardware is searched and fleets are replayed: the best that meets, and a bound."""
+    goal = solved.question.terms.objective
+    value, bound = (None if of is None else round(solved.fleet.amount(of) / amount(goal, 1)) for of in (value, bound))
+    tell(lambda: SoFar(goal, 1.0, value, bound))
+
+
 def _cheaper(search: _Search, best: Solved) -> Settled:
     """Return a fleet that meets the targets, or a cheaper one that does so too."""
     margin, spent, rounds = MARGIN, search.requests, 0
@@ -219,6 +230,7 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
         bound = better.solution.bound
         if bound is None or (bound >= best.solution.value and _worth(better) >= _worth(best)):
             break
+        _tell(best, best.solution.value, bound)
         over = search.changing and len(best.fleet.periods()[0]) > 1 and rounds > CHANGED
         if over or search.requests - spent > REQUESTS or search.start.effort.is_over or _worth(better) >= _worth(best):
             return Settled(best, met=True, gap=max(0.0, 1 - bound / best.solution.value))

@@ -124,9 +124,16 @@ def solve(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth =
 
 
 def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False) -> Solved:
-    """Return the proven fleet; of machines that the user is taken to own as many as it takes, where one is too few."""
+    """Return the proven fleet; of what the user is taken to own the smallest machine that does it, else as many of any
+    as it takes.
+    """
+    market = question.terms.market
+    for smaller in market.up_to_each_size():
+        solved = solve(question.under(replace(question.terms, market=smaller)), effort, so_far=so_far)
+        if solved.status != "infeasible":
+            return solved
     solved = solve(question, effort, so_far=so_far)
-    if solved.status != "infeasible" or not any(offer.assumed for offer in question.terms.market.offers):
+    if solved.status != "infeasible" or not any(offer.assumed for offer in market.offers):
         return solved
     return solve(question.changed(Change(own=None)), effort, so_far=so_far)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,9 +22,11 @@ from planner.jobs.way import J, W, Ways, WorkWithWays
 from planner.layouts.candidate import Candidate
 from planner.money.goodput import goodput, spare_nodes
 from planner.money.rent import RentalOffer
+from planner.process.news import tell
 from planner.scenario.default import Defaults
 from planner.scenario.limits import Objective
 from planner.solver.column import Column
+from planner.solver.progress import SoFar
 from planner.solver.quantize import duration_use
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import HOUR, show_more
@@ -53,7 +56,9 @@ class WaysJob(WorkWithWays[J, W]):
         """
         made, runs, missed = list[W](), list[Column](), list[W]()
         looked = fit = 0
-        for at in self.terms.market.at_hand:
+        at_hand = list(self.terms.market.at_hand)
+        for done, at in enumerate(at_hand):
+            tell(partial(SoFar, self.terms.objective, done / len(at_hand), None, None))
             for gpus in self.sizes(at):
                 ways = list(self.ways(at, gpus, held))
                 looked += len(ways)

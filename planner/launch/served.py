@@ -93,7 +93,7 @@ class Served:
     @property
     def published(self) -> bool:
         """Whether the weights run as they are published."""
-        return self.placed.layout.precision == self.model.stored
+        return self.placed.layout.stored == self.model.stored
 
     @property
     def checkpoint(self) -> str:
@@ -107,7 +107,7 @@ class Served:
 
 VALUES: Mapping[str, Callable[[Served], object]] = {
     "candidate": lambda s: s.placed.node,
-    "precision": lambda s: s.placed.layout.precision,
+    "precision": lambda s: s.placed.layout.stored,
     "tp": lambda s: s.tp,
     "pp": lambda s: s.pp,
     "dp": lambda s: s.dp,

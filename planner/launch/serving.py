@@ -87,7 +87,7 @@ def names_of(served: Sequence[Served]) -> list[str]:
 
 
 def _body(served: Served, settings: Settings, command: Command, variable: str) -> list[str]:
-    what = f"a checkpoint of {served.checkpoint} in {served.placed.layout.precision}"
+    what = f"a checkpoint of {served.checkpoint} in {served.placed.layout.stored}"
     required = [] if loads_any(served, command) else [f': "${{{variable}:?{what}}}"']
     if variable != "MODEL":
         required.append(f'MODEL="${variable}"')
@@ -103,12 +103,12 @@ def _body(served: Served, settings: Settings, command: Command, variable: str) -
 def loads_any(served: Served, command: Command) -> bool:
     """Say whether the published checkpoint is what runs: as it is, or turned into the format as it loads."""
     return command.published and (served.published or (
-        served.model.stored == "bf16" and served.placed.layout.precision in command.online))
+        served.model.stored == "bf16" and served.placed.layout.stored in command.online))
 
 
 def _models(served: Sequence[Served], command: Command) -> list[str]:
     """Return the variable that names the checkpoint of each: one for all that load the same."""
-    loaded = ["" if loads_any(one, command) else one.placed.layout.precision for one in served]
+    loaded = ["" if loads_any(one, command) else one.placed.layout.stored for one in served]
     first = loaded[0]
     return ["MODEL" if one == first else "MODEL_" + re.sub("[^A-Z0-9]", "_", (one or "published").upper())
             for one in loaded]
@@ -118,7 +118,7 @@ def _variables(served: Sequence[Served], models: Sequence[str], command: Command
     made = {}
     for one, name in zip(served, models, strict=True):
         default = one.checkpoint if loads_any(one, command) else ""
-        what = command.model if default else f"{command.model} In {one.placed.layout.precision}: there is no default."
+        what = command.model if default else f"{command.model} In {one.placed.layout.stored}: there is no default."
         made[name] = Variable(name, default, what)
     return (*made.values(), Variable("NAME", served[0].model.name, "What requests call the model."),
             Variable("PORT", "8000", "On which the service answers."), *command.variables)

@@ -16,7 +16,7 @@ def shape_of(served: Served) -> dict[str, object]:
     shape: dict[str, object] = {
         "layers": model.layers, "hidden": model.hidden, "heads": model.attention_heads, "kv_heads": model.kv_heads,
         "vocab": model.vocab, "ffn": max(widths, default=model.hidden), "longest": max(
-            served.longest, model.sequence_length), "format": served.placed.layout.precision, "stored": model.stored}
+            served.longest, model.sequence_length), "format": served.placed.layout.stored, "stored": model.stored}
     if isinstance(attention, Attention):
         shape["head_dim"] = attention.head_dim
     if isinstance(attention, LatentAttention):

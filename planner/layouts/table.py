@@ -14,6 +14,8 @@ from planner.layouts.axes import AXES, column_type
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
+Amount: TypeAlias = float | Floats
+"""Of one row, or of many."""
 
 
 ZERO_BASED = frozenset({"candidate", "precision", "schedule", "zero", "expert_tp", "no_sync", "recompute", "offload",

@@ -117,17 +117,18 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
                    ) -> tuple[list[Candidate], list[RentalOffer]]:
     """Return nodes that nobody offers as the user's own, `count` of each, none for any number."""
     candidates = [usual_candidate(catalog.node(name), catalog) for name in nodes]
-    offers = []
-    for at, candidate in enumerate(candidates):
-        offer = _owned(candidate.node, sourcing, at, catalog, count)
+    hints: dict[str, list[str]] = {}
+    for candidate in candidates:
         others = sorted({offer.term for prices in catalog.price_lists for offer in prices.offers
                          if catalog.node(offer.node).name == candidate.node.name})
-        hint = f" (its offers have terms {', '.join(others)}: --terms)" if others else ""
-        offers.append(replace(
-            offer, assumed=True, instance=f"your own {candidate.node.name}, electricity of {sourcing.site}",
-            note=f"nobody offers {candidate.node.name} on-demand{hint}: taken as your own, at the price of its "
-                 "electricity"))
-    return candidates, offers
+        hints.setdefault(f" (offered with terms {', '.join(others)}: --terms)" if others else "", []).append(
+            candidate.node.name)
+    notes = {name: f"nobody offers {', '.join(names)} on-demand{hint}: taken as your own, at the price of its "
+                   "electricity" for hint, names in hints.items() for name in names}
+    return candidates, [replace(
+        _owned(candidate.node, sourcing, at, catalog, count), assumed=True, note=notes[candidate.node.name],
+        instance=f"your own {candidate.node.name}, electricity of {sourcing.site}")
+        for at, candidate in enumerate(candidates)]
 
 
 def others_of(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog) -> str:

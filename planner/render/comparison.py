@@ -10,7 +10,7 @@ from rich.console import Console
 from planner.answer.assignment import TrainingAssignment
 from planner.ask.compare import Compared
 from planner.ask.money_trace import trace
-from planner.ask.tornado import tornado
+from planner.ask.tornado import Swing, tornado
 from planner.render.comparison_lines import (
     answers_at_once,
     counted,
@@ -115,46 +115,62 @@ def _span(compared: Compared) -> str:
     return f"{speed.low:,.4g} to {speed.high:,.4g}"
 
 
-def _purchases(page: Page, plans: list[Compared], most: int | None = None) -> None:
-    """Print what buying binds, and when it pays."""
+BOUGHT = (Head("hardware"), Head("capital", True), Head("running\na month", True),
+          Head("USD per\nuseful\nGPU-hour", True), Head("pays\nafter", True), Head("pays\nabove", True))
+
+
+def purchases(plans: Sequence[Compared]) -> tuple[list[tuple[str, ...]], str]:
+    """Return a row, as BOUGHT has it, of what buying binds and when it pays for each row of bought nodes, and against
+    what.
+    """
     bought = [(compared, compared.assignment.purchase) for compared in plans if compared.assignment
               and compared.assignment.purchase]
-    if not bought:
+    rows: list[tuple[str, ...]] = [(compared.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
+             f"{what.usd_per_useful_gpu_hour:,.2f}",
+             _when(compared, "never" if compared.row.break_even_months is None else
+                   f"{compared.row.break_even_months:,.1f} months"),
+             _when(compared, "never" if compared.break_even_utilization is None else
+                   f"{compared.break_even_utilization:.0%} in use")) for compared, what in bought]
+    rent = next((compared.rent_usd for compared, _ in bought if compared.rent_usd is not None), None)
+    against = "" if rent is None else (
+        f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: months until less cash "
+        f"is spent, in use {bought[0][1].utilization:.0%} of the time, resale not counted. Above: time in use from "
+        "which owning costs less over the life of the nodes")
+    return rows, against
+
+
+def _purchases(page: Page, plans: list[Compared], most: int | None = None) -> None:
+    """Print what buying binds, and when it pays."""
+    rows, against = purchases(plans)
+    if not rows:
         return
     page.heading("Bought")
-    columns = (Head("hardware"), Head("capital", True), Head("running\na month", True),
-               Head("USD per\nuseful\nGPU-hour", True), Head("pays\nafter", True), Head("pays\nabove", True))
-    page.table(columns, [
-        (compared.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
-         f"{what.usd_per_useful_gpu_hour:,.2f}",
-         _when(compared,
-               "never" if compared.row.break_even_months is None else f"{compared.row.break_even_months:,.1f} months"),
-         _when(compared,
-               "never" if compared.break_even_utilization is None else f"{compared.break_even_utilization:.0%} in use"))
-        for compared, what in bought[:most]], gap=1 if most is None else 0)
-    rent = next((compared.rent_usd for compared, _ in bought if compared.rent_usd is not None), None)
-    if rent is not None:
-        page.paragraph(f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: "
-                       f"months until less cash is spent, in use {bought[0][1].utilization:.0%} of the time, resale "
-                       "not counted. Above: time in use from which owning costs less over the life of the nodes")
+    page.table(BOUGHT, rows[:most], gap=1 if most is None else 0)
+    if against:
+        page.paragraph(against)
 
 
 def _when(compared: Compared, text: str) -> str:
     return "-" if compared.rent_usd is None else text
 
 
+def swings(plans: Sequence[Compared]) -> list[tuple[Compared, list[Swing]]]:
+    """Return how far the cost of the best plan of each kind, rented, bought or owned, moves."""
+    best = {plan.row.kind: plan for plan in reversed(plans) if plan.assignment is not None}
+    return [(plan, tornado(plan)) for plan in plans if plan in best.values()]
+
+
 def _sensitivity(page: Page, plans: list[Compared]) -> None:
     """Print how far the cost of the best plan of each kind moves, and how far the best is from the next."""
-    best = {plan.row.kind: plan for plan in reversed(plans) if plan.assignment is not None}
-    chosen = [plan for plan in plans if plan in best.values()]
+    chosen = swings(plans)
     if not chosen:
         return
     page.heading("Sensitivity (everything else fixed)")
     columns = (Head("hardware and offer"), Head("what changes"), Head("cost", True), Head("", False))
     rows = []
-    widest = max(swing.high - swing.low for plan in chosen for swing in tornado(plan)) or 1.0
-    for compared in chosen:
-        for at, swing in enumerate(tornado(compared)):
+    widest = max(swing.high - swing.low for _, moved in chosen for swing in moved) or 1.0
+    for compared, moved in chosen:
+        for at, swing in enumerate(moved):
             rows.append((f"{compared.row.node}, {compared.row.offer}" if at == 0 else "",
                          f"{swing.what}\n{swing.at_low} to {swing.at_high}",
                          f"{show_usd(swing.low)}\nto {show_usd(swing.high)}",
@@ -165,16 +181,22 @@ def _sensitivity(page: Page, plans: list[Compared]) -> None:
 
 def _margin(page: Page, compared: list[Compared]) -> None:
     """Say how far the cheapest plan is from the next on other terms."""
+    if said := margin(compared):
+        page.paragraph(f"\n{said}")
+
+
+def margin(compared: Sequence[Compared]) -> str:
+    """Return how far the cheapest plan is from the next on other terms; empty where there is none."""
     plans = sorted((plan.row.cost_usd, at) for at, plan in enumerate(compared) if plan.row.cost_usd is not None)
     if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
-        return
+        return ""
     rise, (best, after) = plans[1][0] / plans[0][0] - 1, (compared[at] for _, at in plans[:2])
     by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
     idle = best.offer is not None and best.assignment is not None and (
         best.offer.commitment > (best.assignment.duration_days or 0.0) * DAY)
     slower = "" if idle else f" (an MFU of {(best.row.mfu or 0) / (1 + rise):.2f})"
-    page.paragraph(f"\n{best.row.node} ({whence(best)}) stays cheapest until its cost rises {by}{slower}; then "
-                   f"{after.row.node} ({whence(after)}) is")
+    return (f"{best.row.node} ({whence(best)}) stays cheapest until its cost rises {by}{slower}; then "
+            f"{after.row.node} ({whence(after)}) is")
 
 
 def _trained(compared: Compared) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ TOKENS = "million tokens"
 _LISTED = 8
 """More values than this are shown as a range."""
 
-METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "full": "full", "pretrain": "pre-training",
+METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "lokr": "LoKr", "full": "full",
+           "pretrain": "pre-training",
            "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model",
            "grpo": "GRPO", "ppo": "PPO", "rloo": "RLOO", "reinforce": "REINFORCE"}
 """Methods as people write them."""

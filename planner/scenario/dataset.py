@@ -51,8 +51,9 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         count, longest, total, how = len(lengths), max(lengths), sum(lengths), read.how
     elif work.samples is not None:
         longer = recipes.preference.longer if recipes.sequences(work.preference) > 1 else 1.0
+        usual = recipes.preference.usual if work.preference else recipes.tuning
         # of unknown lengths none is longer than a sequence: what that takes is the most it can be
-        mean = work.mean_length or work.sequence_length or recipes.tuning.sequence_length
+        mean = work.mean_length or work.sequence_length or usual.sequence_length
         count, longest = work.samples, work.sequence_length
         total = round(count * (longer * mean + round(beside) if work.mean_length else mean))
         how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")
@@ -61,9 +62,9 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     epochs = work.epochs or 1.0
     how += f" and {beside:,.0f} beside" if beside else ""
     if work.preference:
-        usual = recipes.preference.usual.sequence_length
-        if longest is None and (work.mean_length or 0) > usual:
-            raise document.error((*at, "mean_length"), f"{work.mean_length:,} is more than the {usual:,} tokens that "
+        cap = recipes.preference.usual.sequence_length
+        if longest is None and (work.mean_length or 0) > cap:
+            raise document.error((*at, "mean_length"), f"{work.mean_length:,} is more than the {cap:,} tokens that "
                                  "the longest answer usually has: give sequence_length, to which answers are cut")
         return _preferred(work, recipes, count, max(1, round(total / count)), longest, how)
     packed = longest is None if work.packing is None else work.packing
@@ -91,7 +92,8 @@ def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest:
     mean = min(mean, longest or recipes.preference.usual.sequence_length)
     tokens = round(epochs * count * each * mean)
     noun = "pairs of two answers" if each > 1 else "samples"
-    padded = f", {mean:,} with the padding to the longer of a pair" if each > 1 else ""
+    padded = f", {mean:,} with the padding to the longer of a pair" if each > 1 and not (
+        work.samples and work.mean_length is None) else ""
     said = [Default(name="tokens", value=show_count(tokens),
                     why=f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'} of {count:,} {noun}, {how}{padded}")]
     # the reference runs once, however many there are

@@ -8,14 +8,20 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from planner.catalog.diffusion_law import Base
+from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.pixels import PixelSize
+from planner.scenario.targets import GROUPS, Targets
 from planner.scenario.workload import Count, Passes, listed
 from planner.yaml_io import Frozen
 
-DiffusionMethod = Literal["lora", "full"]
+DiffusionMethod = Literal["lora", "lokr", "full"]
 Latents = Literal["cached", "online"]
 DiffusionOptimizer = Literal["adamw", "adamw-8bit", "lion", "prodigy", "sgd-momentum", "adafactor"]
+ADAPTER_KEYS = {"lora_rank": ("lora",), "lokr_factor": ("lokr",), "lora_targets": ("lora", "lokr")}
+"""Keys of adapters -> the methods that have them."""
+ATTENTION, MLP = {"q", "k", "v", "o"}, {*GROUPS["mlp"]}
+"""Places of adapters that blocks of a denoiser have."""
 
 
 class DiffusionTraining(Frozen):
@@ -26,7 +32,7 @@ class DiffusionTraining(Frozen):
     model: str
     """A diffusion model of the catalog."""
     method: DiffusionMethod = "lora"
-    """Adapters on attention beside a frozen denoiser, or all of its weights."""
+    """Adapters beside a frozen denoiser, of low rank or Kronecker products (LyCORIS), or all of its weights."""
     resolution: PixelSize | None = None
     """Pixels of an image or a frame; none means what the model was made for."""
     frames: int | None = Field(default=None, ge=1, le=10_000)
@@ -42,7 +48,11 @@ class DiffusionTraining(Frozen):
     epochs: Passes | None = None
     """Passes over the samples; none means one."""
     lora_rank: int = Field(default=16, gt=0, le=4096)
-    """Rank of the adapters on every matrix of attention."""
+    """Rank of the adapters on every matrix that has them."""
+    lokr_factor: int = Field(default=16, gt=1, le=4096)
+    """Side of the smaller matrix of Kronecker adapters, of which the other is so much smaller than the whole."""
+    lora_targets: Targets = ()
+    """What has adapters: attention, or attention and mlp; none means attention."""
     quantization: Annotated[tuple[Base, ...], BeforeValidator(listed)] = Field(default=("bf16",), min_length=1)
     """Formats of the frozen denoiser that are searched."""
     optimizer: DiffusionOptimizer = "adamw"
@@ -64,15 +74,25 @@ class DiffusionTraining(Frozen):
     @model_validator(mode="after")
     def _one_amount(self) -> DiffusionTraining:
         if self.steps is not None and self.epochs is not None:
-            raise ValueError("steps and epochs are given: a job has one of them")
+            raise About("epochs", "steps and epochs are given: a job has one of them")
         if self.epochs is not None and self.samples is None:
-            raise ValueError("epochs applies to samples, and none are given")
+            raise About("epochs", "epochs applies to samples, and none are given")
         if self.method == "full" and set(self.quantization) != {"bf16"}:
-            raise ValueError("quantization is of a frozen base, and method full trains all weights: leave it out, or "
-                             "ask for method lora")
-        if self.method == "full" and "lora_rank" in self.model_fields_set:
-            raise ValueError("lora_rank applies to method lora; method full trains all weights")
+            raise About("quantization", "quantization is of a frozen base, and method full trains all weights: leave "
+                        "it out, or ask for method lora")
+        for key, methods in ADAPTER_KEYS.items():
+            # an answer that is read back states defaults too
+            if self.method not in methods and getattr(self, key) != type(self).model_fields[key].default:
+                raise About(key, f"{key} applies to method {' or '.join(methods)}, and this is method {self.method}")
+        places = {*self.lora_targets}
+        if places and not (places >= ATTENTION and (places >= MLP or not MLP & places)):
+            raise About("lora_targets", "of a diffusion model: expected attention, or attention and mlp")
         return self
+
+    @property
+    def adapts_mlp(self) -> bool:
+        """Whether the feed-forward has adapters beside attention."""
+        return {*self.lora_targets} >= MLP
 
     @property
     def total_steps(self) -> int | None:

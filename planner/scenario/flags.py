@@ -12,7 +12,7 @@ from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method, Tuned
 from planner.catalog.stack import Reference as Frozen
 from planner.errors import InputError, UnknownName
-from planner.scenario.diffusion import DiffusionOptimizer, Latents
+from planner.scenario.diffusion import DiffusionMethod, DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
 from planner.scenario.posttraining import Placement, Reference, RlMethod
 from planner.scenario.serving import CacheFormat, Disaggregated
@@ -51,7 +51,9 @@ TABLE: dict[str, Flag] = {
     **_of("workload.",
           model=Flag("", "Short name or Hugging Face id.", "NAME"),
           method=Flag("", "Train from scratch, tune all weights, train adapters, only hold the model, tune on "
-                      "preferences, or learn from rewards.", choices=(*get_args(Method), *get_args(RlMethod))),
+                      "preferences, or learn from rewards. Of a diffusion model: lora, lokr, full, inference.",
+                      choices=(*get_args(Method), *get_args(RlMethod), *(
+                          name for name in get_args(DiffusionMethod) if name not in get_args(Method)))),
           tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
@@ -76,6 +78,8 @@ TABLE: dict[str, Flag] = {
           tuning=Flag("", "What trains under a method of post-training. Default: full, or lora with --lora-rank.",
                       choices=get_args(Tuned)),
           lora_rank=Flag("", "Rank of adapters, trained or served. Default: 16.", "N"),
+          lokr_factor=Flag("", "Of a diffusion model's Kronecker adapters (LoKr): side of the smaller matrix. Default: "
+                           "16.", "N"),
           lora_targets=Flag("", "What has adapters: attention, mlp, experts, embeddings, or modules such as q_proj. "
                             "Default: every product.", "NAME,..", many=True),
           adapters=Flag("", "LoRA adapters that each replica serves at once, beside the model.", "N"),
@@ -157,9 +161,13 @@ TABLE: dict[str, Flag] = {
           provider=Flag("rent.providers", "Only offers of these providers.", "NAME,..", many=True, also="providers"),
           region=Flag("rent.regions", "Only offers in these regions: us-east-1, europe.", "NAME,..", many=True,
                       also="regions"),
-          terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...", "TERM,..", many=True),
+          terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...; buy: nodes may be bought.", "TERM,..",
+                     many=True),
           own=Flag("", "Nodes or GPUs that you own, at the price of their electricity: 32xdgx-h100,4x4090.",
                    "NxNAME,..", many=True),
+          utilization=Flag("buy.utilization", "Of nodes that may be bought: share of the time in use. Default: 80%.",
+                           "SHARE"),
+          site=Flag("", "Site of owned and bought nodes: its prices of electricity and space.", "NAME"),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
           deadline=Flag("", "Longest duration: 60d.", "TIME"),

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from planner.catalog.generation_law import StepCache, Stored
+from planner.errors import About
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.pixels import PixelSize
 from planner.scenario.serving import Serving
@@ -63,14 +64,15 @@ class Generation(Serving):
     @model_validator(mode="after")
     def _one_kind_of_load(self) -> Generation:
         if self.rate is not None and self.samples is not None:
-            raise ValueError("rate and samples are given: images or clips are asked for at a rate, or as a batch")
+            raise About("samples", "rate and samples are given: images or clips are asked for at a rate, or as a "
+                        "batch")
         if self.samples is not None:
             for key in ("arrivals", "day", "e2e", "percentile", "headroom", "spare_replicas", "spare_nodes"):
                 if getattr(self, key) != type(self).model_fields[key].default:
-                    raise ValueError(f"{key} does nothing to a batch of samples, which has no latency and no arrivals")
+                    raise About(key, f"{key} does nothing to a batch of samples, which has no latency and no arrivals")
         for name in ("arrivals", "day", "headroom"):
             if getattr(self, name) and self.rate is None:
-                raise ValueError(f"{name} applies to a rate: give rate, such as 2 images/s")
+                raise About(name, f"{name} applies to a rate: give rate, such as 2 images/s")
         return self
 
     @model_validator(mode="after")

@@ -31,7 +31,7 @@ INSTEAD: dict[Kind, dict[str, str]] = {
                    "concurrency": _MANY, "trace": _MANY, "ttft": "write --e2e, the latency of an image or clip",
                    "tpot": "write --e2e, the latency of an image or clip",
                    "global_batch": "write --batch, the images or clips of a call"},
-    "diffusion": {"tuning": "write --method lora or --method full",
+    "diffusion": {"tuning": "write --method lora, --method lokr or --method full",
                   "global_batch": "write --batch, the images or clips of a step on all GPUs together",
                   "tokens": "write --steps, or --samples and --epochs",
                   "rate": "write --method inference to run it", "e2e": "write --method inference to run it",

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.price import Term
+from planner.scenario.demand import Confidence
 from planner.units import SECONDS, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
 from planner.units.reading import MONEY_PER_HOUR
 from planner.yaml_io import Frozen
@@ -136,8 +137,8 @@ def owned_in_words(value: object) -> object:
 class Buy(Frozen):
     """Allow buying nodes for the site; a job pays for its share of their productive time."""
 
-    utilization: float = Field(default=0.8, ge=0.001, le=1)
-    """Share of time in which bought nodes work, for this job or others."""
+    utilization: Confidence = Field(default=0.8, ge=0.001, le=1)
+    """Share of time in which bought nodes work, for this job or others: 0.8 or 80%."""
 
 
 class Sourcing(Frozen):

@@ -14,7 +14,7 @@ from planner.scenario.model_notes import text_part
 from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named
 from planner.scenario.serving import Serving
-from planner.scenario.usual import usual
+from planner.scenario.usual import usual, usual_requests
 from planner.scenario.workload import Training
 from planner.yaml_io import Document
 
@@ -22,8 +22,8 @@ USUAL_SIZE = Resolution((1024, 1024))
 """Of an image where a question leaves it open."""
 FROZEN = "encoder and projector are frozen unless named, as ms-swift, LLaMA-Factory and Qwen's scripts have it"
 At = tuple[str | int, ...]
-SEEN = ("image tokens", "sound tokens")
-"""What the defaults are called that say how many tokens images and sound are."""
+SEEN = ("image tokens", "sound tokens", "input", "output")
+"""What the defaults are called that say how many tokens images, sound, prompts and answers are."""
 
 
 class Media(NamedTuple):
@@ -103,10 +103,19 @@ def media_notes(work: Training | Serving, model: Model, document: Document, at: 
 
 
 def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaults:
-    """Return what an estimate says of images and sound, or of a model that is planned for its text. Raises InputError.
+    """Return what an estimate says of images and sound, of a model that is planned for its text, and of the lengths
+    of requests that are not said. Raises InputError.
     """
     if not isinstance(work, Training | Serving) or (model := catalog.known_model(work.model)) is None:
         return []
-    length = None if isinstance(work, Serving) else (
-        work.sequence_length or usual(model, work.method or "pretrain", catalog.recipes).sequence_length)
+    if isinstance(work, Serving):
+        unsaid = dict.fromkeys({"input", "output"} - set(document.data.get("workload", {})))
+        return [*_media_said(work, model, document, None),
+                *usual_requests(work.model_copy(update=unsaid), model, catalog.recipes)[1]]
+    usually = work.sequence_length or usual(model, work.method or "pretrain", catalog.recipes).sequence_length
+    return _media_said(work, model, document, usually)
+
+
+def _media_said(work: Training | Serving, model: Model, document: Document, length: int | None) -> Defaults:
+    """Return what is said of images and sound, or that a model is planned for its text. Raises InputError."""
     return media_notes(work, model, document, ("workload",), length) or text_part([model])

@@ -7,8 +7,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, model_validator
 
+from planner.errors import About
 from planner.scenario.job import JobScenario
-from planner.scenario.lengths import Lengths
+from planner.scenario.lengths import Length, Lengths
 from planner.scenario.tuned import RANK
 from planner.scenario.workload import AUTO, Stacks
 from planner.units import SECONDS, Tokens, exact, parse
@@ -72,10 +73,10 @@ class PostTraining(Frozen):
     """Prompts of a step."""
     samples_per_prompt: int = Field(default=8, ge=1, le=10**5)
     """Answers to each prompt."""
-    input: Lengths
-    """Tokens of a prompt."""
-    output: Lengths
-    """Tokens of an answer; of a plain number the spread is assumed, as answers are never alike."""
+    input: Lengths = Length("mean", 512.0, 0.0)
+    """Tokens of a prompt; unless told as verl's example on GSM8K has at most."""
+    output: Lengths = Length("mean", 1024.0, 0.0)
+    """Tokens of an answer, likewise; of a plain number the spread is assumed, as answers are never alike."""
     max_model_len: Tokens | None = None
     """Most tokens of a prompt and its answer; none means what nearly all answers need."""
     reward: Judged = Reward("rule")
@@ -103,10 +104,6 @@ class PostTraining(Frozen):
     def _rank_means_adapters(cls, data: object) -> object:
         if not isinstance(data, dict):
             return data
-        missing = [name for name in ("input", "output") if data.get(name) is None]
-        if missing:
-            raise ValueError(f"{' and '.join(missing)} missing: tokens of a prompt and of an answer, such as input 512 "
-                             "and output 2048")
         return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
 
     @model_validator(mode="after")
@@ -114,20 +111,23 @@ class PostTraining(Frozen):
         if self.prompts * self.samples_per_prompt > MOST:
             raise ValueError(f"a step draws at most {MOST:,} answers, got {self.prompts * self.samples_per_prompt:,}")
         if self.method in ("grpo", "rloo") and self.samples_per_prompt == 1:
-            raise ValueError(f"samples_per_prompt 1: {self.method} compares the answers to a prompt, at least two")
+            raise About("samples_per_prompt", f"samples_per_prompt 1: {self.method} compares the answers to a prompt, "
+                        "at least two")
         if self.critic is not None and self.method != "ppo":
-            raise ValueError(f"critic applies to method ppo, and this is {self.method}")
+            raise About("critic", f"critic applies to method ppo, and this is {self.method}")
         if self.reward_model is not None and self.reward.by != "model":
-            raise ValueError(f"reward_model applies to reward: model, and this is {self.reward}")
+            raise About("reward_model", f"reward_model applies to reward: model, and this is {self.reward}")
         if self.lora_rank is not None and self.tuning != "lora":
-            raise ValueError("lora_rank applies to tuning lora; tuning full trains all weights")
+            raise About("lora_rank", "lora_rank applies to tuning lora; tuning full trains all weights")
         if self.policy_lag and self.placement == "colocated":
-            raise ValueError("policy_lag applies to rollouts on GPUs of their own: what shares GPUs takes turns")
+            raise About("policy_lag", "policy_lag applies to rollouts on GPUs of their own: what shares GPUs takes "
+                        "turns")
         if self.rollouts_on and self.placement == "colocated":
-            raise ValueError("rollouts_on applies to rollouts on GPUs of their own, and placement is colocated")
+            raise About("rollouts_on", "rollouts_on applies to rollouts on GPUs of their own, and placement is "
+                        "colocated")
         if self.max_model_len is not None and self.input.mean + 1 > self.max_model_len:
-            raise ValueError(f"max_model_len {self.max_model_len:,} leaves no token for an answer to a prompt of "
-                             f"{self.input.mean:,.0f}")
+            raise About("max_model_len", f"max_model_len {self.max_model_len:,} leaves no token for an answer to a "
+                        f"prompt of {self.input.mean:,.0f}")
         return self
 
     @property

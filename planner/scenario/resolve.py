@@ -14,7 +14,6 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
 from planner.scenario.files import existing_file
 from planner.scenario.generation import Generation
-from planner.scenario.lengths import Length
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.media import in_tokens_seen, media_notes
 from planner.scenario.model_notes import generates, text_part
@@ -22,7 +21,7 @@ from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
-from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_stack
+from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_requests, usual_stack
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
@@ -199,11 +198,8 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         return resolved_generation(service, catalog, document, at)
     with named(document, *at, "model"):
         model = catalog.model(service.model)
-        if service.output is None and service.trace is None:
-            if not (model.encodes or model.embeds):
-                raise document.error(at, "output missing: tokens of a prompt and of an answer, such as input 2000 and "
-                                         "output 300")
-            service = service.model_copy(update={"output": Length("mean", 0.0, 0.0)})
+        lengths, said = usual_requests(service, model, catalog.recipes)
+        service = service.model_copy(update=lengths)
         if service.output is None or service.output.mean:
             generates(model, "a service with output tokens; ask with --output 0")
     formats = service.quantization or (format_of(service.model) or model.stored,)
@@ -217,7 +213,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated)
+    defaults = _said(shown, stated) + said
     defaults += media_notes(service, model, document, at) or text_part([model])
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))

@@ -59,10 +59,16 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         uses = any(law.frameworks[name].reference for name in stacks)
         changed["reference"] = "initial" if uses else "none"
         defaults.append(Default(name="reference", value=str(changed["reference"]), why=f"as {', '.join(stacks)} does"))
-    for key in ("method", "tuning", "prompts", "samples_per_prompt", "reward", "policy_lag", "placement", "stack"):
-        if key not in work.model_fields_set:
-            defaults.append(Default(name=key, value=text(changed.get(key, getattr(work, key))), why="the default"))
-    return work.model_copy(update=changed), defaults
+    return (said := work.model_copy(update=changed)), [*defaults, *_unsaid(said, work.model_fields_set)]
+
+
+def _unsaid(work: PostTraining, stated: set[str]) -> Defaults:
+    """Return the keys that a question leaves as they are unless told."""
+    why = {"input": "the most that verl's example on GSM8K has, as are answers of 1024"}
+    return [Default(name=key, value=f"{work.input.mean:g} tokens" if key == "input" else text(getattr(work, key)),
+                    why=why.get(key, "the default"))
+            for key in ("input", "method", "tuning", "prompts", "samples_per_prompt", "reward", "policy_lag",
+                        "placement", "stack") if key not in stated]
 
 
 def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at: tuple[str | int, ...]) -> list[str]:

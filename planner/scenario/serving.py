@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from planner.errors import About
 from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
 from planner.scenario.pixels import PixelSize, check_images
@@ -214,27 +215,27 @@ class Serving(Frozen):
     def _one_kind_of_load(self) -> Serving:
         given = [name for name in LOADS if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or none for "
-                             "as many requests as go")
+            raise About(given[-1], f"{' and '.join(given)} are given: a service has one of {', '.join(LOADS)}, or "
+                        "none for as many requests as go")
         if self.think is not None and self.users is None and given:
-            raise ValueError(f"think applies to users, but {given[0]} is given")
+            raise About("think", f"think applies to users, but {given[0]} is given")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:
-                    raise ValueError(f"{key} does nothing to {what}")
+                    raise About(key, f"{key} does nothing to {what}")
         for name in ("arrivals", "day"):
             if getattr(self, name) is not None and self.rate is None:
-                raise ValueError(f"{name} applies to a rate: give rate, such as 20 requests/s")
+                raise About(name, f"{name} applies to a rate: give rate, such as 20 requests/s")
         if self.headroom and not (self.rate or self.trace or self.clients):
-            raise ValueError("headroom applies to a rate, a trace or users, and none is given")
+            raise About("headroom", "headroom applies to a rate, a trace or users, and none is given")
         if self.e2e is not None and self.disaggregated != "no":
-            raise ValueError("e2e applies to replicas that answer whole requests: leave disaggregated out")
+            raise About("e2e", "e2e applies to replicas that answer whole requests: leave disaggregated out")
         return self
 
     @model_validator(mode="after")
     def _percentile_is_of_a_target(self) -> Serving:
         if self.percentile is not None and not self.unsaid:
-            raise ValueError("percentile is of latency targets that state none, and here is no such target")
+            raise About("percentile", "percentile is of latency targets that state none, and here is no such target")
         return self
 
     @model_validator(mode="after")
@@ -243,17 +244,12 @@ class Serving(Frozen):
         lengths = [name for name in ("input", "output", "images_per_request", "audio") if getattr(self, name)]
         if self.trace is not None and lengths:
             raise ValueError(f"the trace has the lengths of its requests: leave {' and '.join(lengths)} out")
-        if self.trace is None and "input" not in lengths:
-            # what embeds answers nothing, which its model says
-            missing = " and ".join(name for name in ("input", "output") if name not in lengths)
-            raise ValueError(f"{missing} missing: tokens of a prompt and of an answer, such as input 2000 and output "
-                             "300")
         return self
 
     @model_validator(mode="after")
     def _keys_that_need_others(self) -> Serving:
         if self.startup is not None and self.trace is None and self.day is None:
-            raise ValueError("startup applies to a load that changes: give a trace or a day")
+            raise About("startup", "startup applies to a load that changes: give a trace or a day")
         apart = self.disaggregated != "no" or self.length_classes > 1
         if self.startup is not None and self.trace is not None and apart:
             raise ValueError("startup applies to replicas that answer all requests whole: leave disaggregated and "
@@ -262,7 +258,7 @@ class Serving(Frozen):
             raise ValueError("spare_replicas and spare_nodes are given: a node that fails takes its replicas with it: "
                              "give one of them")
         if self.lora_rank is not None and self.adapters is None:
-            raise ValueError("lora_rank applies to adapters: give their number too, such as adapters 8")
+            raise About("lora_rank", "lora_rank applies to adapters: give their number too, such as adapters 8")
         return self
 
     @model_validator(mode="after")
@@ -270,7 +266,7 @@ class Serving(Frozen):
         if self.output is not None and not self.output.mean:
             for key in ("tpot", "speculative", "disaggregated"):
                 if getattr(self, key) != type(self).model_fields[key].default:
-                    raise ValueError(f"{key} applies to answers, and output 0 has none: leave it out")
+                    raise About(key, f"{key} applies to answers, and output 0 has none: leave it out")
         return self
 
     @model_validator(mode="after")
@@ -278,6 +274,6 @@ class Serving(Frozen):
         if self.max_model_len is not None and self.input is not None and self.output is not None:
             tokens = self.input.mean + self.output.mean
             if tokens > self.max_model_len:
-                raise ValueError(f"max_model_len {self.max_model_len:,} is below the {tokens:,.0f} tokens of a mean "
-                                 "request")
+                raise About("max_model_len", f"max_model_len {self.max_model_len:,} is below the {tokens:,.0f} tokens "
+                            "of a mean request")
         return self

@@ -35,13 +35,9 @@ FAMILIES = (
 )
 
 
-_LOSS = "it differs from DPO in its loss alone: write 'dpo'"
 METHODS = {
     "dora": "DoRA is not modeled; 'lora' is the nearest: DoRA also norms every adapted matrix in each step, which "
             "takes longer, and trains one more vector for each",
-    **dict.fromkeys(("rslora", "loraplus", "pissa"), "it differs from LoRA in scaling or start alone: write 'lora'"),
-    **dict.fromkeys(("ipo", "cdpo", "rdpo", "sppo", "apo", "nca", "robustdpo", "tdpo"), _LOSS),
-    "cpo": "it differs from SimPO in its loss alone: write 'simpo'", "bco": "it is KTO with another loss: write 'kto'",
     **dict.fromkeys(("onlinedpo", "iterativedpo"), "answers drawn while it trains are not modeled; 'dpo' is the step "
                     "on pairs that are there"),
     **dict.fromkeys(("rlhf", "rlvr", "rl"), "name the method: grpo, ppo, rloo or reinforce"),

@@ -12,7 +12,9 @@ from planner.catalog.recipes import Recipes
 from planner.catalog.stack import Method, Stack, Tuned
 from planner.errors import Unsupported
 from planner.scenario.batch import Batch
-from planner.scenario.default import Default
+from planner.scenario.default import Default, Defaults
+from planner.scenario.lengths import Length
+from planner.scenario.serving import Serving
 from planner.scenario.workload import AUTO, Training
 
 BF16: tuple[Precision, ...] = ("bf16",)
@@ -42,6 +44,17 @@ def common(recipes: Recipes, method: Method | None) -> Usual:
     tuning = recipes.preference.usual if prefers else recipes.tuning
     return Usual(tuning.sequence_length, Batch(tuning.global_batch),
                  f"usual for {method if prefers else 'fine-tuning'}: {tuning.example}")
+
+
+def usual_requests(service: Serving, model: Model, recipes: Recipes) -> tuple[dict[str, Length], Defaults]:
+    """Return the lengths of requests that a service leaves open, and what decided them; what embeds answers nothing."""
+    silent, usually = model.encodes or model.embeds, recipes.requests
+    tokens = {"input": usually.input, "output": 0 if silent else usually.output}
+    lengths = {} if service.trace is not None else {
+        name: Length("mean", float(count), 0.0) for name, count in tokens.items() if getattr(service, name) is None}
+    return lengths, [Default(name=name, value=f"{length.value:g} tokens",
+                             why=f"the mean of {usually.example}: --input and --output say your own")
+                     for name, length in lengths.items() if length.value]
 
 
 def refuse_stack(asked: Training, stack: Stack, catalog: Catalog) -> None:

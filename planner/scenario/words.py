@@ -28,11 +28,11 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
         "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",
-        "lora": "loraft lorafinetuning peft adapter adapters", "qlora": "qlorafinetuning",
+        "lora": "loraft lorafinetuning peft adapter adapters rslora loraplus pissa", "qlora": "qlorafinetuning",
         "dpo": "directpreferenceoptimization dpotuning dpotraining preference preferencetuning "
-               "preferenceoptimization",
-        "kto": "kahnemantverskyoptimization", "orpo": "oddsratiopreferenceoptimization",
-        "simpo": "simplepreferenceoptimization",
+               "preferenceoptimization ipo cdpo rdpo sppo apo nca robustdpo tdpo",
+        "kto": "kahnemantverskyoptimization bco", "orpo": "oddsratiopreferenceoptimization",
+        "simpo": "simplepreferenceoptimization cpo",
         "reward-model": "rm reward rewardmodeling rewardmodelling rewardmodeltraining rewardtraining",
         "inference": "infer serving serve"}),
     "workload.reference": (get_args(Reference), {
@@ -75,7 +75,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "time": "fastest fast speed duration quickest days hours soonest mintime",
         "gpus": "smallest fewest fewestgpus gpu mingpus leastgpus", "energy": "greenest kwh lowestenergy leastenergy"}),
 }
-"""Scenario value -> its names, and for each the other words for it: small letters and digits, others left out."""
+"""Scenario value -> its names, and for each the other words for it: small letters and digits, others left out. Methods
+that differ in their loss or start alone have one step and one name (IPO is DPO)."""
 
 
 LARGEST = ("largest", "largest-model", "biggest", "model-size")

@@ -15,6 +15,7 @@ from pydantic import (
 
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method, Preference, Reference, Trained, Tuned, Weights
+from planner.errors import About
 from planner.scenario.batch import GlobalBatch
 from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.targets import Targets
@@ -176,15 +177,13 @@ class Training(Frozen):
     def _samples_have_tokens(self) -> Training:
         given = [name for name in ("tokens", "samples", "dataset") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
-        if self.samples is not None and self.mean_length is None and self.preference:
-            raise ValueError("samples of how many tokens? give mean_length, such as 600, or a dataset")
+            raise About(given[-1], f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
         if self.dataset is not None and self.mean_length is not None:
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
         for name, needed in (("epochs", ("samples", "dataset", "reference")), ("packing", ("samples", "dataset")),
                              ("tokenizer", ("dataset",))):
             if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
-                raise ValueError(f"{name} applies to {' or '.join(needed)}, and none is given")
+                raise About(name, f"{name} applies to {' or '.join(needed)}, and none is given")
         return self
 
     @model_validator(mode="after")
@@ -192,7 +191,7 @@ class Training(Frozen):
         check_images(self, "images")
         for name in ("samples_per_sequence", "trained_parts"):
             if getattr(self, name) and not self.sees:
-                raise ValueError(f"{name} applies to samples with images or audio, and none are given")
+                raise About(name, f"{name} applies to samples with images or audio, and none are given")
         if self.sees and self.has_several:
             raise ValueError("images and audio are of one model, and several are named")
         if self.trained_parts and "language" not in self.trained_parts and self.method in ("lora", "qlora"):
@@ -210,7 +209,7 @@ class Training(Frozen):
     @model_validator(mode="after")
     def _inference_has_no_tokens(self) -> Training:
         if self.method == "inference" and not self.is_open:
-            raise ValueError("method inference asks what holds the model, so it takes no tokens")
+            raise About("method", "method inference asks what holds the model, so it takes no tokens")
         return self
 
     @property
@@ -244,17 +243,18 @@ class Training(Frozen):
     def _adapters_are_of_their_methods(self) -> Training:
         check_tuning(self)
         if self.trained_layers is not None and self.trains not in ("pretrain", "full"):
-            raise ValueError(f"trained_layers is for methods pretrain and full; {self.trains} freezes every layer")
+            raise About("trained_layers", f"trained_layers is for methods pretrain and full; {self.trains} freezes "
+                        "every layer")
         return self
 
     @model_validator(mode="after")
     def _references_are_of_their_methods(self) -> Training:
         if self.reference is not None and self.method not in REFERRING:
-            raise ValueError(f"reference applies to methods {' and '.join(REFERRING)}, but method "
-                             f"{self.method or 'pretrain'} has none")
+            raise About("reference", f"reference applies to methods {' and '.join(REFERRING)}, but method "
+                        f"{self.method or 'pretrain'} has none")
         if self.reference == "adapters-off" and self.trains == "full":
-            raise ValueError("reference adapters-off needs adapters, and tuning full trains none: write copy or "
-                             "precomputed, or lora or qlora as the tuning")
+            raise About("reference", "reference adapters-off needs adapters, and tuning full trains none: write copy "
+                        "or precomputed, or lora or qlora as the tuning")
         if self.preference is not None and self.packing:
             raise ValueError(f"packing applies to supervised tuning: method {self.method} pads the answers of a batch "
                              "to the longest")

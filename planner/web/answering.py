@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from planner.answer.comparison import Comparison
 from planner.answer.exit_code import exit_code
 from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan, to_json
 from planner.api import functions
 from planner.ask.account import Interrupted
+from planner.ask.compare import comparison_of
 from planner.catalog.importers.hf import import_config
 from planner.catalog.load import Catalog
 from planner.errors import (
@@ -30,12 +30,13 @@ from planner.errors import (
     UnknownName,
 )
 from planner.process.news import report_on
+from planner.render.report.runs import published_runs
 from planner.render.sentence import largest_sentence
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
 from planner.web.question import CONFIG, OPTIONS, SCENARIO, TEXT, Question
-from planner.web.shown import shown, shown_estimate
+from planner.web.shown import shown, shown_comparison, shown_estimate
 from planner.yaml_io import dump
 
 CONFIG_FILE = "config.json"
@@ -148,30 +149,38 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
     if question.verb == "estimate":
         asking = functions.estimate_asked(question.reference, catalogs=catalog, **question.values)
         estimated = asking.answer()
-        page = shown_estimate(question, asking, estimated, catalog) if question.paged else ""
+        page = shown_estimate(question, asking, estimated) if question.paged else ""
         return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
+    if question.verb == "compare":
+        rows = functions.compare_asked(question.reference, catalogs=catalog, **question.values)
+        table = comparison_of(rows)
+        return Answered(f"{to_json(table)}\n", exit_code(table),
+                        shown_comparison(rows, table.headline(), question) if question.paged else "")
     made, code = _searched(question, catalog)
     return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
 
 
-def largest(question: Question, folders: Folders) -> Answered | Refusal:
-    """Return the longest sequence that fits, of a training job that does not, as a line of a page."""
+def more(what: str, question: Question, folders: Folders) -> Answered | Refusal:
+    """Return what a page asks of an estimate beside it: the `longest` sequence that fits of a training job that does
+    not, as a line, or the published `runs` that it was held against, as a part of the page.
+    """
     try:
         named, catalog = _opened(question, folders)
         asking = functions.estimate_asked(named.reference, catalogs=catalog, **named.values)
-        line = largest_sentence("sequence", asking.largest("sequence"))
+        told = (largest_sentence("sequence", asking.largest("sequence")) if what == "longest" else
+                published_runs(asking.answer().assignment, catalog))
     except PlannerError as error:
         return refusal(error, question)
-    return Answered("", EXIT_OK, line)
+    return Answered("", EXIT_OK, told or "<p>There are none.</p>")
 
 
-def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Comparison | Explanation, int]:
+def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Explanation, int]:
     """Return an answer, and the exit code of the command."""
     try:
         made = getattr(functions, question.verb)(question.reference, catalogs=catalog, **question.values)
     except Interrupted as stopped:
         return stopped.plan, EXIT_INTERRUPTED
-    assert isinstance(made, Plan | Comparison | Explanation)
+    assert isinstance(made, Plan | Explanation)
     return made, exit_code(made)
 
 

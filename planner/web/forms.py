@@ -5,21 +5,69 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import get_args
 
 from planner.ask.estimate import HEARD
 from planner.catalog.architecture import Model
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
-from planner.scenario.flags import TABLE, Flag
-from planner.scenario.serving import Serving
-from planner.scenario.workload import Training
+from planner.catalog.stack import Preference, Weights
+from planner.scenario.diffusion import DiffusionMethod
+from planner.scenario.flags import NAMES, TABLE
+from planner.scenario.kind import KEYS, Kind, kind_by_model
+from planner.scenario.posttraining import RlMethod
 from planner.web.openapi import TOLD
 from planner.web.question import OPTIONS
 
-USUAL = {"model", "method", "tokens", "seq_len", "global_batch", "samples", "epochs", "mean_length", "rate", "users",
-         "concurrency", "input", "output", "ttft", "tpot", "quantization", "on", "deadline", "budget", "gpus",
-         "objective", "node", "layout", "why_not", "pareto"}
-"""Fields that are not folded."""
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of one kind of work: what the page calls it, and which of its keys are not folded."""
+
+    label: str
+    work: Kind
+    """Of the keys that it has."""
+    methods: tuple[str, ...]
+    """Offered here; where there is no blank one, the first of them is meant."""
+    start: Mapping[str, str]
+    """What the first page shows where nothing is asked."""
+    usual: frozenset[str]
+    without: frozenset[str] = frozenset()
+    """Keys that only other methods of the same work have."""
+    has_blank: bool = True
+    """Whether the method may be left open."""
+
+
+_OF_PREFERENCES = frozenset({"reference", "tuning"})
+_PIXELS = frozenset({"samples", "resolution", "frames", "steps", "batch"})
+FORMS = {
+    "training": Form("Training", "training", get_args(Weights),
+                     {"model": "llama-3.1-70b", "method": "lora", "node": "dgx-h100"},
+                     frozenset({"tokens", "seq_len", "global_batch", "samples", "epochs", "mean_length"}),
+                     _OF_PREFERENCES),
+    "serving": Form("A service", "serving", (),
+                    {"model": "llama-3.1-70b", "node": "dgx-h100", "input": "1000", "output": "300",
+                     "concurrency": "32"},
+                    frozenset({"rate", "users", "concurrency", "input", "output", "ttft", "tpot", "quantization"})),
+    "preferences": Form("Tuning on preferences", "training", get_args(Preference),
+                        {"model": "llama-3.1-8b", "method": "dpo", "node": "dgx-h100"},
+                        frozenset({"tuning", "samples", "epochs", "mean_length", "seq_len", "global_batch"}),
+                        frozenset({"tokens", "packing", "trained_layers"}), has_blank=False),
+    "posttraining": Form("Reinforcement learning", "posttraining", get_args(RlMethod),
+                         {"model": "qwen2.5-7b", "method": "grpo", "node": "dgx-h100", "input": "512",
+                          "output": "1500"},
+                         frozenset({"steps", "prompts", "samples_per_prompt", "input", "output", "tuning"}),
+                         has_blank=False),
+    "generation": Form("Making images or clips", "generation", ("inference",),
+                       {"model": "flux.1-dev", "method": "inference", "node": "h100-sxm-1x"},
+                       _PIXELS | {"rate", "e2e", "quantization"}, has_blank=False),
+    "diffusion": Form("Training a diffusion model", "diffusion", get_args(DiffusionMethod),
+                      {"model": "flux.1-dev", "method": "lora", "node": "rtx-4090-1x"}, _PIXELS | {"epochs"},
+                      has_blank=False)}
+"""Form -> what it holds."""
+USUAL = {"model", "method", "on", "deadline", "budget", "gpus", "objective", "node", "layout", "why_not", "pareto",
+         "terms", "own"}
+"""Fields that no form folds, beside its own."""
 FOLDED_HERE = {"estimate": {"tokens", "samples", "epochs", "mean_length", "ttft", "tpot", "users"}}
 """Verb -> fields that are folded there all the same: they change what a plan is, and hardly an estimate."""
 FIRST = ("node", "model", "why_not")
@@ -34,10 +82,9 @@ LISTED = {"model": "models", "node": "nodes", "on": "hardware", "stack": "stacks
           "provider": "providers"}
 """Field -> the names of the catalog that it is chosen from."""
 SLIDERS = {"seq_len": (7, 20), "global_batch": (0, 14), "gpus": (0, 14), "concurrency": (0, 10), "input": (4, 17),
-           "output": (0, 14)}
+           "output": (0, 14), "users": (0, 14), "batch": (0, 7), "frames": (0, 8), "prompts": (4, 12),
+           "samples_per_prompt": (0, 7)}
 """Field -> the powers of two between which a slider moves it."""
-Kind = str
-KINDS = ("training", "serving")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +100,54 @@ class Input:
     listed: str = ""
     """The list of names that it is chosen from."""
     slider: tuple[int, int] | None = None
-    kind: str = ""
-    """The kind of work that alone has it."""
-    usual: bool = True
+    forms: tuple[str, ...] = tuple(FORMS)
+    """The forms that have it."""
+    usual: tuple[str, ...] = tuple(FORMS)
+    """Those that do not fold it."""
 
 
 def inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
     """Return the fields of a verb with their values: of an estimate those that it heeds."""
-    flags = {name: flag for name, flag in TABLE.items() if flag.metavar != "FILE" and name != "tokenizer"
-             and (verb != "estimate" or flag.path.startswith(HEARD))}
-    made = [_input(name, flag, values.get(name) or values.get(flag.also, "")) for name, flag in flags.items()]
-    shown = USUAL - FOLDED_HERE.get(verb, set())
-    made = [replace(field, usual=field.name in shown) for field in made]
+    folded = FOLDED_HERE.get(verb, set())
+    made = []
+    for name, flag in TABLE.items():
+        if flag.metavar == "FILE" or name == "tokenizer" or (verb == "estimate" and not flag.path.startswith(HEARD)):
+            continue
+        field = Input(name, WORDS.get(name) or _words(name), flag.help, values.get(name) or values.get(flag.also, ""),
+                      flag.choices, flag.switch, LISTED.get(name, ""), SLIDERS.get(name), _forms_with(flag.path))
+        made.append(replace(field, usual=tuple(form for form in field.forms if name not in folded and (
+            name in USUAL or name in FORMS[form].usual))))
     made += [Input(name, WORDS.get(name) or _words(name), TOLD[name], values.get(name, ""),
-                   listed=LISTED.get(name, ""), usual=name in USUAL, choices=("simple",) if name == "prefer" else ())
+                   listed=LISTED.get(name, ""), usual=tuple(FORMS) if name in USUAL else (),
+                   choices=("simple",) if name == "prefer" else ())
              for name in OPTIONS[verb]]
     return sorted(made, key=lambda field: -FIRST.index(field.name) if field.name in FIRST else 1)
-
-
-def _input(name: str, flag: Flag, value: str) -> Input:
-    return Input(name, WORDS.get(name) or _words(name), flag.help, value, flag.choices, flag.switch,
-                 LISTED.get(name, ""), SLIDERS.get(name), kind_of(flag.path))
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def kind_of(path: str) -> Kind:
-    """Return the kind of work that alone has a value; empty where both have it, or it is not of the work."""
+def _forms_with(path: str) -> tuple[str, ...]:
+    """Return the forms that have a value, by its path."""
     block, _, key = path.partition(".")
-    fields = (Training.model_fields, Serving.model_fields)
-    has = [kind for kind, known in zip(KINDS, fields, strict=True) if key in known]
-    return has[0] if block == "workload" and len(has) == 1 else ""
+    return tuple(name for name, form in FORMS.items() if block != "workload"
+                 or (key in KEYS[form.work] and key not in form.without
+                     and (key != "method" or bool(form.methods))))
 
 
-def asked_kind(values: Iterable[str]) -> Kind:
-    """Return the kind of work that values are of: a service where one of them is of services alone."""
-    return KINDS[any(name in TABLE and kind_of(TABLE[name].path) == "serving" for name in values)]
+def form_of(values: Mapping[str, str], catalog: Catalog) -> str:
+    """Return the form that values are of: by the method, by the model, or by what only services have."""
+    method = values.get("method", "").lower()
+    for name in ("preferences", "posttraining"):
+        if method in FORMS[name].methods:
+            return name
+    made = kind_by_model({NAMES[name]: value for name, value in values.items() if name in NAMES}, catalog)
+    if made is not None:
+        return str(made)
+    served = any(name in TABLE and {"serving", "generation"}.issuperset(_forms_with(TABLE[name].path))
+                 for name in values)
+    return "serving" if served else "training"
 
 
 @cache
@@ -98,7 +155,11 @@ def names(catalog: Catalog) -> dict[str, list[str]]:
     """Return the names of the catalog that fields are chosen from, by list."""
     models: list[Model | Diffusion] = [catalog.model(name) for name in catalog.names("models")]
     nodes, gpus = catalog.names("nodes"), catalog.names("gpus")
-    models += [diffusion for name in catalog.names("diffusion") if (diffusion := catalog.known_diffusion(name))]
-    return {"models": sorted({name for model in models for name in filter(None, (model.name, model.hf_id))}),
+    made = [diffusion for name in catalog.names("diffusion") if (diffusion := catalog.known_diffusion(name))]
+    return {"models": _called(models), "diffusion": _called(made),
             "nodes": nodes, "hardware": sorted({*gpus, *nodes}), "stacks": catalog.names("stacks"),
             "engines": catalog.names("engines"), "providers": catalog.names("prices")}
+
+
+def _called(models: Iterable[Model | Diffusion]) -> list[str]:
+    return sorted({name for model in models for name in filter(None, (model.name, model.hf_id))})

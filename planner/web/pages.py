@@ -8,28 +8,24 @@ from typing import Any
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from planner.errors import InputError, PlannerError
+from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
-from planner.web.answering import Answered, largest, open_catalog
+from planner.web.answering import Answered, Refusal, more, open_catalog, refusal
 from planner.web.files import as_file
-from planner.web.forms import KINDS, asked_kind, inputs, names
+from planner.web.forms import FORMS, form_of, inputs, names
 from planner.web.interface import body_of, desk_of, ended, response
-from planner.web.pool import Job
+from planner.web.pool import Ended, Job
 from planner.web.question import SCENARIO, TEXT, Question, question_of, shipped_names, typed
 from planner.web.shown import templates
-from planner.web.wording import address, as_command, as_fields, as_python, as_yaml
+from planner.web.wording import address, as_command, as_fields, as_python, as_yaml, deadlines, with_deadline
 
 PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
          "/explain": ("Explain", "explain"), "/portfolio": ("Portfolio", "plan")}
 """Address -> its title, and the verb that it asks."""
-START = {"training": {"model": "llama-3.1-70b", "method": "lora", "node": "dgx-h100"},
-         "serving": {"model": "llama-3.1-70b", "node": "dgx-h100", "input": "1000", "output": "300",
-                     "concurrency": "32"}}
-"""What the first page shows where nothing is asked."""
 LAID = {"kind": "kind", "left": "left", "right": "right"}
 """Fields of an address that are of the page, not of the question."""
 
@@ -37,8 +33,8 @@ LAID = {"kind": "kind", "left": "left", "right": "right"}
 def routes() -> list[Route | Mount]:
     """Return the routes of the pages."""
     return [*(Route(path, page) for path in PAGES), Route("/two", two), Route("/api", api),
-            Route("/part/estimate", part), Route("/part/longest", longest), Route("/words/{verb}", words),
-            Route("/fields", fields, methods=["POST"]),
+            Route("/part/estimate", part), Route("/part/{what}", beside), Route("/words/{verb}", words),
+            Route("/fields", fields, methods=["POST"]), Route("/deadlines", dated, methods=["POST"]),
             Route("/download/{verb}.{kind}", download), Route("/static/page.css", style),
             Mount("/static", StaticFiles(packages=[("planner.web", "static")]))]
 
@@ -54,29 +50,31 @@ async def page(request: Request) -> Response:
     path = request.url.path
     title, verb = PAGES[path]
     query = dict(request.query_params)
-    kind = query.pop("kind", None) or asked_kind(query)
+    kind = query.pop("kind", "")
+    if kind not in FORMS:
+        kind = form_of(query, open_catalog(desk_of(request).folders))
     if not query and verb == "estimate":
-        query = START.get(kind, START[KINDS[0]])
+        query = dict(FORMS[kind].start)
     try:
         question = question_of(verb, typed(query), paged=True)
     except PlannerError as error:
-        return await _page(request, title, verb, kind, query, problem=str(error))
-    answer, problem = "", ""
+        return await _page(request, title, verb, kind, query, problem=refusal(error))
+    answer, problem = "", None
     if verb == "estimate":
         made = await ended(desk_of(request).ask(question), request)
-        answer, problem = (made.page, "") if isinstance(made, Answered) else ("", getattr(made, "message", ""))
+        answer, problem = (made.page, None) if isinstance(made, Answered) else ("", made)
     elif query and (found := desk_of(request).kept.get(question.key(desk_of(request).digest))):
         answer = found.page
     return await _page(request, title, verb, kind, query, question, answer, problem)
 
 
 async def _page(request: Request, title: str, verb: str, kind: str, query: Mapping[str, str],
-                question: Question | None = None, answer: str = "", problem: str = "") -> Response:
+                question: Question | None = None, answer: str = "", problem: Ended | None = None) -> Response:
     portfolio = title == "Portfolio"
     said = _said(question, request) if question else dict.fromkeys(("yaml", "command", "python"), "")
     return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
-                 fields=[] if portfolio else inputs(verb, query), values=query, answer=Markup(answer),
-                 problem=problem, said=said,
+                 fields=[] if portfolio else inputs(verb, query), values=query, forms=FORMS, answer=Markup(answer),
+                 problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
                  scenarios=[name for name in shipped_names() if not portfolio or name in _portfolios()],
                  names=names(open_catalog(desk_of(request).folders)), query=address(question) if question else "")
@@ -99,12 +97,13 @@ async def part(request: Request) -> Response:
     return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
 
 
-async def longest(request: Request) -> Response:
-    """Return the longest sequence that fits, for an estimate that does not."""
-    desk = desk_of(request)
-    job = desk.make(Job(partial(largest, asked(request, "estimate"), desk.folders), ""))
-    made = await ended(job, request)
-    return PlainTextResponse(made.page) if isinstance(made, Answered) else response(made)
+async def beside(request: Request) -> Response:
+    """Return what is told beside an estimate only where it is looked at: `longest` or `runs`."""
+    desk, what = desk_of(request), request.path_params["what"]
+    if what not in ("longest", "runs"):
+        raise UnknownName("part of an estimate", what, ("longest", "runs"))
+    made = await ended(desk.make(Job(partial(more, what, asked(request, "estimate"), desk.folders), "")), request)
+    return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
 
 
 def _said(question: Question, request: Request) -> dict[str, str]:
@@ -122,12 +121,24 @@ async def words(request: Request) -> Response:
 
 
 async def fields(request: Request) -> Response:
-    """Return a file as the fields of a form: `{"yaml": ".."}`."""
+    """Return a file as the fields of a form, and which form: `{"yaml": ".."}`."""
     body = await body_of(request)
     text = body.get(TEXT) if isinstance(body, dict) else None
     if not isinstance(text, str):
         raise InputError("expected the text of a scenario file", key=TEXT)
-    return JSONResponse(as_fields(text))
+    catalog = open_catalog(desk_of(request).folders)
+    said = as_fields(text, catalog)
+    return JSONResponse({"kind": form_of(said, catalog), "fields": said})
+
+
+async def dated(request: Request) -> Response:
+    """Return a file and the deadlines of its jobs, one of them moved: `{"yaml": "..", "job": "base", "day": ".."}`."""
+    body = await body_of(request)
+    said = {name: value for name, value in body.items() if isinstance(value, str)} if isinstance(body, dict) else {}
+    text = said.get(TEXT, "")
+    if "job" in said:
+        text = with_deadline(text, said["job"], said.get("day", ""))
+    return JSONResponse({TEXT: text, "deadlines": deadlines(text)})
 
 
 async def download(request: Request) -> Response:

@@ -12,24 +12,26 @@ from markupsafe import Markup
 from rich.console import Console
 
 from planner.answer.assignment import Alternative
-from planner.answer.comparison import Comparison
 from planner.answer.explanation import Explanation
+from planner.answer.layout import Layout
 from planner.answer.schema import Plan
+from planner.ask.compare import Compared
 from planner.ask.estimate import HEARD, Estimating
 from planner.ask.fastest import Estimated
 from planner.catalog.load import Catalog
+from planner.render.comparison import BOUGHT, margin, of_services, purchases, swings
+from planner.render.comparison_lines import of_portfolio
 from planner.render.explanation import render_explanation
 from planner.render.facts import facts, latencies, time_parts
 from planner.render.figures import percent
 from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
-from planner.render.report.runs import published_runs
 from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence, levers_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.tables import MOST_LEVERS
 from planner.scenario.flags import NAMES
-from planner.units import GIB, show_seconds
+from planner.units import GIB, show_seconds, show_usd
 from planner.web.question import Question
 from planner.web.wording import address
 
@@ -42,20 +44,29 @@ def templates() -> Environment:
     return compiled("planner.web", "templates")
 
 
-def shown(made: Plan | Comparison | Explanation, question: Question, catalog: Catalog) -> str:
+def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str:
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
         return report(made, catalog, part=True, link=lambda other: _opened(other, question))
-    if isinstance(made, Comparison):
-        return templates().get_template("comparison.html.j2").render(
-            rows=made.rows, headline=made.headline(), drawn=Markup(rows_by_days_and_cost(made.rows) or ""),
-            links=[_planned(question, row.node, row.offer if row.kind == "rent" else None) for row in made.rows])
     text = StringIO()
     render_explanation(made, Console(file=text, width=WIDTH, highlight=False, color_system=None))
     return templates().get_template("explanation.html.j2").render(text=text.getvalue().strip("\n"))
 
 
-def shown_estimate(question: Question, asking: Estimating, estimated: Estimated, catalog: Catalog) -> str:
+def shown_comparison(plans: list[Compared], headline: str, question: Question) -> str:
+    """Return a comparison as a part of a page, with how far its best rows would move."""
+    rows = [compared.row for compared in plans]
+    moves = [] if of_services(plans) or of_portfolio(plans) else swings(plans)
+    widest = max((swing.high - swing.low for _, moved in moves for swing in moved), default=0.0) or 1.0
+    bought, against = purchases(plans)
+    return templates().get_template("comparison.html.j2").render(
+        rows=rows, headline=headline, drawn=Markup(rows_by_days_and_cost(rows) or ""),
+        links=[_planned(question, row.node, row.offer if row.kind == "rent" else None) for row in rows],
+        moves=moves, widest=widest, margin=margin(plans) if moves else "", usd=show_usd, bought=bought,
+        heads=BOUGHT, against=against)
+
+
+def shown_estimate(question: Question, asking: Estimating, estimated: Estimated) -> str:
     """Return an estimate as a part of a page, with what single changes would save."""
     a = estimated.assignment
     if a.serving:
@@ -68,26 +79,48 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
     return templates().get_template("estimate.html.j2").render(
         a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
-        groups=groups, runs=published_runs(a, catalog),
+        groups=groups, runs=f"/part/runs?{address(question)}" if a.time.evidence and a.time.evidence.alike else None,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
         longest=f"/part/longest?{address(question)}")
 
 
 def _opened(other: Alternative, question: Question) -> str | None:
-    """Return where more of an alternative is told: of a training job its layout, of a service the plan on its nodes."""
+    """Return where more of an alternative is told: of a layout in training its estimate, else the plan on its nodes."""
     if other.job is not None:
         return None
-    if other.serving is not None:
-        return _planned(question, other.node, None)
-    layout = other.layout
-    axes = {"tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep,
-            "mbs": layout.micro_batch, "zero": layout.zero}
-    text = ",".join(f"{axis}={value}" for axis, value in axes.items())
+    text = _layout_text(other.layout) if other.kind == "training" else None
+    if text is None:
+        return _planned(question, other.node, other.offer)
     heard = {name: value for name, value in question.values.items() if NAMES.get(name, "").startswith(HEARD)}
-    return _asked(question, "/", {**heard, **({"precision": layout.precision} if "precision" in heard else {}),
+    return _asked(question, "/", {**heard, **({"precision": other.layout.precision} if "precision" in heard else {}),
                                   "node": other.node, "gpus": other.gpus, "layout": text, "stack": other.stack},
                   own=False)
+
+
+def _layout_text(layout: Layout) -> str | None:
+    """Return a layout as an estimate is told it; none where its stages differ in what no axis tells."""
+    kept = {(stage.recompute_layers.none, stage.recompute_layers.selective, stage.recompute_layers.full)
+            for stage in layout.stages}
+    full = {layers for *_, layers in kept}
+    mixed = layout.recompute == "mixed" and (len(full) > 1 or any(selective for _, selective, _ in kept))
+    if mixed or len({stage.layers for stage in layout.stages}) > 1:
+        return None
+    moved = layout.offload
+    axes: dict[str, object] = {
+        "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "zero": layout.zero,
+        "mbs": layout.micro_batch, "recompute": min(full) if layout.recompute == "mixed" else layout.recompute,
+        "shard": layout.shard, "schedule": layout.schedule,
+        "sp": _bit(layout.sequence_parallel) if layout.tp > 1 else None,
+        "no_sync": _bit(layout.no_sync), "expert_tp": layout.expert_tp, "offload_optimizer": moved.optimizer or None,
+        "offload_parameters": _bit(moved.parameters > 0) or None,
+        "offload_activations": _bit(moved.activations > 0) or None,
+        "offload_to": "nvme" if moved.to == "nvme" else None}
+    return ",".join(f"{axis}={value}" for axis, value in axes.items() if value is not None)
+
+
+def _bit(value: bool | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _planned(question: Question, node: str, offer: str | None) -> str:

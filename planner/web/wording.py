@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from planner.catalog.load import Catalog
+from planner.errors import InputError
 from planner.scenario.flags import FLAGS, NAMES, TABLE
 from planner.scenario.kind import kind_by_model
 from planner.scenario.load import merge
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
+from planner.web.forms import FORMS, form_of
 from planner.web.question import CONFIG, FILE, SCENARIO, TEXT, Question
 from planner.yaml_io import Document, dump, parse
 
@@ -39,7 +41,7 @@ def as_yaml(question: Question, catalog: Catalog) -> str:
     return dump(merged)
 
 
-def as_fields(text: str) -> dict[str, str]:
+def as_fields(text: str, catalog: Catalog) -> dict[str, str]:
     """Return a scenario file as the fields of a form; what no field has stays in `yaml`. Raises InputError."""
     data = parse(text, FILE).data
     if not isinstance(data, dict) or "jobs" in data or "workloads" in data:
@@ -55,11 +57,37 @@ def as_fields(text: str) -> dict[str, str]:
             fields[name] = _text(block.pop(key))
     rest = _left(data)
     work = rest.get("workload")
-    if isinstance(work, dict) and work.keys() <= {"kind"}:
+    if isinstance(work, dict) and work == {"kind": FORMS[form_of(fields, catalog)].work}:
         del rest["workload"]  # the fields say it
     if fields.get("on") == ANY:
         del fields["on"]
     return fields | ({TEXT: dump(rest)} if rest else {})
+
+
+def deadlines(text: str) -> dict[str, str]:
+    """Return the deadlines of the jobs of a scenario file, by name. Raises InputError."""
+    return {name: str(job["deadline"]) for name, _, job in _jobs(parse(text, FILE)) if "deadline" in job}
+
+
+def with_deadline(text: str, name: str, day: str) -> str:
+    """Return a scenario file with another deadline of a job; all else stays as it was written. Raises InputError."""
+    document = parse(text, FILE)
+    for called, at, job in _jobs(document):
+        line = document.line(("jobs", at, "deadline"))
+        if called == name and "deadline" in job and line is not None:
+            lines = text.split("\n")
+            before, key, after = lines[line - 1].rpartition("deadline")
+            lines[line - 1] = before + key + after.replace(str(job["deadline"]), day, 1)
+            return "\n".join(lines)
+    raise InputError(f"no job {name!r} has a deadline in the file", key=TEXT)
+
+
+def _jobs(document: Document) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield every job of a file with its name and place."""
+    jobs = document.data.get("jobs") if isinstance(document.data, dict) else None
+    for at, job in enumerate(jobs if isinstance(jobs, list) else []):
+        if isinstance(job, dict) and "name" in job:
+            yield str(job["name"]), at, job
 
 
 def as_command(question: Question) -> str:

@@ -136,7 +136,11 @@ def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
     ([{"name": "a", "workload": RUN}, {"name": "b", "workload": RUN}],
      {"sourcing": {"rent": RENT}, "limits": {"budget": "3,000 USD"}},
      "no schedule of all the jobs keeps budget 3 kUSD", "budget"),
-    ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", None),
+    ([{"name": "a", "workload": RUN, "count": 40}], {"own": 1}, "more work than the nodes", "5 nodes"),
+    ([{"name": "a", "workload": {**RUN, "model": "llama-3.1-70b", "tokens": "1 G"}}], {
+        "sourcing": {"rent": {**RENT, "quota": {"dgx-h100": 1}}}}, "a: no layout fits on the nodes", "2 nodes"),
+    ([{"name": "a", "workload": RUN}, *({"name": name, "workload": CHAT} for name in "bc")], {"own": 1},
+     "b and c: more work than the nodes", "3 nodes"),
     ([{"name": "chat", "workload": {**CHAT, "ttft": "1 ms"}}], {"own": 1}, "chat: no layout of the candidates", None),
 ])
 def test_a_no_names_what_binds_and_what_would_do(jobs, blocks, because, enough):
@@ -210,3 +214,15 @@ def test_every_kind_of_work_shares_nodes_with_the_others():
         "base": "training", "style": "diffusion", "batch": "serving", "label": "serving", "pictures": "serving"}
     again = plan_of(list(reversed(jobs)), own=3)
     assert again.objective.value == plan.objective.value
+
+
+def test_jobs_that_differ_in_tokens_and_deadline_are_searched_once_and_as_if_alone():
+    """Columns by those of the longest job are those of a search of its own."""
+    market = {"sourcing": {"rent": RENT}}
+    jobs = [{"name": name, "workload": {**RUN, "tokens": tokens}, "deadline": deadline}
+            for name, tokens, deadline in (("long", "40 G", "2027-01-30"), ("short", "11 G", "2027-01-06"))]
+    together, each = plan_of(jobs, **market), [plan_of([job], **market) for job in jobs]
+    assert together.search.staged < sum(plan.search.staged for plan in each)
+    for mine, plan in zip(together.assignments, each, strict=True):
+        (alone,) = plan.assignments
+        assert (mine.cost_usd, mine.nodes, mine.duration_days) == (alone.cost_usd, alone.nodes, alone.duration_days)

@@ -159,7 +159,6 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     ([*ONE, "--concurrency", "6", "--seq-len", "8"], "--seq-len: applies to training"),
     ([*ONE, "--rate", "6", "--precision", "fp8"], "--precision: applies to training"),
     ([*ONE, "--concurrency", "x", "--input", "8", "--output", "8"], "--concurrency: 'x' is not a number of users"),
-    ([*ONE, "--input", "8"], "output missing: tokens of a prompt and of an answer"),
     (["catalog", "list", "gpu"], "'gpu' is not one of"),
     (["catalog", "show", "h1000"], "unknown catalog entry"),
     (["catalog", "show", "h100-sxm", "--svg", "x.svg"], "--svg draws the topology of a node; h100-sxm is of gpus"),

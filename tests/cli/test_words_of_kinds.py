@@ -76,7 +76,6 @@ def test_states_on_the_host_are_not_on_the_gpu(planner):
     ((*SDXL, "--concurrency", "8"), "write --rate"), ((*SDXL, "--ttft", "2s", "--rate", "1"), "write --e2e"),
     (SDXL, "to run it, --method inference"), ((*SDXL, "--steps", "9", "--global-batch", "9"), "write --batch"),
     ((*SDXL, "--steps", "9", "--tuning", "full"), "write --method lora"),
-    ((*RL, "--steps", "9"), "input and output missing"), ((*RL, "--steps", "9", "--input", "9"), "output missing"),
     ((*RL, *LENGTHS, "--samples", "9"), "write --steps")])
 def test_a_key_of_another_kind_says_what_to_write(planner, asked, told):
     ran = planner("plan", *asked)

@@ -28,12 +28,15 @@ def test_rows_are_held_against_predictions_or_refused(tmp_path: Path) -> None:
         COLUMNS, row("z"), row("out", gpu="rtx-4060", precision="bf16", checkpointing="none", fits="no", step_time_s="",
                                peak_mem_gib=""),
         row("kind", kind="training to target"), row("model", model="Unheard Of"),
-        row("adapter", method="x.lycoris-lokr"),
-        row("modes", checkpointing="activation-offload"), row("other", stack="kohya")]))
+        row("adapter", method="x.lycoris-lokr"), row("kronecker", model="SDXL", method="sdxl.lycoris-lokr"),
+        row("spilled", checkpointing="activation-offload", peak_mem_gib="13.19"),
+        row("modes", checkpointing="every full moon"), row("other", stack="kohya")]))
     validation = planner.validate(file)
     held = {(entry.id, entry.quantity): entry for entry in validation.rows}
     assert held["z", "peak_mem_gib"].error == pytest.approx(0, abs=0.08)
     # the data of the example decides, not the resolution that is printed
     assert "resolution=512x512" in held["z", "peak_mem_gib"].assumed
     assert (held["z", "fits"].predicted, held["out", "fits"].predicted) == ("fits", "does not fit")
+    assert held["spilled", "peak_mem_gib"].error == pytest.approx(0, abs=0.1)
+    assert "kronecker" in {entry.id for entry in validation.rows}
     assert {skipped.id for skipped in validation.skipped} == {"kind", "model", "adapter", "modes", "other"}

@@ -156,3 +156,44 @@ def test_prefix_hits_drafts_and_spread_count_in_a_closed_loop_as_in_an_open_one(
     stream = Stream(1000.0, 300.0, (), (), 0.0, 1.5, 1.0, hits=0.7)
     assert (wide.prompt[0], wide.behind[0], wide.context[0]) == pytest.approx(
         (stream.prompt, stream.behind, stream.context))
+
+
+def step_by_step(d, rows, requests, room, prompt, output):
+    """Return seconds of a run of requests alike, all there at its start, one step after the other."""
+    grid = np.unique(np.geomspace(1, room, 24).astype(int)).astype(np.float64)
+    plain, with_prompts = (step_times(d, rows.take(np.zeros(len(grid), np.int64)), StepLoad(
+        grid, grid * 0 + prompt + output / 2, grid * 0 + tokens, grid * 0 + prompt / 2)).total for tokens in (
+            0.0, float(d.engine.chunk)))
+    waiting, left, seconds = requests * prompt, [], 0.0
+    joining = [0.0]
+    while waiting or left or joining[0]:
+        tokens = min(d.engine.chunk, waiting, max(room - len(left), 0) * prompt - joining[0])
+        waiting, batch = waiting - tokens, max(len(left), 1)
+        share = tokens / d.engine.chunk
+        seconds += (1 - share) * np.interp(batch, grid, plain) + share * np.interp(batch, grid, with_prompts)
+        joining[0] += tokens
+        joined, joining[0] = int(joining[0] // prompt), joining[0] % prompt
+        left = [tokens_left - 1 for tokens_left in left if tokens_left > 1] + [output - 1] * joined
+    return seconds
+
+
+@pytest.mark.parametrize(("requests", "room", "prompt", "output"), [
+    (500, 1024, 1024, 200), (520, 256, 512, 300), (300, 200, 128, 400), (2000, 256, 1024, 128), (40, 64, 2048, 256)])
+def test_a_run_of_so_many_requests_takes_as_long_as_its_steps(requests, room, prompt, output):
+    d, rows = deployment("llama-3.1-8b", "h100-sxm", "bf16"), replicas(1)
+    asked = replace(demand(1, prompt=prompt, output=output), prompts=np.array([float(requests)]))
+    run = offline(d, rows, asked, np.array([float(room)]))
+    assert requests / run.requests[0] == pytest.approx(step_by_step(d, rows, requests, room, prompt, output), rel=.03)
+    many = replace(asked, prompts=np.array([1e9]))
+    endless = replace(asked, prompts=np.inf)
+    assert offline(d, rows, many, np.array([room])).requests == pytest.approx(
+        offline(d, rows, endless, np.array([room])).requests, rel=1e-3)
+
+
+def test_a_closed_loop_of_few_requests_has_no_more_clients_than_these():
+    d, rows, room = deployment(), replicas(4), np.full(1, 256.0)
+    few = replace(demand(64), prompts=np.array([8.0]))
+    assert closed(d, rows, few, room).tpot == pytest.approx(closed(d, rows, demand(8), room).tpot)
+    uneven = replace(demand(64), output_cv=.6)
+    whole = closed(d, rows, replace(uneven, prompts=np.array([256.0])), room)
+    assert whole.requests < closed(d, rows, uneven, room).requests

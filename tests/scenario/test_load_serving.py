@@ -112,7 +112,7 @@ def test_a_flag_overrides_a_file_and_the_rest_stays():
     (CHAT, {"workload.engine": "vlm"}, r"^--x: unknown engine 'vlm'; did you mean vllm\?"),
     (CHAT, {"workload.model": "llama-9"}, r"^--x: unknown model 'llama-9'"),
     ("chat-and-code", {"workload.rate": "5"}, r"^--x: the scenario has several workloads"),
-    (None, {"workload.model": "llama-3.1-8b", "workload.rate": "5"}, "workload: input and output missing"),
+
     (TRAINED, {"workload.kind": "inference"},
      "expected 'training' or 'serving' or 'diffusion' or 'generation' or 'posttraining', "
      "got 'inference'"),

@@ -51,10 +51,8 @@ def test_what_is_asked_by_what_people_write(said: dict[str, str], method: str, t
     ({"method": "dpo", "packing": True}, "packing applies to supervised tuning: method dpo pads"),
     ({"method": "dpo", "lora_rank": 16, "tuning": "full"}, "lora_rank applies to adapters, and tuning full trains"),
     ({"method": "lora dpo", "tuning": "qlora"}, "method 'lora dpo' says lora, and tuning says 'qlora'"),
-    ({"method": "ipo"}, "differs from DPO in its loss alone: write 'dpo'"),
     ({"method": "online-dpo"}, "answers drawn while it trains are not modeled"),
     ({"method": "dpo", "tuning": "lora", "trained_layers": 2}, "lora freezes every layer"),
-    ({"method": "dpo", "mean_length": None}, "samples of how many tokens"),
     ({"method": "dpo", "mean_length": 3000}, "more than the 2,048 tokens that the longest answer usually has"),
 ])
 def test_what_contradicts_is_refused(said: dict[str, Any], why: str) -> None:

@@ -113,8 +113,6 @@ def test_a_service_has_a_rate_a_trace_a_concurrency_or_none_of_them(data):
 
 
 @pytest.mark.parametrize(("data", "message"), [
-    ({"model": "m", "rate": 1}, "input and output missing: tokens of a prompt and of an answer"),
-    ({"model": "m", "rate": 1, "output": 5}, "input missing"),
     ({**TRACE, "input": 5}, "the trace has the lengths of its requests: leave input out"),
     ({**OPEN, "arrivals": "poisson"}, "arrivals applies to a rate: give rate"),
     ({**TRACE, "day": DAY}, "day applies to a rate"),

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -143,3 +144,50 @@ def test_a_table_sorts_and_filters(page):
     assert costs() == sorted(costs(), reverse=True)
     page.fill("label:has-text('Only rows with') input", "l4-1x")
     assert set(page.locator(".sortable tbody tr:visible td:nth-child(1)").all_inner_texts()) == {"l4-1x"}
+
+
+def test_each_kind_of_work_has_its_form_and_begins_with_an_answer(page):
+    page.goto(FIT)
+    for name, method, field in (("Making images or clips", "inference", "guidance"),
+                                ("Tuning on preferences", "dpo", "reference"),
+                                ("Reinforcement learning", "grpo", "prompts"), ("Training", "pretrain", "tokens")):
+        page.get_by_role("radio", name=name, exact=True).check()
+        expect(page.get_by_role("status")).to_have_text("")
+        expect(page.locator("#answer .answer")).to_contain_text("Fits")
+        options = page.locator("#f-method option:not([disabled])").all_inner_texts()
+        assert method in options
+        assert page.locator(f"#f-{field}").is_enabled()
+        assert page.locator("#wrong").inner_text() == ""
+    assert page.locator("#f-guidance").is_disabled()
+
+
+def test_a_deadline_is_dragged_or_moved_by_keys_and_the_plan_is_made_again(page):
+    page.goto("/portfolio")
+    page.get_by_label("YAML; edit it").fill("""horizon: {start: 2027-01-04, length: 8 weeks, period: 7 d}
+jobs: [{name: a, workload: {kind: training, model: gpt2, method: pretrain, tokens: 1 G}, deadline: 2027-02-01}]
+hardware: {candidates: [h100-sxm-1x]}
+""")
+    expect(page.get_by_label("Deadline of a")).to_have_value("2027-02-01")
+    page.get_by_role("button", name="Portfolio").click()
+    mark = page.get_by_role("slider", name="Deadline of a")
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 100, box["y"], steps=3)
+    page.mouse.up()
+    expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-01-2"))
+    expect(page.locator("#busy")).to_have_text("Answering")
+    expect(page.locator("#busy")).to_have_text("")
+    mark.focus()
+    page.keyboard.press("PageUp")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-0(1-2[7-9]|1-3|2-0)"))
+    expect(page.locator("#busy")).to_have_text("")
+    assert page.locator("#wrong").inner_text() == ""
+
+
+def test_what_differs_between_two_plans_stands_above_them(page):
+    page.goto(f"/two?left={quote(ASKED)}&right={quote(ASKED.replace('1+G', '2+G'))}")
+    expect(page.locator("#differ")).to_contain_text("steps")
+    assert "Searching" not in page.inner_text("#differ")

@@ -59,6 +59,8 @@ def test_text_of_a_file_and_a_mapping_ask_the_same(web):
      {"field": "tpot", "key": "workload.tpot"}),
     ("estimate", {"model": "gpt2", "node": "nowhere"}, {"field": "node"}),
     ("estimate", {"model": "gpt2"}, {"field": "node"}),
+    ("plan", {"model": "gpt2", "rate": "5"}, {"field": "input", "key": "workload.input"}),
+    ("plan", {"model": "gpt2", "method": "dpo", "samples": "1k"}, {"field": "mean_length"}),
     ("plan", {"yaml": "workload: {model: gpt2, tokens: 1 G}\nlimits:\n  dedline: 3 d\n"},
      {"key": "limits.dedline", "file": "question.yaml", "line": 3}),
     ("plan", {"yaml": "workload: {model: gpt2\n"}, {"file": "question.yaml"}),

@@ -5,15 +5,21 @@ import io
 import json
 import shlex
 import zipfile
+from urllib.parse import parse_qsl
 
 import pytest
 
+from planner import plan
 from planner.catalog.load import Catalog
 from planner.cli.main import main
+from planner.errors import InputError
 from planner.scenario.flags import TABLE
-from planner.web.forms import inputs
-from planner.web.question import question_of
-from planner.web.wording import address, as_command, as_fields, as_yaml
+from planner.scenario.kind import WORK
+from planner.web.answering import answer
+from planner.web.forms import FORMS, form_of, inputs
+from planner.web.question import question_of, typed
+from planner.web.shown import _opened
+from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
 from tests.web.test_interface import SMALL, same_time
 
 ASKED = "model=gpt2&tokens=1+G&on=h100-sxm-1x&max_gpus=1&stack=fsdp2"
@@ -52,13 +58,22 @@ def test_every_flag_that_names_no_file_is_a_field_with_its_help():
     files = {name for name, flag in TABLE.items() if flag.metavar == "FILE"} | {"tokenizer"}
     assert TABLE.keys() - files <= fields.keys()
     assert all(fields[name].help == flag.help for name, flag in TABLE.items() if name in fields)
-    assert (fields["ttft"].kind, fields["tokens"].kind, fields["model"].kind) == ("serving", "training", "")
+    assert {name: fields[name].forms for name in ("ttft", "tokens", "guidance", "prompts", "reference", "model")} == {
+        "ttft": ("serving",), "tokens": ("training",), "guidance": ("generation",), "prompts": ("posttraining",),
+        "reference": ("preferences", "posttraining"), "model": tuple(FORMS)}
+    assert FORMS.keys() - {"preferences"} == WORK.keys()
     assert fields["ttft"].value == "2 s"
 
 
 @pytest.mark.parametrize("values", [SMALL, SERVED, SMALL | {"homogeneous": None, "robust": True},
                                     {"model": "gpt2", "method": "qlora", "own": "4x4090"},
-                                    {"model": "auraflow", "method": "lora", "samples": "50", "steps": "1000"}])
+                                    {"model": "auraflow", "method": "lora", "samples": "50", "steps": "1000"},
+                                    {"model": "flux.1-dev", "method": "inference", "rate": "2 images/s"},
+                                    {"model": "qwen2.5-7b", "method": "grpo", "steps": "9", "input": "512",
+                                     "output": "1500"},
+                                    {"model": "gpt2", "method": "dpo", "samples": "5k", "mean_length": "600"},
+                                    {"model": "gpt2", "tokens": "1 G", "terms": "buy,on-demand",
+                                     "utilization": "70%"}])
 def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, tmp_path, monkeypatch, capsys):
     asked = question_of("plan", {name: value for name, value in values.items() if value is not None})
     text = as_yaml(asked, Catalog())
@@ -68,18 +83,48 @@ def test_a_question_is_the_same_as_file_fields_address_and_command(web, values, 
     by_file = capsys.readouterr().out
     assert main([*shlex.split(as_command(asked))[1:], "--show-scenario"]) == 0
     assert capsys.readouterr().out == by_file
-    fields = as_fields(text)
+    fields = as_fields(text, Catalog())
     assert "yaml" not in fields
     assert fields.keys() - {"on"} == asked.values.keys() - {"on"}
-    assert web.post("/fields", json={"yaml": text}).json() == fields
+    assert web.post("/fields", json={"yaml": text}).json() == {"kind": form_of(fields, Catalog()), "fields": fields}
     assert web.get(f"/words/plan?{address(asked)}").json()["command"] == as_command(asked)
 
 
+def test_a_deadline_moves_in_the_file_and_all_else_stays():
+    text = """jobs:
+  - {name: a, workload: {model: gpt2}, deadline: 2027-03-01}  # first
+  - name: b
+    deadline: '2027-05-01'   # soon
+"""
+    assert deadlines(text) == {"a": "2027-03-01", "b": "2027-05-01"}
+    assert with_deadline(text, "a", "2027-03-08") == text.replace("2027-03-01", "2027-03-08")
+    assert with_deadline(text, "b", "2027-04-30") == text.replace("2027-05-01", "2027-04-30")
+    with pytest.raises(InputError, match="no job 'c'"):
+        with_deadline(text, "c", "2027-04-30")
+
+
+@pytest.mark.parametrize("values", [SMALL | {"on": "h100", "max_gpus": 8},
+                                    {"model": "gpt2", "method": "lora", "samples": "5k", "on": "l4,h100"}])
+def test_an_alternative_opens_as_the_layout_that_it_is(values):
+    made, opened = plan(**values), []
+    for other in made.alternatives:
+        path, _, query = _opened(other, question_of("plan", values)).partition("?")
+        if path == "/":
+            told = answer(question_of("estimate", typed(dict(parse_qsl(query)))), ())
+            time = json.loads(told.text)["time"]["step_seconds"]
+            opened.append(time / other.time.step_seconds)
+    assert len(opened) > 1
+    assert opened == pytest.approx([1.0] * len(opened), rel=0.01)
+
+
 def test_what_no_field_has_stays_in_the_file():
-    fields = as_fields("name: mine\nworkload: {model: gpt2, tokens: 1 G}\nsourcing: {rent: {terms: [spot]}, site: x}\n")
-    assert fields == {"model": "gpt2", "tokens": "1 G", "terms": "spot", "yaml": "name: mine\nsourcing:\n  site: x\n"}
+    fields = as_fields("name: mine\nworkload: {model: gpt2, tokens: 1 G}\nsourcing: {rent: {terms: [spot]}, x: y}\n",
+                       Catalog())
+    assert fields == {"model": "gpt2", "tokens": "1 G", "terms": "spot", "yaml": "name: mine\nsourcing:\n  x: y\n"}
+    only = "workload:\n  kind: serving\n"
+    assert as_fields(f"{only}  model: gpt2\n", Catalog()) == {"model": "gpt2", "yaml": only}
     many = "jobs:\n- {name: a, workload: {model: gpt2}}\n"
-    assert as_fields(many) == {"yaml": many}
+    assert as_fields(many, Catalog()) == {"yaml": many}
 
 
 def test_an_answer_is_downloaded_as_what_people_use(web):
@@ -94,6 +139,10 @@ def test_an_answer_is_downloaded_as_what_people_use(web):
     assert "<script" not in files["html"].text
     assert "tokens: 1 G" in files["yaml"].text
     table = web.get(f"/download/compare.csv?{ASKED}")
+    job = web.post("/api/jobs", json={"verb": "compare", "question": SMALL, "page": True}).json()["id"]
+    shown = web.get(f"/api/jobs/{job}/page").text
+    assert "Sensitivity" in shown
+    assert "MFU, " in shown
     assert table.text.startswith("node,gpu,offer,kind,status,gpus")
     assert web.get(f"/download/estimate.zip?{ASKED}").status_code == 400
 

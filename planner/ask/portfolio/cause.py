@@ -19,6 +19,8 @@ from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.settings import Effort
 from planner.units import DAY, plural, show_within
 
+NODES = "nodes"
+"""The limit that quotas and what is owned or bought set."""
 STEEP = 10**9
 """Cents for a day after a deadline, where the least lateness is looked for."""
 
@@ -28,7 +30,7 @@ def no_plan(agenda: Agenda, effort: Effort) -> Infeasible:
     if agenda.empty:
         return _nothing_does(agenda, agenda.empty[0], effort)
     for number in range(len(agenda.portfolio.jobs)):
-        alone = agenda.alone(number)
+        alone = agenda.only({number})
         if _solve(alone.problem, effort).status == "infeasible":
             return _because(alone, effort, f"{agenda.portfolio.jobs[number].name} alone")
     return _because(agenda, effort, "all the jobs")
@@ -48,10 +50,14 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
         return said.model_copy(update={"because": tuple(f"{asked.name}: {reason}" for reason in said.because)})
     limits = job.terms.limits
     held = [name for name in ("deadline", "max_power", "max_gpus", "max_nodes") if getattr(limits, name) is not None]
+    market = job.terms.market
+    held += [NODES] if any(offer.nodes is not None for offer in market.offers) else []
 
     def without(*names: str) -> Columns:
+        endless = replace(market, offers=tuple(replace(offer, nodes=None) for offer in market.offers))
         terms = replace(job.terms, objective="time" if "deadline" in names else "gpus",
-                        limits=limits.model_copy(update=dict.fromkeys(names)))
+                        market=endless if NODES in names else market,
+                        limits=limits.model_copy(update=dict.fromkeys(name for name in names if name != NODES)))
         return job.under(terms).columns(effort, "best")
 
     if not without(*held).runs:
@@ -62,11 +68,14 @@ def _nothing_does(agenda: Agenda, number: int, effort: Effort) -> Infeasible:
     relaxations = [relaxation for name, runs in enough.items() for relaxation in _lifted(agenda, number, name, runs)]
     if "deadline" in enough and limits.deadline is not None:
         least, given = _least(enough["deadline"]), limits.deadline.seconds
-        return Infeasible(because=(f"{asked.name}: no layout finishes in the {show_within(given)} that it has",),
+        on = " on the nodes there may be" if NODES in enough else ""
+        return Infeasible(because=(f"{asked.name}: no layout finishes in the {show_within(given)} that it has{on}",),
                           nearest=f"{show_within(least)} instead of {show_within(given)}",
                           relaxations=tuple(relaxations))
-    kept = " and ".join(f"{name} {asked_limit(agenda, name)}" for name in held if name != "deadline")
-    return Infeasible(because=(f"{asked.name}: no layout keeps {kept}",), relaxations=tuple(relaxations))
+    kept = " and ".join("the nodes there may be" if name == NODES else f"{name} {asked_limit(agenda, name)}"
+                        for name in enough or held if name != "deadline")
+    keeps = "fits on" if [*enough] == [NODES] else "keeps"
+    return Infeasible(because=(f"{asked.name}: no layout {keeps} {kept}",), relaxations=tuple(relaxations))
 
 
 def _least(runs: Sequence[Column]) -> float:
@@ -79,9 +88,26 @@ def _lifted(agenda: Agenda, number: int, name: str, runs: Sequence[Column]) -> I
     if name == "deadline":
         yield from _later(agenda, number, _least(runs))
         return
+    if name == NODES:
+        yield from _more_of(agenda, runs)
+        return
     best = min(runs, key=lambda run: run.power_w)
     enough = {"max_power": f"{best.power_w:,} W", "max_gpus": f"{best.gpus:,}", "max_nodes": f"{best.rented_nodes:,}"}
     yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=enough[name])
+
+
+def _more_of(agenda: Agenda, runs: Sequence[Column]) -> Iterator[Relaxation]:
+    """Yield how many nodes would do, of the kind of which it takes the fewest, where a quota or what is owned is less.
+    """
+    best = min(runs, key=lambda run: run.rented_nodes)
+    mine = [supplier for supplier in agenda.suppliers if supplier.offer.candidate == best.candidate]
+    rent, to = agenda.portfolio.sourcing.rent, plural(best.rented_nodes, "node")
+    for node in dict.fromkeys(supplier.node for supplier in mine if supplier.is_rented):
+        if rent is not None and rent.quota.get(node, best.rented_nodes) < best.rented_nodes:
+            yield Relaxation(limit=f"quota.{node}", from_=plural(rent.quota[node], "node"), to=to)
+    for supplier in mine:
+        if supplier.how == "own":
+            yield Relaxation(limit=f"own.{supplier.node}", from_=plural(supplier.most or 0, "node"), to=to)
 
 
 def _later(agenda: Agenda, number: int, seconds: float) -> Iterator[Relaxation]:
@@ -104,7 +130,8 @@ def _because(agenda: Agenda, effort: Effort, who: str) -> Infeasible:
 
     reasons = minimal(names, possible)
     if not reasons:
-        return Infeasible(because=(f"{who} is more work than the nodes there may be can do within the horizon",))
+        return Infeasible(because=(f"{_together(agenda, effort) or who}: more work than the nodes there may be can do "
+                                   "within the horizon",), relaxations=tuple(_more_nodes(agenda, effort)))
     relaxations = tuple(_relaxed(agenda, reasons, effort))
     said, lifted = [f"no schedule of {who} keeps {_shown(agenda, reasons)}"], set(reasons)
     # where no single change is enough, what else is in the way
@@ -116,6 +143,40 @@ def _because(agenda: Agenda, effort: Effort, who: str) -> Infeasible:
             break
         lifted |= set(more)
     return Infeasible(because=tuple(said), relaxations=relaxations)
+
+
+def _together(agenda: Agenda, effort: Effort) -> str:
+    """Return a smallest set of the jobs that must be done that cannot be done together, whatever the limits."""
+    names = [job.name for job in agenda.portfolio.jobs if job.worth is None]
+
+    def possible(held: Collection[str]) -> bool:
+        kept = agenda.only({at for at, job in enumerate(agenda.portfolio.jobs) if job.name in held})
+        return _solve(_without(kept, list(_limits(kept))), effort).status != "infeasible"
+
+    return " and ".join(minimal(names, possible)) if len(names) > 1 else ""
+
+
+def _more_nodes(agenda: Agenda, effort: Effort) -> Iterator[Relaxation]:
+    """Yield for each kind of owned node how many would be enough, where some number is."""
+    for at, supplier in enumerate(agenda.suppliers):
+        if (capacity := supplier.pool.capacity) is None:
+            continue
+        low, high = 0, max(sum(max((option.nodes for option in task.options if option.pool == at), default=0)
+                               for task in agenda.problem.tasks), *capacity) * 2
+        if not _enough(agenda, at, high, effort):
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _enough(agenda, at, middle, effort) else (middle, high)
+        owned = max(capacity)
+        yield Relaxation(limit=f"own.{supplier.node}", from_=plural(owned, "node"), to=plural(owned + high, "node"))
+
+
+def _enough(agenda: Agenda, at: int, more: int, effort: Effort) -> bool:
+    """Say whether there is a schedule with so many more nodes of a pool all the time."""
+    pools = list(agenda.problem.pools)
+    pools[at] = replace(pools[at], capacity=tuple(nodes + more for nodes in pools[at].capacity or ()))
+    return _solve(replace(agenda.problem, pools=tuple(pools)), effort).value is not None
 
 
 def _shown(agenda: Agenda, names: Sequence[str]) -> str:

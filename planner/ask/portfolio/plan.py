@@ -16,16 +16,20 @@ from planner.ask.portfolio.why import explained
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
 from planner.jobs.columns import Columns, joined
+from planner.jobs.job import Job, Scalable
 from planner.jobs.kinds import jobs_of
 from planner.jobs.market import price_dates
 from planner.jobs.pools import suppliers_of
 from planner.scenario.default import Default
-from planner.scenario.portfolio import Portfolio
+from planner.scenario.limits import Deadline
+from planner.scenario.portfolio import AnyWork, Portfolio
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import UNLIMITED, Effort
 
 Known = dict[object, Columns]
 """Columns by what they depend on."""
+HAIR = 1e-9
+"""Of a deadline, that rounding may lose."""
 
 
 def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence[Default] = (),
@@ -41,7 +45,8 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
     agenda, found = answered(portfolio, catalog, effort, known)
     if earlier is not None and found.value is not None and earlier[1].value is not None:
         found = kept_to(agenda, found, earlier[1], effort)
-    account = joined([columns.account for columns in agenda.columns], time.monotonic() - started)
+    accounts = {id(columns.account): columns.account for columns in agenda.columns}
+    account = joined([*accounts.values()], time.monotonic() - started)
     removed = {**account.removed, **({"not_offered": agenda.left_out} if agenda.left_out else {}),
                **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
     planned = found.value is not None
@@ -72,15 +77,28 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Know
     """Return the question with the columns of every job; what asks the same is searched once, over all of `known`."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
-    columns = []
-    for asked, job in zip(portfolio.jobs, jobs, strict=True):
-        key = asked.workload, job.terms.limits, job.terms.period, market.offers
-        if key not in known:
-            known[key] = job.columns(effort, "shared")
-            if known[key].interrupted:
-                raise KeyboardInterrupt  # without all columns there is no schedule yet
-        columns.append(known[key])
+    columns = [_columns(asked.workload, job, jobs, effort, known) for asked, job in zip(
+        portfolio.jobs, jobs, strict=True)]
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
+
+
+def _columns(work: AnyWork, job: Job, jobs: Sequence[Job], effort: Effort, known: Known) -> Columns:
+    """Return the columns of a job: of those that differ in amount and deadline alone the longest one is searched."""
+    key: object = (work, job.terms.limits, job.terms.period, job.terms.market.offers)
+    asked, alike = job, job.alike if isinstance(job, Scalable) else None
+    if alike is not None:
+        others = [other for other in jobs if isinstance(other, Scalable) and other.alike == alike]
+        longest = max(others, key=lambda other: other.amount)
+        limit = max(other.terms.limits.deadline.seconds / other.amount for other in others
+                    if other.terms.limits.deadline is not None) * longest.amount * (1 + HAIR)
+        limits = longest.terms.limits.model_copy(update={"deadline": Deadline(limit)})
+        asked = longest.under(replace(longest.terms, limits=limits))
+        key = alike, longest.amount, limit
+    if key not in known:
+        known[key] = asked.columns(effort, "shared")
+        if known[key].interrupted:
+            raise KeyboardInterrupt  # without all columns there is no schedule yet
+    return job.columns_like(known[key]) if isinstance(job, Scalable) and alike is not None else known[key]
 
 
 def _so_far(agenda: Agenda, found: Schedule) -> Schedule:

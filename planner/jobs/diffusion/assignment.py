@@ -43,6 +43,7 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
                          micro_batches=split.micro_batches, recompute=_called(split),
                          precision="bf16" if "bf16" in candidate.gpu.peak else "fp16",
                          offload=Offload(optimizer=split.states_out, parameters=split.swapped,
+                                         activations=float(split.spilled),
                                          to="host" if split.states_out or split.swapped else "none")),
         "memory": _memory(option, candidate, law, confidence),
         "time": _time(option, candidate, law, steps, work.batch),
@@ -91,7 +92,7 @@ def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | 
     step, tuning = option.step, option.tuning
     products, scores = forward_flops(tuning.model, tuning.sample)
     # backward of a frozen product is one product, of a trained one two; of attention always two
-    flops = batch * (products * (2 if tuning.rank else 3) + scores * 3) / option.gpus
+    flops = batch * (products * (2 if tuning.frozen else 3) + scores * 3) / option.gpus
     peak = candidate.gpu.peak.get("bf16") or candidate.gpu.peak["fp16"]
     low, high = interval(law, law.step, likely=option.likely)
     tokens = tuning.sample.image() * batch / step / option.gpus

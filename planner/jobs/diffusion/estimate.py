@@ -21,7 +21,7 @@ def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpu
     most = gpus or max(count for count in range(1, candidate.node.gpus + 1) if work.batch % count == 0)
     (tuning,) = tunings(work, catalog)
     ways = [option(catalog, (candidate,), 0, tuning, split)
-            for split in splits(work.batch, most, layout, full=not tuning.rank)]
+            for split in splits(work.batch, most, layout, full=not tuning.frozen)]
     if not ways:
         raise InputError(f"gpus: a batch of {work.batch} is not divided over {most} GPUs"
                          + (f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""))

@@ -47,7 +47,7 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
     def ways(self, at: int, gpus: int, held: Held) -> Iterator[Option]:
         """Yield every way on so many GPUs of a candidate."""
         for tuning in tunings(self.asked, self.catalog):
-            for split in splits(self.asked.batch, gpus, held, full=not tuning.rank):
+            for split in splits(self.asked.batch, gpus, held, full=not tuning.frozen):
                 try:
                     yield option(self.catalog, self.terms.market.candidates, at, tuning, split)
                 except MissingFact:
@@ -86,7 +86,7 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
     def complexity(self, way: Option) -> int:
         """Return how many choices of it are not the plain ones."""
         split = way.split
-        return int(split.shard > 1) + int(split.swapped > 0) + int(split.states_out > 0)
+        return int(split.shard > 1) + int(split.swapped > 0) + int(split.states_out > 0) + split.spilled
 
     def domains(self) -> Mapping[str, tuple[int | float | str, ...]]:
         """Return what is searched, by name."""
@@ -124,9 +124,10 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
         return {"quantization": "workload.quantization", "optimizer": "workload.optimizer"}
 
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
-        """Return the tokens that are trained on."""
+        """Return the images or clips that are trained on, and their tokens."""
         (way,) = [self.way_of(columns, run) for run in picks if isinstance(run, Run)]
-        return Processed(float((self.asked.total_steps or 0) * self.asked.batch * way.tuning.sample.image()))
+        images = float((self.asked.total_steps or 0) * self.asked.batch)
+        return Processed(images * way.tuning.sample.image(), images=images)
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that divide the batch, rising."""

@@ -44,7 +44,7 @@ def helps(work: DiffusionTraining) -> str:
 
 def leaner(work: DiffusionTraining) -> Iterator[Leaner]:
     """Yield smaller formats, sizes, clips and batches than those asked for, key by key. work: resolved."""
-    if work.method == "lora":
+    if work.method != "full":
         for base in LEANER:
             if base not in work.quantization:
                 yield Leaner("quantization", ", ".join(work.quantization), base, 2.0, {"quantization": (base,)})

@@ -16,12 +16,13 @@ from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.physics.collectives import seconds
 from planner.physics.diffusion.shape import parameters, sample_of
-from planner.physics.diffusion.step import Split, Tuning, memory, step_seconds, trained
+from planner.physics.diffusion.step import Split, Tuning, memory, spilled_bytes, step_seconds, trained
 from planner.scenario.diffusion import DiffusionTraining
 
-AXES = ("dp", "mbs", "zero", "recompute", "offload_parameters", "offload_optimizer")
-"""What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), none, mixed or
-full recompute, and the shares of blocks and of the optimizer's states that wait on the host."""
+AXES = ("dp", "mbs", "zero", "recompute", "offload_parameters", "offload_activations", "offload_optimizer")
+"""What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), recompute of
+none, mixed, full or a share of the blocks, the shares of blocks and of the optimizer's states that wait on the host,
+and 1 where what attention keeps does."""
 RECOMPUTED = {"none": 0.0, "mixed": 0.5, "full": 1.0}
 """Shares of the blocks that are recomputed; mixed is every other one."""
 STEPS = (0.0, 0.5, 1.0)
@@ -57,7 +58,7 @@ class Option:
     def rank(self) -> tuple[float, ...]:
         """What is faster comes first, then what is simpler."""
         split = self.split
-        return (self.step, split.swapped, split.states_out, split.shard, split.micro_batches)
+        return (self.step, split.swapped, split.states_out, split.spilled, split.shard, split.micro_batches)
 
 
 def quantile(law: DiffusionLaw | GenerationLaw, residue: Residue, share: float, *, likely: bool) -> float:
@@ -80,8 +81,10 @@ def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
     model = catalog.diffusion(work.model)
     size, frames = work.resolution or model.resolution, work.frames or model.frames
     rank = work.lora_rank if work.method == "lora" else 0
-    return [Tuning(model, sample_of(model, (size[0], size[1]), frames), rank, base, work.optimizer,
-                   work.latents == "cached", work.ema) for base in work.quantization]
+    factor = work.lokr_factor if work.method == "lokr" else 0
+    return [Tuning(model, sample_of(model, (size[0], size[1]), frames), rank, base, work.optimizer, factor,
+                   (rank or factor) if work.adapts_mlp else 0, work.latents == "cached", work.ema)
+            for base in work.quantization]
 
 
 def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[Split]:
@@ -95,12 +98,14 @@ def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Ite
     sizes = tuple(str(size) for size in range(1, each + 1) if each % size == 0)
     swaps = _shares(held, "offload_parameters", (0.0,) if full else STEPS)
     states = _shares(held, "offload_optimizer", (0.0, 1.0) if full else (0.0,))
-    for size, zero, recompute, out, state in product(
-            _kept(held, "mbs", sizes), _kept(held, "zero", ("0", "3") if gpus > 1 else ("0",)),
-            _kept(held, "recompute", tuple(RECOMPUTED)), swaps, states):
+    again = ((RECOMPUTED[held["recompute"]],) if held.get("recompute") in RECOMPUTED
+             else _shares(held, "recompute", tuple(RECOMPUTED.values()), "none, mixed, full or "))
+    for size, zero, recomputed, out, spilled, state in product(
+            _kept(held, "mbs", sizes), _kept(held, "zero", ("0", "3") if gpus > 1 else ("0",)), again, swaps,
+            _kept(held, "offload_activations", ("0", "1")), states):
         if zero == "0" or not out:
-            yield Split(gpus, gpus if zero == "3" else 1, int(size), each // int(size),
-                        RECOMPUTED[recompute], swapped=out, states_out=state)
+            yield Split(gpus, gpus if zero == "3" else 1, int(size), each // int(size), recomputed, swapped=out,
+                        states_out=state, spilled=spilled == "1")
 
 
 def _kept(held: Mapping[str, str], axis: str, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -112,7 +117,7 @@ def _kept(held: Mapping[str, str], axis: str, values: tuple[str, ...]) -> tuple[
     return (held[axis],)
 
 
-def _shares(held: Mapping[str, str], axis: str, values: tuple[float, ...]) -> tuple[float, ...]:
+def _shares(held: Mapping[str, str], axis: str, values: tuple[float, ...], also: str = "") -> tuple[float, ...]:
     """Return the shares of an axis, or the one that is held. Raises InputError for what is none."""
     if axis not in held:
         return values
@@ -121,7 +126,7 @@ def _shares(held: Mapping[str, str], axis: str, values: tuple[float, ...]) -> tu
     except ValueError:
         share = -1.0
     if not 0 <= share <= (1.0 if max(values) else 0.0):
-        most = "a share from 0 to 1" if max(values) else "0 with this method"
+        most = f"{also}a share from 0 to 1" if max(values) else "0 with this method"
         raise InputError(f"layout: {axis}={held[axis]}: expected {most}")
     return (share,)
 
@@ -133,7 +138,7 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     parts, spent = memory(tuning, split, law), step_seconds(
         tuning, split, law, candidate.gpu, rates, catalog.kernels.attention_backward_flops)
     count, base = trained(tuning), law.bases[tuning.base]
-    weights = tuning.model.denoiser.parameters * (base.weight if tuning.rank else 2.0)
+    weights = tuning.model.denoiser.parameters * (base.weight if tuning.frozen else 2.0)
     ones = np.ones(1, np.int64)
 
     def exchange(operation: str, size: float) -> float:
@@ -149,9 +154,10 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     elif split.copies > 1:
         exposed = exchange("all_reduce", count * 2.0)
     host_each = split.swapped * parameters(tuning.model) * base.weight
+    host_each += spilled_bytes(tuning, split, law)
     host_each += split.states_out * count * law.optimizers[tuning.optimizer] / split.shard
     seen = law.seen
-    likely = (candidate.gpu.architecture in seen.architectures and tuning.rank > 0 and tuning.base in seen.bases
+    likely = (candidate.gpu.architecture in seen.architectures and tuning.frozen and tuning.base in seen.bases
               and tuning.optimizer in seen.optimizers and split.copies == 1 and tuning.cached and not tuning.ema
               and not split.states_out and (seen.swapped or not split.swapped))
     return Option(at, split.copies, tuning, split, parts, {**spent, "data_parallel": exposed},

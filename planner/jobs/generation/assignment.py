@@ -18,6 +18,7 @@ from planner.jobs.serving.assignment import WATT_HOURS, WHOLE, ReplicaPlace
 from planner.jobs.serving.delivered import percentiles
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
+from planner.physics.serving.deployment import run_as
 from planner.scenario.generation import Generation
 from planner.scenario.pixels import Resolution
 from planner.units import MONTH_DAYS
@@ -40,7 +41,7 @@ def generation_assignment(name: str, work: Generation, way: Option, candidate: C
         stack=law.stack,
         layout=Layout(tp=1, pp=split.pipefusion, vpp=1, cp=split.ulysses * split.ring, ep=1,
                       dp=split.cfg * placed.replicas, shard=1, zero=0, micro_batch=split.batch, micro_batches=1,
-                      recompute="none", precision=_format(way, candidate),
+                      recompute="none", precision=run_as(way.picture.stored, candidate.gpu),
                       cp_method=None if split.ulysses * split.ring == 1 else "ring" if split.ring > 1 else "all-to-all",
                       offload=Offload(parameters=float(split.offload != "none"),
                                       to="none" if split.offload == "none" else "host")),
@@ -67,12 +68,6 @@ def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
                 ring=split.ring, pipefusion=split.pipefusion, call_seconds=way.call, seconds_each=each,
                 interval90_seconds_each=(each * low, each * high), seconds=dict(way.seconds),
                 bytes={moment: round(way.bytes_at(moment)) for moment in way.moments})
-
-
-def _format(way: Option, candidate: Candidate) -> str:
-    """Return the format of the weights; a GPU without bf16 runs them in fp16."""
-    stored = way.picture.stored
-    return "fp16" if stored == "bf16" and "bf16" not in candidate.gpu.peak else stored
 
 
 def _evidence(residue: Residue, sources: int, *, likely: bool) -> Evidence:

@@ -97,7 +97,7 @@ class GenerationBatch(GenerationChoices, BatchJob):
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the images of the batch, and the GPUs at work on them."""
         gpus = float(sum(run.column.gpus for run in picks if isinstance(run, Run)))
-        return Processed(float(self.work.samples or 0), 0.0, gpus, gpus)
+        return Processed(0.0, 0.0, gpus, gpus, images=float(self.work.samples or 0))
 
 
 def generation_batch(name: str, asked: Generation, catalog: Catalog, terms: Terms, confidence: float

@@ -254,7 +254,7 @@ class GenerationJob(GenerationChoices):
         day = self.asked.day or (1.0,)
         images = (self.asked.rate or 0.0) * sum(day) / len(day) * MONTH_DAYS * DAY
         gpus = float(sum(pick.replicas * pick.column.gpus for pick in mine))
-        return Processed(images, 0.0, gpus, gpus)
+        return Processed(0.0, 0.0, gpus, gpus, images=images)
 
     def decided(self, columns: Columns) -> Defaults:
         """Return nothing beside the defaults of the question."""

@@ -13,7 +13,7 @@ from planner.answer.posttraining import RlPhase, RlRollouts
 from planner.catalog.diffusion_law import Residue
 from planner.catalog.posttraining import PostTrainingLaw
 from planner.jobs.columns import Run
-from planner.jobs.posttraining.options import RlWay
+from planner.jobs.posttraining.way import RlWay
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
@@ -45,7 +45,7 @@ def spread_of(law: PostTrainingLaw, residue: Residue, way: RlWay, share: float) 
 def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[Candidate, ...], law: PostTrainingLaw,
                   run: Run | None = None, goodput: float = 1.0) -> PostTrainingAssignment:
     """Return one way in full; with a run also what it takes and costs. work: resolved."""
-    candidate, on, row = candidates[way.candidate], candidates[way.rollouts_on], way.policy.row
+    candidate, on, row = candidates[way.candidate], candidates[way.rollouts_on], way.layout
     placed, rollouts = way.placed, way.rollouts
     drawing = placed.rollouts or placed.trainer
     nodes = -(-placed.trainer // candidate.node.gpus)
@@ -54,12 +54,13 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
             -placed.rollouts // on.node.gpus)
     dp, cp = int(row.get("dp", 1)), int(row.get("cp", 1))
     zero, out = int(row["zero"]), float(row.get("offload", 0.0))
-    own = {phase.name: phase.seconds for phase in way.made.phases}
+    own = {phase.name: float(phase.seconds) for phase in way.made.phases}
     waited = math.fsum(own.get(phase, 0.0) for phase in WAITING)
     worked = math.fsum(own.values()) - waited
     made: dict[str, Any] = {
         "workload": name, "model": work.model, "method": work.method, "tuning": work.tuning,
-        "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": nodes, "gpus": way.gpus, "stack": way.stack,
+        "node": candidate.node.name, "gpu": candidate.gpu.name, "nodes": nodes, "gpus": way.gpus,
+        "stack": way.question.stack,
         "framework": way.framework, "placement": "colocated" if placed.colocated else "disaggregated",
         "policy_lag": placed.lag, "trainer_gpus": placed.trainer, "swapped": placed.swaps,
         "layout": Layout(tp=int(row.get("tp", 1)), pp=int(row.get("pp", 1)), vpp=1, cp=cp, ep=int(row.get("ep", 1)),
@@ -73,7 +74,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
             replicas=rollouts.replicas, tp=rollouts.tp, pp=rollouts.pp, ep=rollouts.ep, dp=rollouts.dp,
             memory_fraction=min(1.0, (rollouts.drawn.weights + rollouts.drawn.cache + rollouts.drawn.work)
                                 / on.gpu.memory), concurrency=rollouts.drawn.slots,
-            longest_tokens=max(1, round(rollouts.drawn.longest)), utilization=min(1.0, waited / way.step)),
+            longest_tokens=max(1, round(way.question.batch.longest)), utilization=min(1.0, waited / way.step)),
         "phases": tuple(_phase(phase, colocated=placed.colocated) for phase in way.made.phases),
         "prompts": work.prompts, "samples_per_prompt": work.samples_per_prompt,
         "answers_per_second": work.answers / way.step, "trainer_utilization": min(1.0, worked / way.step),
@@ -96,8 +97,8 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
 
 def _phase(phase: Phase, *, colocated: bool) -> RlPhase:
     everyone = colocated or phase.name == "synchronization"
-    parts = {part: round(size) for part, size in phase.gpu.items()}
-    return RlPhase(phase=phase.name, seconds=phase.seconds, gpu_bytes=sum(parts.values()), parts=parts,
+    parts = {part: round(float(size)) for part, size in phase.gpu.items()}
+    return RlPhase(phase=phase.name, seconds=float(phase.seconds), gpu_bytes=sum(parts.values()), parts=parts,
                    on="all" if everyone else "rollouts" if phase.name in WAITING else "trainer")
 
 
@@ -107,13 +108,13 @@ def _memory(way: RlWay, candidate: Candidate, law: PostTrainingLaw) -> Memory:
         parts |= way.policy.peak.memory.components
         for part, size in fullest.gpu.items():
             if part not in ("policy", "work"):
-                _add(parts, part, size, way)
+                _add(parts, part, float(size), way)
     else:
         for part, size in fullest.gpu.items():
-            _add(parts, part, size, way)
+            _add(parts, part, float(size), way)
     whole = {name: round(size) for name, size in parts.items()}
     low, high = (spread_of(law, law.memory, way, share) for share in (0.05, 0.95))
-    median = fullest.bytes - parts["reserve"]
+    median = way.peak - parts["reserve"]
     likely = way.framework in law.seen
     return Memory(fits=verdict(way), usable_bytes=int(way.usable), peak_bytes=sum(whole.values()),
                   components=MemoryComponents(**whole), host_bytes_per_node=round(way.host),
@@ -144,7 +145,8 @@ def _time(way: RlWay, work: PostTraining, candidate: Candidate, law: PostTrainin
     # FLOPs of the update alone, over the whole step and all GPUs
     flops = update.model_flops_per_gpu * update.step.seconds / step * way.placed.trainer / way.gpus
     low, high = (spread_of(law, law.step, way, share) for share in (0.05, 0.95))
-    return Time(step_seconds=step, components=TimeComponents(**way.made.exposed), steps=work.steps,
+    return Time(step_seconds=step, components=TimeComponents(**{
+        name: float(spent) for name, spent in way.made.exposed.items()}), steps=work.steps,
                 tokens_per_second_per_gpu=tokens, model_tflops_per_gpu=flops / 1e12, mfu=flops / peak,
                 interval90_seconds=(step * low, step * high),
                 evidence=_evidence(law.step, likely=way.framework in law.seen))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.jobs.posttraining.assignment import assignment_of, verdict
+from planner.jobs.posttraining.assignment import assignment_of
 from planner.jobs.posttraining.lacking import helps
 from planner.jobs.posttraining.options import ways_on
 from planner.jobs.posttraining.question import questions
@@ -28,7 +28,7 @@ def estimate_posttraining(work: PostTraining, catalog: Catalog, node: str, gpus:
         raise InputError(f"no way to run {work.method} of {work.model} on {total} GPUs of {candidates[0].node.name}"
                          f"{held}: no replica of the rollouts holds the longest answer beside the trainer, or no "
                          f"layout is legal; {helps(work)}")
-    fitting = [way for way in ways if verdict(way) == "fits"]
+    fitting = [way for way in ways if way.lacking <= 0]
     way = min(fitting, key=lambda each: each.rank) if fitting else min(ways, key=lambda each: each.lacking)
     name = f"{work.model} {work.method}, {work.prompts} x {work.samples_per_prompt} answers a step"
     made = assignment_of(name, work, way, candidates, law)

@@ -42,4 +42,5 @@ class Held:
 
     def keeps_row(self, row: Mapping[str, float]) -> bool:
         """Say the same of the axes of a trainer's layout."""
-        return all(self.keeps(axis, row.get(name, 0.0 if name == "offload" else 1)) for axis, name in TRAINED.items())
+        return not self.values or all(self.keeps(axis, row.get(name, 0.0 if name == "offload" else 1))
+                                      for axis, name in TRAINED.items())

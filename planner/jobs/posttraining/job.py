@@ -12,16 +12,18 @@ from planner.catalog.load import Catalog
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import Held, Leaner, Picked, Short
-from planner.jobs.posttraining.assignment import assignment_of, spread_of, verdict
+from planner.jobs.posttraining.assignment import assignment_of, spread_of
 from planner.jobs.posttraining.held import AXES
 from planner.jobs.posttraining.lacking import leaner, short_of
-from planner.jobs.posttraining.options import RlWay, ways_on
-from planner.jobs.posttraining.pairs import Pair
+from planner.jobs.posttraining.options import ELSEWHERE, parts_of, ways_on
+from planner.jobs.posttraining.pairs import TRAINING, Pair
 from planner.jobs.posttraining.question import RlQuestion, questions
+from planner.jobs.posttraining.way import RlWay
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
 from planner.layouts.candidate import Candidate
 from planner.scenario.batch import Batch
+from planner.scenario.default import Default, Defaults
 from planner.scenario.posttraining import PostTraining
 from planner.solver.settings import Effort
 
@@ -32,6 +34,10 @@ NODES = frozenset({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64})
 _KNOWN: WeakKeyDictionary[Catalog, dict[object, tuple[RlQuestion, ...]]] = WeakKeyDictionary()
 """Questions by what is asked and the hardware: offers of the same nodes, and verbs that ask again, share them."""
 MOST_KNOWN = 256
+
+
+def _listed(counts: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(counts)))
 
 
 def _tried(question: RlQuestion, gpus: int, held: Held) -> tuple[RlWay, ...]:
@@ -88,6 +94,10 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
             return
         asked = self._questions(self.asked, (self.candidate(at),))
         for question in asked:
+            try:
+                question.train(parts_of(question, self.sizes(at)))
+            except (MissingFact, Unsupported):
+                continue
             for way in _tried(question, gpus, held):
                 yield replace(way, candidate=at, rollouts_on=at)
 
@@ -114,7 +124,7 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
 
     def fits(self, way: RlWay) -> bool:
         """Say whether it fits at the confidence."""
-        return verdict(way) == "fits"
+        return way.lacking <= 0
 
     def lacking(self, way: RlWay) -> float:
         """Return the bytes by which it misses memory."""
@@ -136,13 +146,11 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
 
     def saved(self, way: RlWay) -> float:
         """Return the bytes of a checkpoint: the states of what trains."""
-        critic = way.models.critic
-        return (way.policy.states + (critic.states if critic else 0.0)) * way.placed.trainer / int(
-            way.policy.row.get("cp", 1))
+        return way.states * way.placed.trainer / int(way.layout.get("cp", 1))
 
     def complexity(self, way: RlWay) -> int:
         """Return how many choices of it are not the plain ones."""
-        row = way.policy.row
+        row = way.layout
         return (int(not way.placed.colocated) + int(way.placed.swaps) + int(row.get("offload", 0.0) > 0)
                 + sum(row.get(axis, 1) > 1 for axis in ("pp", "tp", "cp", "ep")))
 
@@ -168,6 +176,18 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
         if columns.made or columns.nearest is None:
             return Short("those that fit keep no other limit")
         return short_of(self.asked, columns.nearest, self.candidate(columns.nearest.candidate))
+
+    def decided(self, columns: Columns) -> Defaults:
+        """Return what is searched, where that is not every number of GPUs and nodes."""
+        found = Defaults()
+        if self.pairs:
+            found.append(Default(name="numbers of nodes", value=f"{_listed(TRAINING)} that train, {_listed(ELSEWHERE)} "
+                                 "that draw answers", why="these are searched, and the proof is of these"))
+        elif self.terms.limits.gpus is None:
+            found.append(Default(
+                name="numbers of GPUs", value=f"1, 2, 4, ... in a node, then {_listed(NODES - {1})} nodes",
+                why="these are searched, and the proof is of these; --gpus asks for another"))
+        return found
 
     @property
     def axes(self) -> Collection[str]:

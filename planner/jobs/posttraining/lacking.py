@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.jobs.job import Leaner, Short
-from planner.jobs.posttraining.options import RlWay
+from planner.jobs.posttraining.way import RlWay
 from planner.layouts.candidate import Candidate
 from planner.scenario.posttraining import PostTraining
 from planner.units import plural, show_bytes
@@ -17,8 +17,8 @@ SHARES = (0.75, 0.5, 0.25)
 def short_of(work: PostTraining, way: RlWay, candidate: Candidate) -> Short:
     """Return by how much the leanest way misses. work: resolved."""
     lacking, host = max(0.0, way.peak - way.usable), max(0.0, way.host - way.host_usable)
-    fullest = way.made.fullest
-    where = (f"{show_bytes(fullest.bytes)} of {show_bytes(way.usable)} per GPU in {fullest.name.replace('_', ' ')}"
+    where = (f"{show_bytes(way.peak)} of {show_bytes(way.usable)} per GPU in "
+             f"{way.made.fullest.name.replace('_', ' ')}"
              if lacking else f"{show_bytes(way.host)} of {show_bytes(way.host_usable)} of the host's memory per node")
     return Short(f"no way to run {work.method} of {work.model} fits, with states on the host and full recompute",
                  f"{candidate.node.name} with {plural(way.gpus, 'GPU')} needs {where}; {helps(work)} takes less",

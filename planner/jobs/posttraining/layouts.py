@@ -19,11 +19,19 @@ ANY_LENGTH, ANY_GPUS = 1 << 16, 10**9
 DEGREES, STAGES, CONTEXTS = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8)
 
 
-def layouts_of(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
-    """Return every legal layout of a trainer on so many GPUs."""
-    stack = trainer.stack
+def layouts_of(trainer: Trainer, counts: Sequence[int]) -> dict[int, list[dict[str, float]]]:
+    """Return every legal layout of a trainer on each number of GPUs; numbers without one are left out."""
+    made = [(gpus, row) for gpus in counts for row in _every(trainer, gpus)]
+    legal: dict[int, list[dict[str, float]]] = {}
+    for (gpus, row), keeps in zip(made, _legal(trainer, [row for _, row in made]) if made else (), strict=True):
+        if keeps:
+            legal.setdefault(gpus, []).append(row)
+    return legal
+
+
+def _every(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
+    stack, made = trainer.stack, list[dict[str, float]]()
     experts = max((kind.experts.count for kind, _ in trainer.typical.shape.kinds if kind.experts), default=1)
-    made: list[dict[str, float]] = []
     for tp in DEGREES if stack.tensor_parallel else (1,):
         for pp in STAGES if stack.pipeline and not stack.fully_sharded else (1,):
             for cp in CONTEXTS if stack.context_parallel else (1,):
@@ -33,17 +41,15 @@ def layouts_of(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
                     made += [{"tp": tp, "pp": pp, "cp": cp, "ep": ep, "dp": gpus // (tp * pp * cp), **more}
                              for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1)
                              if experts % ep == 0]
-    if not made:
-        return []
-    return [row for row, legal in zip(made, _legal(trainer, made), strict=True) if legal]
+    return made
 
 
 def _states(stack: Stack, shards: int, *, tp: int, mixture: bool) -> list[dict[str, float]]:
     """Return how states may be sharded and layers recomputed."""
     zero = 0 if shards == 1 else 1 if stack.pipeline and not stack.fully_sharded else max(stack.zero_stages)
-    whole = {"expert_tp": 1.0} if stack.expert_tp and mixture and tp > 1 else {}
+    whole = float(stack.expert_tp and mixture and tp > 1)
     outside = (0.0, 1.0) if zero and "host" in stack.offload.optimizer else (0.0,)
-    return [{"zero": zero, "recompute": RECOMPUTE.index(how), "offload": share, **whole}
+    return [{"zero": zero, "recompute": RECOMPUTE.index(how), "offload": share, "expert_tp": whole}
             for how in ("none", "full") for share in outside]
 
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw, RlFramework, TrainerKind
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.posttraining.layouts import layouts_of
+from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.layouts.candidate import Candidate
+from planner.layouts.table import Ints
 from planner.physics.posttraining.drain import AnswerLengths
-from planner.physics.posttraining.generation import Engines, RolloutBatch, Slots, slots_of
-from planner.physics.posttraining.passes import Packed, Trained, Trainer, packed, trainer_of
+from planner.physics.posttraining.generation import (
+    Drawing,
+    Drawn,
+    Engines,
+    RolloutBatch,
+    Slots,
+    drawing_seconds,
+    slots_of,
+)
+from planner.physics.posttraining.passes import Packed, TrainedRows, Trainer, packed, trainer_of
 from planner.physics.posttraining.step import RlModels
-from planner.physics.serving.deployment import Deployment, deployment_of
+from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of
 from planner.scenario.posttraining import PostTraining
 
@@ -44,6 +57,11 @@ class RlQuestion:
     def framework(self) -> RlFramework:
         """The framework."""
         return self.own or self.law.frameworks[self.name]
+
+    @property
+    def stack(self) -> str:
+        """The trainer's stack."""
+        return self.policy.stack.name
 
     @cached_property
     def batch(self) -> RolloutBatch:
@@ -75,24 +93,56 @@ class RlQuestion:
         """The trainer of the policy."""
         return self.trainer(self.asked.model, self.asked.tuning)
 
-    def trained(self, gpus: int) -> list[tuple[Trained, RlModels]]:
-        """Return the policy in every legal layout on so many GPUs, with the models beside it."""
-        if gpus not in self._trained:
-            rows = layouts_of(self.policy, gpus)
-            policies = list(self.policy.each(rows))
-            self._trained[gpus] = list(zip(policies, self._roles(rows, policies), strict=True))
+    def trained(self, gpus: int) -> tuple[TrainedRows, RlModels[TrainedRows]] | None:
+        """Return the policy in every legal layout on so many GPUs, with the models beside it; none where none is."""
+        self.train([gpus])
         return self._trained[gpus]
 
-    def slots(self, engines: Engines, at: int) -> Slots | None:
-        """Return what a replica on a candidate holds."""
-        rows = engines.rows
-        key = (at, engines.memory, *(int(column[0]) for column in (rows.tp, rows.pp, rows.ep, rows.dp)))
+    def train(self, counts: Iterable[int]) -> None:
+        """Work out the same for many numbers of GPUs at once."""
+        unknown = sorted(set(counts) - self._trained.keys())
+        legal = layouts_of(self.policy, unknown)
+        self._trained.update(dict.fromkeys(unknown))
+        if not legal:
+            return
+        policy = self.policy.passes([row for rows in legal.values() for row in rows])
+        models, at = self._roles(policy), 0
+        for gpus, rows in legal.items():
+            mine, at = np.arange(at, at + len(rows)), at + len(rows)
+            some = policy.take(mine)
+            self._trained[gpus] = some, models.each(_part(policy, some, mine))
+
+    def replicas(self, at: int) -> Replicas:
+        """Return the layouts of the engine that are searched on a candidate."""
+        if at not in self._replicas:
+            self._replicas[at] = replica_layouts(self.deployed(at).model, self.candidates[at], Counter())
+        return self._replicas[at]
+
+    def drawn(self, at: int, rows: Replicas, counts: Sequence[int], room: float, *, flowing: bool
+              ) -> list[Drawn | None]:
+        """Return what so many replicas of each layout take of a step, with `room` bytes of each GPU.
+
+        None where a replica does not hold the longest answer.
+        """
+        engines = Engines(self.deployed(at), rows, self.catalog.engine(self.engine), None, room)
+        shapes = list(zip(rows.tp.tolist(), rows.pp.tolist(), rows.ep.tolist(), rows.dp.tolist(), strict=True))
+        key = (at, room, *shapes)
         if key not in self._slots:
             self._slots[key] = slots_of(self.batch, engines)
-        return self._slots[key]
+        cases = {(at, flowing, count, slots.count, *shapes[row]): Drawing(row, count, slots.count)
+                 for row, (count, slots) in enumerate(zip(counts, self._slots[key], strict=True)) if slots}
+        unknown = [case for case in cases if case not in self._seconds]
+        self._seconds.update(zip(unknown, drawing_seconds(
+            self.batch, engines, [cases[case] for case in unknown], self.host_layer, flowing=flowing), strict=True))
+        made: list[Drawn | None] = [None] * len(rows)
+        for case, drawing in cases.items():
+            slots = self._slots[key][drawing.row]
+            assert slots is not None
+            made[drawing.row] = Drawn(*self._seconds[case], slots.count, slots.weights, slots.cache, slots.work)
+        return made
 
     @cached_property
-    def _trained(self) -> dict[int, list[tuple[Trained, RlModels]]]:
+    def _trained(self) -> dict[int, tuple[TrainedRows, RlModels[TrainedRows]] | None]:
         return {}
 
     @cached_property
@@ -101,14 +151,22 @@ class RlQuestion:
         return {}
 
     @cached_property
-    def _slots(self) -> dict[tuple[float, ...], Slots | None]:
+    def _replicas(self) -> dict[int, Replicas]:
+        return {}
+
+    @cached_property
+    def _slots(self) -> dict[object, list[Slots | None]]:
+        return {}
+
+    @cached_property
+    def _seconds(self) -> dict[object, tuple[float, float]]:
         return {}
 
     @cached_property
     def _deployed(self) -> dict[int, Deployment]:
         return {}
 
-    def _roles(self, rows: list[dict[str, float]], policies: list[Trained]) -> list[RlModels]:
+    def _roles(self, policy: TrainedRows) -> RlModels[TrainedRows]:
         asked = self.asked
         named: dict[str, tuple[str, str]] = {}
         if asked.reference != "none" and asked.tuning == "full":
@@ -117,17 +175,14 @@ class RlQuestion:
             named["critic"] = (asked.critic or asked.model, "full")
         if asked.reward.by == "model":
             named["reward"] = (asked.reward_model or asked.model, "full")
-        made: dict[tuple[str, str], list[Trained]] = {}
+        made: dict[tuple[str, str], TrainedRows] = {(asked.model, asked.tuning): policy}
         for model in named.values():
             if model not in made:
-                same = model == (asked.model, asked.tuning)
-                made[model] = policies if same else list(self.trainer(*model).each(rows))
-        each = [RlModels(**{role: made[model][at] for role, model in named.items()}) for at in range(len(rows))]
-        if asked.reference != "none" and asked.tuning == "lora":
-            # the policy without its adapters
-            each = [RlModels(policy, other.critic, other.reward) for policy, other in zip(
-                policies, each, strict=True)]
-        return each
+                made[model] = self.trainer(*model).passes(policy.layouts)
+        roles = RlModels(**{role: made[model] for role, model in named.items()})
+        # of adapters, the policy without them
+        adapted = asked.reference != "none" and asked.tuning == "lora"
+        return replace(roles, reference=policy) if adapted else roles
 
     def deployed(self, at: int) -> Deployment:
         """Return the policy as the engine runs it on a candidate. Raises PlannerError."""
@@ -157,6 +212,11 @@ class RlQuestion:
     def host_layer(self) -> float:
         """Seconds of the host for a layer and decode step beside those of a service."""
         return self.law.eager_layer if self.framework.eager else 0.0
+
+
+def _part(policy: TrainedRows, some: TrainedRows, rows: Ints) -> Callable[[TrainedRows], TrainedRows]:
+    """Return what takes rows of a model; those of the policy, which others may be, are taken once."""
+    return lambda model: some if model is policy else model.take(rows)
 
 
 def questions(asked: PostTraining, catalog: Catalog, candidates: tuple[Candidate, ...], at: int,

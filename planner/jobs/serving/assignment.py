@@ -17,7 +17,7 @@ from planner.jobs.serving.service import Service
 from planner.money.rent import RentalOffer
 from planner.physics.serving.adapters import slot_bytes
 from planner.physics.serving.capacity import Capacity
-from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.deployment import Deployment, Replicas, run_as
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import USUAL, EngineSettings
 from planner.physics.serving.step import StepLoad, least_seconds, step_times
@@ -144,7 +144,7 @@ def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layou
     tp, pp, dp, ep = (int(column[0]) for column in (rows.tp, rows.pp, rows.dp, rows.ep))
     return Layout(tp=tp, pp=pp, vpp=1, cp=1, ep=ep, dp=dp * replicas, shard=1, zero=0,
                   micro_batch=round(batch_of(batch, dp, pp) / (dp * pp)), micro_batches=pp,
-                  recompute="none", precision=d.format,
+                  recompute="none", precision=run_as(d.format, d.candidates[0].gpu),
                   expert_tp=tp * dp // ep if d.model.mixes_experts else None)
 
 

@@ -71,7 +71,7 @@ def _pick(a: Assignment, at: int) -> Pick:
     layout, serving = a.layout, a.serving
     assert serving is not None
     copies = layout.dp // serving.replicas
-    column = ReplicaColumn(at, layout.precision, serving.role, layout.tp, layout.pp, layout.ep, copies,
+    column = ReplicaColumn(at, layout.stored, serving.role, layout.tp, layout.pp, layout.ep, copies,
                            serving.requests_per_second / serving.replicas,
                            float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
                            EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))

@@ -49,7 +49,7 @@ from planner.solver.search.frontier import Search
 from planner.solver.search.job import DOUBLINGS
 from planner.solver.search.job import Job as SearchJob
 from planner.solver.search.parallel import search_grid
-from planner.solver.search.pareto import pareto, shared
+from planner.solver.search.pareto import pareto, repriced, shared
 from planner.solver.search.simplest import simplest
 from planner.solver.search.source import grid_source
 from planner.solver.search.staging_input import staging_problem
@@ -104,6 +104,13 @@ class TrainingJob:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth in ("each", "every"),
                                    known=known, every=depth == "every")
         return searched(grid, frontier)
+
+    def columns_like(self, known: Searched) -> Searched:
+        """Return the columns of depth "shared" by those of a job with no fewer tokens and no less time for each."""
+        search = self.search
+        found = repriced(known.frontier.found, self.question.candidates, search, duration_limit(self.terms.period))
+        made = searched(known.grid, replace(known.frontier, found=found))
+        return replace(made, account=known.account)
 
     def best_on(self, candidate: int, effort: Effort) -> StagedLayout | None:
         """Return the best layout on one candidate; none where there is none, or the time is up before it is known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -177,6 +177,20 @@ def idle_keys(asked: Training) -> Iterator[Idle]:
         yield idle("mean_length", "applies to tokens, and none are given")
 
 
+class Illegal(InputError):
+    """A layout that a stack cannot run. Which others can is looked up where the message is read: levers try many."""
+
+    def __init__(self, problem: str, able: Callable[[], list[str]]) -> None:
+        """Take what is wrong, and what returns the stacks that run it."""
+        super().__init__(problem)
+        self.able = able
+
+    def __str__(self) -> str:
+        """Return the message."""
+        able = self.able()
+        return self.problem + (f"; stacks that run it: {', '.join(able)}" if able else "")
+
+
 def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | None, layout: Mapping[str, str],
                       confidence: float) -> Assignment:
     """Return the layout's memory, time and speed. Raises InputError naming each rule the layout breaks.
@@ -206,10 +220,9 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         rules = rules_of(stack)
-        able = [other.name for other in catalog.all("stacks", Stack)
-                if not set(violations(rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}]
-        raise InputError("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken)
-                         + (f"; stacks that run it: {', '.join(able)}" if able else ""))
+        raise Illegal("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken),
+                      lambda: [other.name for other in catalog.all("stacks", Stack) if not set(violations(
+                          rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}])
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
     evaluation = evaluate_fixed(question, rows, 0, recompute_layers)

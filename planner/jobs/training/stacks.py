@@ -6,7 +6,7 @@ over all stacks that were searched: their columns are chosen from together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -124,6 +124,27 @@ class ByStack:
                 break
         return self._together(parts)
 
+    @property
+    def alike(self) -> Hashable | None:
+        """What jobs have in common that differ in tokens and deadline alone; none where their steps differ too."""
+        job = self.first
+        if len(self.jobs) > 1 or job.facts.space.tolerance:
+            return None
+        asked = job.asked.model_copy(update=dict.fromkeys(("tokens", "samples", "epochs", "dataset")))
+        limits = self.terms.limits.model_copy(update={"deadline": None})
+        return asked, job.question.sample_length, limits, self.terms.period, self.terms.market.offers
+
+    @property
+    def amount(self) -> int:
+        """Tokens that are worked through."""
+        return self.first.search.tokens
+
+    def columns_like(self, columns: Columns) -> FoundByStack:
+        """Return the columns of depth "shared" by those of a job alike with no less to do and no less time for it."""
+        assert isinstance(columns, FoundByStack)
+        parts = [(self.first, self.first.columns_like(known)) for _, known in columns.parts]
+        return replace(self._together(parts), account=columns.account)
+
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
         """Return what was picked in full; nothing is replayed."""
@@ -199,8 +220,8 @@ class ByStack:
     @property
     def batch(self) -> Batch | None:
         """The sequences of a step that are asked for; none where nothing is trained."""
-        space = self.first.facts.space
-        return None if self.first.question.tuning.forward_only else Batch(space.global_batch, space.tolerance)
+        job, space = self.first, self.first.facts.space
+        return None if job.question.tuning.forward_only else Batch(space.global_batch, space.tolerance)
 
     def beside(self, columns: Columns, run: Run, best: Assignment) -> Alternative:
         """Return a run beside the best one, with why it lost."""
@@ -230,15 +251,14 @@ class ByStack:
     def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss, by the stack that misses by least."""
         assert isinstance(columns, FoundByStack)
-        fitting = [job.short(searched) for job, searched in columns.parts if searched.frontier.fit]
-        if fitting:
+        if fitting := [job.short(searched) for job, searched in columns.parts if searched.frontier.fit]:
             return fitting[0]
         shorts = [(job.stack.name, job.short(mine)) for job, mine in columns.parts]
         if len(self.jobs) == 1:
             return shorts[0][1]
         name, least = min(shorts, key=lambda named: (named[1].nearest is None, named[1].memory, named[1].host))
-        names = ", ".join(job.stack.name for job, _ in columns.parts)
-        return replace(least, because=f"{least.because}; stacks searched: {names}; the leanest is {name}")
+        return replace(least, because=f"{least.because}; stacks searched: {', '.join(name for name, _ in shorts)}; "
+                       f"the leanest is {name}")
 
     def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
         """Return what all stacks found as one: the best first."""
@@ -262,8 +282,7 @@ class ByStack:
 
     def knobs(self, assignments: Sequence[Assignment]) -> list[Knob]:
         """Return what memory and network are worth to the job."""
-        (mine,) = assignments
-        return next(job for job in self.jobs if job.stack.name == mine.stack).knobs(assignments)
+        return next(job for job in self.jobs if job.stack.name == assignments[0].stack).knobs(assignments)
 
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the tokens that are trained on."""

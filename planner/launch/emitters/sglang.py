@@ -26,7 +26,7 @@ _CACHES = {"auto": "auto", "bf16": "bfloat16", "fp8": "fp8_e4m3"}
 
 
 def _format(served: Served) -> Settings | No:
-    name = served.placed.layout.precision
+    name = served.placed.layout.stored
     dtype: Settings = {"dtype": half(served)}
     if name in ("bf16", *CHECKPOINTS):
         return dtype

@@ -24,7 +24,7 @@ LOOKUP = 4
 
 
 def _format(served: Served) -> Settings | No:
-    name = served.placed.layout.precision
+    name = served.placed.layout.stored
     if name in ("bf16", "fp8", *CHECKPOINTS):
         return {}
     return No(f"{name} (it reads bf16, fp8, {', '.join(CHECKPOINTS)} from the checkpoint)", {"quantization": "fp8"})

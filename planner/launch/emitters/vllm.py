@@ -30,7 +30,7 @@ LOOKUP = 4
 
 
 def _format(served: Served) -> Settings | No:
-    name = served.placed.layout.precision
+    name = served.placed.layout.stored
     dtype = half(served)
     if name in ("bf16", *CHECKPOINTS):
         return {"dtype": dtype}

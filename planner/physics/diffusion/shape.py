@@ -45,19 +45,62 @@ def token_weights(block: DenoiserBlock) -> int:
     kv = block.kv or block.inner
     attention = 2 * block.width * (block.inner + kv)
     crossing = 2 * block.width * block.width if block.cross else 0
-    return attention + crossing + (3 if block.gated else 2) * block.width * block.mlp
+    return attention + crossing + _feed_forward(block, block.active)
+
+
+def _feed_forward(block: DenoiserBlock, experts: int) -> int:
+    """Return the weights of so many feed-forwards of one block, and of the one that every token meets."""
+    return (3 if block.gated else 2) * block.width * (experts * block.mlp + block.shared)
 
 
 def block_parameters(block: DenoiserBlock) -> int:
     """Return the weights of one block's matrices."""
     crossing = 2 * block.cross * block.width if block.cross else 0
     modulation = block.modulation * block.width * (block.conditioning or block.width)
-    return (2 if block.reads == "both" else 1) * (token_weights(block) + modulation) + crossing
+    idle = _feed_forward(block, block.experts) - _feed_forward(block, block.active)
+    return (2 if block.reads == "both" else 1) * (token_weights(block) + idle + modulation) + crossing
 
 
-def parameters(model: Diffusion) -> int:
-    """Return the weights of all blocks; embedders, norms and biases are not among them."""
-    return sum(block.count * block_parameters(block) for block in model.denoiser.blocks)
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """One product of a block: how wide what goes in and comes out is."""
+
+    inputs: int
+    outputs: int
+    share: float
+    """Of the tokens that the block reads, those that it multiplies; none where it multiplies other text."""
+
+
+def attended(block: DenoiserBlock) -> list[Matrix]:
+    """Return the matrices of one block's attention; of image and text where each has its own."""
+    kv, width = block.kv or block.inner, block.width
+    sides = 2 if block.reads == "both" else 1
+    own = [Matrix(width, block.inner, 1 / sides)] * 2 + [Matrix(width, kv, 1 / sides)] * 2 if block.inner else []
+    crossing = [Matrix(width, width, 1.0)] * 2 + [Matrix(block.cross, width, 0.0)] * 2 if block.cross else []
+    return own * sides + crossing
+
+
+def fed(block: DenoiserBlock) -> list[Matrix]:
+    """Return the matrices of one block's feed-forward."""
+    if not (block.inner and block.mlp):
+        return []
+    sides, width, mlp = 2 if block.reads == "both" else 1, block.width, block.mlp
+    into = [Matrix(width, mlp, 1 / sides)] * (2 if block.gated else 1)
+    return [*into, Matrix(mlp, width, 1 / sides)] * sides
+
+
+def products(block: DenoiserBlock) -> int:
+    """Return the number of products of one block: attention, cross attention, feed-forward, convolutions."""
+    return 2 if block.inputs is not None else len(attended(block)) + (len(fed(block)) or (2 if block.mlp else 0))
+
+
+def parameters(model: Diffusion, *, convolutions: bool = True) -> int:
+    """Return the weights of all blocks; embedders, norms and biases are not among them.
+
+    convolutions: whether those of convolutions are, which formats of a base leave in 16 bits.
+    """
+    return sum(block.count * block_parameters(block) for block in model.denoiser.blocks
+               if convolutions or block.inputs is None)
 
 
 def matrix_flops(block: DenoiserBlock, sample: Sample) -> float:

@@ -10,10 +10,14 @@ from planner.catalog.diffusion_law import Base, DiffusionLaw, StoredBase
 from planner.catalog.hardware import Gpu
 from planner.errors import MissingFact
 from planner.physics.diffusion.shape import (
+    Matrix,
     Sample,
+    attended,
     block_parameters,
+    fed,
     forward_flops,
     parameters,
+    products,
     tokens_of,
 )
 
@@ -25,16 +29,25 @@ GATHERED = 2
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What trains, of what base, by which optimizer. A rank of zero is all weights."""
+    """What trains, of what base, by which optimizer. Without a rank or a factor it is all weights."""
 
     model: Diffusion
     sample: Sample
     rank: int
     base: Base
     optimizer: str
+    factor: int = 0
+    """Of Kronecker adapters (LoKr): a side of the smaller of the two matrices whose product is added."""
+    mlp: int = 0
+    """The rank or factor of the feed-forward's adapters; none where only attention has them."""
     cached: bool = True
     """Whether latents and embeddings are computed before, so that only the denoiser is on the GPU."""
     ema: bool = False
+
+    @property
+    def frozen(self) -> bool:
+        """Whether adapters train beside a frozen base."""
+        return bool(self.rank or self.factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +66,45 @@ class Split:
     """Share of the blocks whose weights are on the host until they are at work."""
     states_out: float = 0.0
     """Share of the optimizer's states on the host."""
+    spilled: bool = False
+    """Whether what attention keeps goes to the host, so that recompute is of the feed-forward alone."""
 
 
 def trained(tuning: Tuning) -> int:
-    """Return the weights that train: all, or adapters of a rank on every matrix of attention."""
-    model, rank = tuning.model, tuning.rank
-    if not rank:
-        return model.denoiser.parameters
-    return sum(block.count * rank * _adapted(block) for block in model.denoiser.blocks)
+    """Return the weights that train: all, or adapters on every matrix of attention, and of the feed-forward if asked.
+
+    LoRA has two matrices of the rank, LoKr one of factor x factor and one that is so much smaller than the whole.
+    Source: LyCORIS, lycoris/modules/lokr.py, with full matrices.
+    """
+    if not tuning.frozen:
+        return tuning.model.denoiser.parameters
+    size = _kronecker if tuning.factor else _low_rank
+    return sum(block.count * (sum(size(matrix, tuning.factor or tuning.rank) for matrix in attended(block))
+                              + sum(size(matrix, tuning.mlp) for matrix in fed(block) if tuning.mlp))
+               for block in tuning.model.denoiser.blocks)
 
 
-def _adapted(block: DenoiserBlock) -> int:
-    """Return inputs and outputs of the matrices of one block's attention together."""
-    kv, width = block.kv or block.inner, block.width
-    own = 2 * (width + block.inner) + 2 * (width + kv) if block.inner else 0
-    return (2 if block.reads == "both" else 1) * own + (4 * width + 2 * (block.cross + width) if block.cross else 0)
+def _low_rank(matrix: Matrix, rank: int) -> int:
+    return rank * (matrix.inputs + matrix.outputs)
+
+
+def _kronecker(matrix: Matrix, factor: int) -> int:
+    small = _divisor(matrix.inputs, factor), _divisor(matrix.outputs, factor)
+    return small[0] * small[1] + matrix.inputs // small[0] * (matrix.outputs // small[1])
+
+
+def _divisor(side: int, most: int) -> int:
+    """Return the largest divisor of a side up to `most`."""
+    return next(each for each in range(min(most, side), 0, -1) if side % each == 0)
 
 
 def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
     """Return the bytes of one GPU by component, as the device shows them."""
     model, base = tuning.model, law.bases[tuning.base]
     count, batch = trained(tuning), split.micro_batch
-    matrices = parameters(model)
-    frozen = matrices * base.weight + max(0, model.denoiser.parameters - matrices) * STORED if tuning.rank else 0.0
-    state = law.trained["adapters" if tuning.rank else "weights"] / 2
+    matrices = parameters(model, convolutions=False)
+    frozen = matrices * base.weight + max(0, model.denoiser.parameters - matrices) * STORED if tuning.frozen else 0.0
+    state = law.trained["adapters" if tuning.frozen else "weights"] / 2
     largest = max(model.denoiser.blocks, key=block_parameters)
     # blocks on the host leave room for two: the one at work and the next
     held = frozen * (1 - split.swapped) + (GATHERED * block_parameters(largest) * base.weight if split.swapped else 0)
@@ -88,37 +116,65 @@ def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
     gathered = GATHERED * block_parameters(largest) * STORED if split.shard > 1 else 0.0
     parts = {"weights": weights, "gradients": count * state / split.shard,
              "optimizer": count * law.optimizers[tuning.optimizer] * (1 - split.states_out) / split.shard,
-             "activations": _activations(tuning, split, law, base) * batch + _copies(tuning, split, base),
+             "activations": _activations(tuning, split, law, base) * batch + _copies(tuning, split, law, base),
              "communication_buffers": gathered + (2 * count * state if split.copies > split.shard else 0.0)}
     allocated = sum(parts.values()) + law.fixed
     parts["framework"] = law.fixed + law.wasted * allocated + law.context
     return parts
 
 
+def _beside(matrices: list[Matrix], factor: int) -> float:
+    """Return the products that the larger matrices of Kronecker adapters add for one token."""
+    return sum(matrix.share * matrix.inputs * matrix.outputs / factor for matrix in matrices) if factor else 0.0
+
+
+def _adapted(block: DenoiserBlock, tuning: Tuning) -> list[Matrix]:
+    """Return the matrices of one block that have adapters."""
+    return attended(block) + (fed(block) if tuning.mlp else [])
+
+
 def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes that one block keeps of one sample."""
-    of_token = block.kept.adapters if tuning.rank else block.kept.weights
+    of_token = block.kept.adapters if tuning.frozen else block.kept.weights
+    if tuning.mlp and fed(block):  # what goes into its two products
+        of_token += STORED * (block.width + block.mlp)
+    if tuning.factor:  # what the first of the two matrices makes of a token
+        of_token += STORED * sum(matrix.outputs * matrix.share for matrix in _adapted(block, tuning))
     return of_token * tokens_of(block, tuning.sample) * law.kept * base.kept
 
 
 def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes that are kept of one sample for backward."""
     blocks = tuning.model.denoiser.blocks
-    whole = (1 - split.recomputed) * sum(block.count * _kept(block, tuning, law, base) for block in blocks)
+    stays = 1 - law.spilled if split.spilled else 1.0
+    whole = (1 - split.recomputed) * stays * sum(block.count * _kept(block, tuning, law, base) for block in blocks)
+    at_work = max(_kept(block, tuning, law, base) for block in blocks)
     if not split.recomputed:
-        return whole
+        return whole + (at_work if split.spilled else 0.0)
     entering = sum(block.count * STORED * block.width * tokens_of(block, tuning.sample) for block in blocks)
-    at_work = law.working + split.segment - 1
-    return (whole + split.recomputed * entering / split.segment
-            + at_work * max(_kept(block, tuning, law, base) for block in blocks))
+    entering *= law.spill_inputs if split.spilled else 1.0
+    return whole + split.recomputed * entering / split.segment + (law.working + split.segment - 1) * at_work
 
 
-def _copies(tuning: Tuning, split: Split, base: StoredBase) -> float:
+def spilled_bytes(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
+    """Return the bytes of one micro-batch that attention keeps on the host: none unless that is asked for."""
+    if not split.spilled:
+        return 0.0
+    base = law.bases[tuning.base]
+    kept = sum(block.count * _kept(block, tuning, law, base) for block in tuning.model.denoiser.blocks)
+    copies = base.copies * parameters(tuning.model, convolutions=False) if tuning.frozen else 0.0
+    return law.spilled * (split.micro_batch * kept + copies)
+
+
+def _copies(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes of expanded weights that are kept for backward, or are at work."""
-    if not tuning.rank or not base.copies:
+    if not tuning.frozen or not base.copies:
         return 0.0
     largest = max(block_parameters(block) for block in tuning.model.denoiser.blocks) if split.recomputed else 0
-    return base.copies * ((1 - split.recomputed) * parameters(tuning.model) + largest * split.segment)
+    expanded = (1 - split.recomputed) * (1 - split.swapped) * parameters(tuning.model, convolutions=False)
+    if split.spilled:
+        expanded *= 1 - law.spilled
+    return base.copies * (expanded + largest * split.segment)
 
 
 def allocated(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
@@ -139,16 +195,21 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
     blocks, samples = tuning.model.denoiser.blocks, split.micro_batch * split.micro_batches
-    products, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
+    multiplied, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
+    beside = 2.0 * samples * sum(
+        block.count * tokens_of(block, tuning.sample) * (_beside(attended(block), tuning.factor)
+                                                         + _beside(fed(block), tuning.mlp))
+        for block in blocks) if tuning.factor else 0.0
     moved = law.passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
     traffic = moved / (gpu.memory_bandwidth * rates.memory)
-    forward = products / multiply + scores / attend + traffic / 3
-    backward = ((1 if tuning.rank else 2) * products / multiply
+    forward = (multiplied + beside) / multiply + scores / attend + traffic / 3
+    backward = (((1 if tuning.frozen else 2) * multiplied + 2 * beside) / multiply
                 + attention_backward * scores / (attend * rates.attention_backward) + traffic * 2 / 3)
-    again = split.recomputed * forward
-    launched = split.micro_batches * sum(block.count for block in blocks) * (
-        law.host_block + law.bases[tuning.base].launch)
+    again = split.recomputed * forward * (1 - law.spilled if split.spilled else 1.0)
+    launched = split.micro_batches * sum(block.count * (
+        law.host_block + products(block) * (law.host_product + law.bases[tuning.base].launch)
+        + (len(_adapted(block, tuning)) * law.host_factor if tuning.factor else 0.0)) for block in blocks)
     host = launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
     out = split.swapped * parameters(tuning.model) * law.bases[tuning.base].weight
     # weights on the host come once for every pass
@@ -159,5 +220,6 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     busy = forward + backward + again
     # the host launches ahead of the GPU, but for where it waits or falls behind
     waited = (busy**law.overlap + host**law.overlap) ** (1 / law.overlap) - busy
+    spill = 2 * split.micro_batches * spilled_bytes(tuning, split, law) / (law.spill_rate * gpu.pcie_bandwidth)
     return {"compute": forward + backward, "recompute": again, "other": waited, "optimizer_step": stepped,
-            "offload": max(0.0, transfers - busy - waited)}
+            "offload": max(0.0, transfers - law.hidden * (busy + waited)) + spill}

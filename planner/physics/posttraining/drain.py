@@ -54,6 +54,7 @@ def _weighted(answers: AnswerLengths) -> float:
     return float((lengths**2).sum() / lengths.sum())
 
 
+@cache
 def _center(mean: float, sigma: float, longest: float) -> float:
     """Return the mean logarithm with which lengths cut at the longest have the mean."""
     top = math.log(longest)

@@ -6,15 +6,17 @@ cache holds of sequences that have written half of their answers, and no more th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.catalog.engine import Engine
+from planner.layouts.table import Amount
 from planner.physics.posttraining.drain import AnswerLengths, drain, steady
-from planner.physics.serving.capacity import CacheInput, capacity
+from planner.physics.serving.capacity import CacheInput, capacity, paging_of
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.sequences import Cut
+from planner.physics.serving.sequences import Cut, sequence_bytes
 from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.step import StepLoad, step_times
 
@@ -38,14 +40,18 @@ class RolloutBatch:
         """Prompt and answer tokens of a step, prompts counted with every sample."""
         return self.sequences * (self.input + self.answers.mean)
 
+    @property
+    def longest(self) -> float:
+        """Tokens of the longest answer of a step."""
+        return float(self.answers.quantiles(np.array([1 - 0.5 / self.sequences]))[0])
+
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """Replicas of one layout of an engine: a table of one row, how many, and bytes of one GPU that they may take."""
+    """Layouts of an engine's replicas, and bytes of one GPU that they may take."""
 
     d: Deployment
     rows: Replicas
-    count: int
     engine: Engine
     release: str | None
     memory: float
@@ -56,17 +62,15 @@ class Engines:
 class Drawn:
     """What drawing takes: seconds, and of one GPU bytes of weights, cache and the rest."""
 
-    decode: float
-    prefill: float
+    decode: Amount
+    prefill: Amount
     slots: int
-    weights: float
-    cache: float
-    work: float
-    longest: float
-    """Tokens of the longest answer of the step."""
+    weights: Amount
+    cache: Amount
+    work: Amount
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> Amount:
         """Decoding and prompts."""
         return self.decode + self.prefill
 
@@ -76,15 +80,13 @@ class Slots:
     """What one replica holds: answers at once, and bytes of one GPU of weights, cache and the rest."""
 
     count: int
-    chunk: int
-    """Prompt tokens of a step at most."""
     weights: float
     cache: float
     work: float
 
 
-def slots_of(batch: RolloutBatch, on: Engines) -> Slots | None:
-    """Return what a replica holds of the answers of a step; none where the longest is not held."""
+def slots_of(batch: RolloutBatch, on: Engines) -> list[Slots | None]:
+    """Return what a replica of each layout holds of the answers of a step; none where the longest is not held."""
     d, rows = on.d, on.rows
     gpu = d.candidates[0].gpu
     release = on.engine.release(on.release)
@@ -94,35 +96,49 @@ def slots_of(batch: RolloutBatch, on: Engines) -> Slots | None:
     asked = CacheInput(d.model, d.weights, d.cache, on.engine, release, gpu.usable_memory,
                        EngineSettings(fraction=fraction), length=max(1, round(longest)), architecture=gpu.architecture)
     cut = Cut(rows.tp * rows.dp, rows.pp, rows.dp)
-    room, held = capacity(asked, cut), capacity(replace(asked, length=max(1, round(half))), cut)
-    if float(room.concurrency[0]) < 1:
-        return None
-    limits = asked.limits
-    count = max(1, int(min(float(held.concurrency[0]), limits.sequences * int(rows.dp[0]))))
-    return Slots(count, limits.tokens, float(room.weights[0]), max(0.0, float(room.worst_pool[0])),
-                 float(room.activations[0] + room.apart[0]))
+    room = capacity(asked, cut)
+    of_half = sequence_bytes(d.model, max(1, round(half)), d.cache, cut, paging_of(asked))
+    held = np.maximum(room.worst_pool, 0.0) / of_half * rows.dp
+    many = np.maximum(1, np.minimum(held, asked.limits.sequences * rows.dp).astype(np.int64))
+    columns = (many, room.weights, np.maximum(0.0, room.worst_pool), room.activations + room.apart)
+    return [Slots(int(count), float(weights), float(cache), float(work)) if fits else None
+            for fits, count, weights, cache, work in zip(room.concurrency >= 1, *columns, strict=True)]
 
 
-def drawn(batch: RolloutBatch, on: Engines, slots: Slots, eager: float, *, flowing: bool = False) -> Drawn:
-    """Return what a step of rollouts takes.
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A layout of replicas by its row, how many of them, and the answers that each writes at once."""
+
+    row: int
+    replicas: int
+    slots: int
+
+
+def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing], eager: float, *,
+                    flowing: bool = False) -> list[tuple[float, float]]:
+    """Return seconds of decoding and of prompts that a step of rollouts takes, of each drawing.
 
     eager: seconds of the host for a layer and step without CUDA graphs. flowing: whether answers of the next steps fill
     the free slots.
     """
-    d, rows = on.d, on.rows
-    each = -(-batch.sequences // on.count)
-    course = (steady(batch.answers, each, slots.count) if flowing
-              else drain(batch.answers, each, min(on.count, batch.sequences), slots.count))
-    none = np.zeros(len(course.steps))
-    engine = d.engine.model_copy(update={"layer": d.engine.layer + eager, "chunk": slots.chunk})
-    many = rows.take(np.zeros(len(none), np.int64))
-    load = StepLoad(course.active, batch.input + course.written, none, none)
-    took = step_times(replace(d, engine=engine), many, load)
-    decode = float((took.total * course.steps).sum())
-    # a prompt's samples go to one replica where there are enough prompts
-    prompts = -(-batch.prompts // on.count)
-    tokens, chunk = prompts * batch.input, float(slots.chunk)
-    load = StepLoad(np.zeros(1), np.ones(1), np.array([min(tokens, chunk)]), np.array([batch.input / 2]))
-    prefill = float(step_times(replace(d, engine=engine), rows, load).total[0]) * max(1.0, tokens / chunk)
-    return Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work,
-                 float(batch.answers.quantiles(np.array([1 - 0.5 / batch.sequences]))[0]))
+    if not drawings:
+        return []
+    d, limits = on.d, on.engine.release(on.release).limits(
+        on.d.candidates[0].gpu.usable_memory, on.d.candidates[0].gpu.architecture)
+    engine = d.engine.model_copy(update={"layer": d.engine.layer + eager})
+    courses, loads = [], []
+    for each in drawings:
+        mine = -(-batch.sequences // each.replicas)
+        course = (steady(batch.answers, mine, each.slots) if flowing
+                  else drain(batch.answers, mine, min(each.replicas, batch.sequences), each.slots))
+        # a prompt's samples go to one replica where there are enough prompts
+        tokens = -(-batch.prompts // each.replicas) * batch.input
+        chunks = max(1.0, tokens / limits.tokens)
+        courses.append(np.append(course.steps, chunks))
+        none = np.zeros(len(course.steps))
+        loads.append(np.stack([np.append(course.active, 0.0), np.append(batch.input + course.written, 1.0),
+                               np.append(none, tokens / chunks), np.append(none, batch.input / 2)]))
+    rows = np.repeat([each.row for each in drawings], [len(course) for course in courses])
+    took = step_times(replace(d, engine=engine), on.rows.take(rows), StepLoad(*np.concatenate(loads, axis=1))).total
+    parts = np.split(took * np.concatenate(courses), np.cumsum([len(course) for course in courses])[:-1])
+    return [(float(part[:-1].sum()), float(part[-1])) for part in parts]

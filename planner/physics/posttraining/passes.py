@@ -7,20 +7,20 @@ of on average, which has the same attention. Memory is that of the longest seque
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
+from planner.layouts.axes import column_type
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Layouts, from_rows
+from planner.layouts.table import Amount, Floats, Ints, Layouts, from_columns
 from planner.physics.posttraining.generation import RolloutBatch
-from planner.physics.training.estimate import TimeTerms, time_terms
-from planner.physics.training.evaluate import Evaluation, evaluate_fixed
-from planner.physics.training.memory import MemoryTerms, memory_terms
+from planner.physics.training.evaluate import Evaluation, FixedRows, evaluate_fixed, evaluate_rows
 from planner.physics.training.question import Question, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.physics.training.tuning import tuning_of
@@ -29,9 +29,40 @@ STATES = ("weights", "gradients", "master_weights", "optimizer")
 """Components of memory that stay from step to step."""
 
 
+class Passes(Protocol):
+    """What a step asks of a model in one layout, or in many: seconds of its passes, and bytes of one GPU."""
+
+    @property
+    def adapted(self) -> bool:
+        """Whether adapters train, and not the weights."""
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model."""
+
+    @property
+    def forward_seconds(self) -> Amount:
+        """Of all answers of a step."""
+
+    @property
+    def update_seconds(self) -> Amount:
+        """Forward, backward and the optimizer's step."""
+
+    def held(self, *names: str) -> Amount:
+        """Return the bytes of some components of memory."""
+
+    @property
+    def states(self) -> Amount:
+        """Bytes of weights, gradients and the optimizer's states."""
+
+    @property
+    def working(self) -> Amount:
+        """Bytes of an update beside states: activations, logits, buffers, the framework and the margin."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """One layout of a model: seconds of the passes of a step, and bytes of one GPU."""
+    """One layout of a model, in full."""
 
     row: Mapping[str, float]
     update: Evaluation
@@ -63,6 +94,59 @@ class Trained:
     def working(self) -> float:
         """Bytes of an update beside states: activations, logits, buffers, the framework and the margin."""
         return self.peak.memory.peak - self.states
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedRows:
+    """Many layouts of a model, one a row."""
+
+    trainer: Trainer
+    layouts: Sequence[Mapping[str, float]]
+    update: FixedRows
+    peak: FixedRows
+    forward_seconds: Floats
+
+    def __len__(self) -> int:
+        """Return the number of layouts."""
+        return len(self.layouts)
+
+    @property
+    def adapted(self) -> bool:
+        """Whether adapters train, and not the weights."""
+        return not self.trainer.typical.tuning.trains_base
+
+    @property
+    def layers(self) -> int:
+        """Layers of the model."""
+        return self.trainer.model.layers
+
+    @property
+    def update_seconds(self) -> Floats:
+        """Forward, backward and the optimizer's step."""
+        return self.update.seconds
+
+    def held(self, *names: str) -> Floats:
+        """Return the bytes of some components of memory."""
+        return sum((self.peak.components[name] for name in names), np.zeros(len(self)))
+
+    @property
+    def states(self) -> Floats:
+        """Bytes of weights, gradients and the optimizer's states."""
+        return self.held(*STATES)
+
+    @property
+    def working(self) -> Floats:
+        """Bytes of an update beside states: activations, logits, buffers, the framework and the margin."""
+        return self.held(*self.peak.components) - self.states
+
+    def take(self, rows: Ints) -> TrainedRows:
+        """Return some rows."""
+        return TrainedRows(self.trainer, [self.layouts[row] for row in rows.tolist()], self.update.take(rows),
+                           self.peak.take(rows), self.forward_seconds[rows])
+
+    def one(self, row: int) -> Trained:
+        """Return one layout in full."""
+        return self.trainer.one(self.layouts[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,39 +183,44 @@ class Trainer:
     longest: Question
 
     def rows(self, layouts: Sequence[Mapping[str, float]]) -> tuple[Layouts, Layouts]:
-        """Return layouts with the micro-batches of typical sequences, and of the longest."""
+        """Return layouts, which name the same axes, with the micro-batches of typical sequences, and of the longest."""
+        names = {name: column_type(name) for row in layouts[:1] for name in row}
+        columns = {name: np.array([row[name] for row in layouts], kind) for name, kind in names.items()}
+        one = np.ones(len(layouts), np.int64)
+        copies, cp = columns.setdefault("dp", one), columns.get("cp", one)
         mean, long = self.typical.sequence_length, self.longest.sequence_length
-        count = max(1, math.ceil(self.packed.sequences * self.packed.mean / mean))
-        tables = []
-        for length in (mean, long):
-            made = []
-            for row in layouts:
-                copies = int(row.get("dp", 1))
-                room = int(max(self.packed.tokens * row.get("cp", 1), long) / length)
-                mine = -(-count // copies)
-                times = -(-mine // max(1, room))
-                # as many sequences in each micro-batch
-                each = min(max(1, room), mine) if length == long else -(-mine // times)
-                made.append({**row, "micro_batch": each, "batch": copies * each * times})
-            tables.append(from_rows([{k: v for k, v in row.items() if k != "batch"} for row in made],
-                                    [int(row["batch"]) for row in made]))
-        return tables[0], tables[1]
+        mine = -(-max(1, math.ceil(self.packed.sequences * self.packed.mean / mean)) // copies)
+        most = np.maximum(self.packed.tokens * cp, long)
 
-    def each(self, layouts: Sequence[Mapping[str, float]]) -> Iterator[Trained]:
-        """Yield the passes in each layout."""
-        if not layouts:
-            return
+        def table(length: int, *, alike: bool) -> Layouts:
+            room = np.maximum(1, most // length)
+            times = -(-mine // room)
+            # as many sequences in each micro-batch
+            each = -(-mine // times) if alike else np.minimum(room, mine)
+            return from_columns({**columns, "micro_batch": each}, copies * each * times)
+
+        return table(mean, alike=mean != long), table(long, alike=False)
+
+    def passes(self, layouts: Sequence[Mapping[str, float]]) -> TrainedRows:
+        """Return the passes in each layout."""
         rows, long = self.rows(layouts)
-        plain = rows.replace(recompute=np.zeros_like(rows.recompute), offload=np.zeros_like(rows.offload),
-                             zero=np.where(rows.zero == 3, 3, 0))
-        times: list[tuple[Question, Layouts, TimeTerms, MemoryTerms]] = [
-            (question, table, time_terms(question, table), memory_terms(question, table))
-            for question, table in ((self.typical, rows), (self.forward, plain), (self.longest, long))]
-        for at, row in enumerate(layouts):
-            update, forward, peak = (evaluate_fixed(question, table, at, time=time, memory=memory)
-                                     for question, table, time, memory in times)
-            yield Trained(row, update, peak, forward.step.seconds, int(rows.micro_batch[at]),
-                          int(rows.micro_batches[at]), self.model.layers, not self.typical.tuning.trains_base)
+        update, forward, peak = (evaluate_rows(question, table) for question, table in (
+            (self.typical, rows), (self.forward, _plain(rows)), (self.longest, long)))
+        return TrainedRows(self, layouts, update, peak, forward.seconds)
+
+    def one(self, layout: Mapping[str, float]) -> Trained:
+        """Return the passes in one layout, in full."""
+        rows, long = self.rows([layout])
+        update, forward, peak = (evaluate_fixed(question, table, 0) for question, table in (
+            (self.typical, rows), (self.forward, _plain(rows)), (self.longest, long)))
+        return Trained(layout, update, peak, forward.step.seconds, int(rows.micro_batch[0]),
+                       int(rows.micro_batches[0]), self.model.layers, not self.typical.tuning.trains_base)
+
+
+def _plain(rows: Layouts) -> Layouts:
+    """Return layouts as a pass without gradients has them."""
+    return rows.replace(recompute=np.zeros_like(rows.recompute), offload=np.zeros_like(rows.offload),
+                        zero=np.where(rows.zero == 3, 3, 0))
 
 
 def trainer_of(catalog: Catalog, model: Model, candidate: Candidate, stack: Stack, step: Packed, *, method: str,

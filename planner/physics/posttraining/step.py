@@ -7,25 +7,38 @@ a step behind the policy, a step is the longer of the two, and what is left of d
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, TypeVar
+
+import numpy as np
 
 from planner.catalog.posttraining import PostTrainingLaw, RlFramework
+from planner.layouts.table import Amount
 from planner.physics.posttraining.generation import Drawn, RolloutBatch
-from planner.physics.posttraining.passes import Trained
+from planner.physics.posttraining.passes import Passes
+
+P = TypeVar("P", bound=Passes)
+Q = TypeVar("Q", bound=Passes)
 
 WAITING = ("generation", "reward")
 """Phases of the rollouts; the others are the trainer's."""
 
 
 @dataclass(frozen=True, slots=True)
-class RlModels:
+class RlModels(Generic[P]):
     """Models of a step beside the policy, each run in the trainer's layout; none where there is none."""
 
-    reference: Trained | None = None
-    critic: Trained | None = None
-    reward: Trained | None = None
+    reference: P | None = None
+    critic: P | None = None
+    reward: P | None = None
+
+
+    def each(self, how: Callable[[P], Q]) -> RlModels[Q]:
+        """Return what `how` makes of every model there is."""
+        return RlModels(*(None if model is None else how(model) for model in (
+            self.reference, self.critic, self.reward)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +67,13 @@ class Phase:
     """One phase: its own seconds, and bytes of the fullest GPU at its moment by what they hold."""
 
     name: str
-    seconds: float
-    gpu: Mapping[str, float]
+    seconds: Amount
+    gpu: Mapping[str, Amount]
 
     @property
-    def bytes(self) -> float:
+    def bytes(self) -> Amount:
         """Bytes of the GPU in all."""
-        return math.fsum(self.gpu.values())
+        return total(self.gpu.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +81,71 @@ class RlStep:
     """A step: its phases, exposed seconds by phase that add up, and bytes of one GPU's share of the host."""
 
     phases: tuple[Phase, ...]
-    exposed: Mapping[str, float]
-    host: float
+    exposed: Mapping[str, Amount]
+    host: Amount
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> Amount:
         """The whole step."""
-        return math.fsum(self.exposed.values())
+        return total(self.exposed.values())
+
+    @property
+    def peak(self) -> Amount:
+        """Bytes of the fullest GPU."""
+        return largest([phase.bytes for phase in self.phases])
 
     @property
     def fullest(self) -> Phase:
-        """The phase whose GPU is fullest."""
-        return max(self.phases, key=lambda phase: phase.bytes)
+        """The phase whose GPU is fullest, of one way."""
+        return max(self.phases, key=lambda phase: float(phase.bytes))
 
 
-def exposed(seconds: Mapping[str, float], placed: Placed) -> dict[str, float]:
+def total(parts: Iterable[Amount]) -> Amount:
+    """Return the sum of parts."""
+    added: Amount = 0.0
+    for part in parts:
+        added = added + part
+    return added
+
+
+def largest(sizes: Sequence[Amount]) -> Amount:
+    """Return the largest."""
+    most: Amount = reduce(np.maximum, sizes)
+    return most
+
+
+def exposed(seconds: Mapping[str, Amount], placed: Placed) -> dict[str, Amount]:
     """Return what of each phase nothing hides."""
     if placed.colocated or not placed.lag:
         return dict(seconds)
-    worked = math.fsum(spent for name, spent in seconds.items() if name not in WAITING and name != "synchronization")
-    waited = math.fsum(seconds.get(name, 0.0) for name in WAITING)
-    return {**seconds, "reward": 0.0, "generation": max(0.0, waited - worked)}
+    worked = total(spent for name, spent in seconds.items() if name not in WAITING and name != "synchronization")
+    waited = total(seconds.get(name, 0.0) for name in WAITING)
+    return {**seconds, "reward": 0.0, "generation": np.maximum(0.0, waited - worked)}
 
 
-def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Trained,
-                  models: RlModels, drawn: Drawn, replicas: int, remote: float) -> dict[str, float]:
+def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Passes,
+                  models: RlModels[P], drawn: Drawn, replicas: Amount, remote: float) -> dict[str, Amount]:
     """Return the own seconds of every phase. remote: seconds that rewards take elsewhere."""
     each = batch.sequences * batch.answers.mean / replicas
     draw = law.generation * (drawn.seconds + framework.eager * law.eager_sequence * each) + law.phase
 
-    def fetched(size: float) -> float:
+    def fetched(size: Amount) -> Amount:
         return size / law.pageable if placed.swaps else 0.0
 
-    def forward(model: Trained) -> float:
+    def forward(model: Passes) -> Amount:
         return law.forward * model.forward_seconds + law.phase + fetched(model.held("weights"))
 
-    def update(model: Trained) -> float:
+    def update(model: Passes) -> Amount:
         spent = law.update * model.update_seconds + law.phase
         if framework.states_on_host and not placed.swaps and not model.adapted:
-            spent += 2 * model.held("optimizer", "master_weights") / law.pageable
+            spent = spent + 2 * model.held("optimizer", "master_weights") / law.pageable
         return spent + fetched(2 * model.states)
 
-    seconds = {"generation": draw + (2 * law.wake if placed.colocated else 0.0), "reward": remote}
+    seconds = {"generation": draw + (2 * law.wake if placed.colocated else 0.0)}
     if models.reward is not None:
         seconds["reward"] = forward(models.reward)
+    elif remote:
+        seconds["reward"] = remote
     if framework.recomputes:
         seconds["log_probabilities"] = forward(policy)
     if models.reference is not None:
@@ -120,30 +154,29 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
         seconds |= {"values": forward(models.critic), "critic_update": update(models.critic)}
     seconds["actor_update"] = update(policy)
     rate = framework.reshard if placed.colocated else framework.sync
-    adapters = law.adapter_sync * policy.layers if policy.adapted else 0.0
-    seconds["synchronization"] = (adapters or drawn.weights / rate) + law.phase
-    return {name: spent for name, spent in seconds.items() if spent}
+    copied = law.adapter_sync * policy.layers if policy.adapted else drawn.weights / rate
+    seconds["synchronization"] = copied + law.phase
+    return seconds
 
 
-def _frozen(policy: Trained, models: RlModels) -> list[float]:
+def _frozen(policy: Passes, models: RlModels[P]) -> list[Amount]:
     """Return the bytes of each model that only reads; the reference of adapters is the policy without them."""
     return [other.held("weights") for other in (None if policy.adapted else models.reference, models.reward) if other]
 
 
-def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, seconds: Mapping[str, float], context: float,
-            policy: Trained, models: RlModels, drawn: Drawn) -> tuple[Phase, ...]:
-    """Return every phase with the bytes of its GPU: those of the rollouts while they draw, else the trainer's.
-
-    context: bytes of the trainer's process on a GPU whatever it does.
-    """
-    frozen = _frozen(policy, models)
-    waiting = 0.0 if placed.swaps else math.fsum(frozen)
+def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, seconds: Mapping[str, Amount],
+            policy: Passes, models: RlModels[P], drawn: Drawn) -> tuple[Phase, ...]:
+    """Return every phase with the bytes of its GPU: those of the rollouts while they draw, else the trainer's."""
+    # the trainer's process is there whatever it does
+    context, frozen = policy.held("framework"), _frozen(policy, models)
+    waiting = 0.0 if placed.swaps else total(frozen)
     states = {"policy": policy.states, **({"critic": models.critic.states} if models.critic else {})}
-    kept = dict.fromkeys(states, 0.0) if placed.swaps else states
+    kept: dict[str, Amount] = dict.fromkeys(states, 0.0) if placed.swaps else states
     engine = drawn.weights + drawn.cache + drawn.work
     asleep = 0.0 if not placed.colocated else law.asleep if framework.sleeps else engine
     made = list[Phase]()
     for name, spent in seconds.items():
+        gpu: dict[str, Amount]
         if name == "generation":
             beside = {**kept, "frozen models": waiting, "trainer's context": context} if placed.colocated else {}
             gpu = {"rollout weights": drawn.weights, "cache": drawn.cache, "engine": drawn.work, **beside}
@@ -156,20 +189,19 @@ def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, second
             elif name == "log_probabilities" and placed.swaps:
                 gpu |= {"policy": policy.held("weights")}
             elif name in ("reference", "reward") and placed.swaps:
-                gpu |= {"frozen models": max(frozen, default=0.0)}
+                gpu |= {"frozen models": largest([0.0, *frozen])}
             elif name == "values" and models.critic and placed.swaps:
                 gpu |= {"critic": models.critic.held("weights")}
             elif name == "synchronization" and placed.swaps:
                 gpu |= {"policy": policy.held("weights"), "engine": drawn.weights + asleep}
-        made.append(Phase(name, spent, {part: size for part, size in gpu.items() if size}))
+        made.append(Phase(name, spent, {part: size for part, size in gpu.items() if np.ndim(size) or size}))
     return tuple(made)
 
 
-def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Trained, models: RlModels,
-               drawn: Drawn) -> float:
+def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Passes, models: RlModels[P],
+               drawn: Drawn) -> Amount:
     """Return the host memory that one GPU's processes take: their own, what waits there, and a sleeper's weights."""
-    frozen = _frozen(policy, models)
-    waits = policy.states + (models.critic.states if models.critic else 0.0) + math.fsum(frozen)
+    waits = policy.states + (models.critic.states if models.critic else 0.0) + total(_frozen(policy, models))
     copy = drawn.weights if placed.colocated and framework.sleeps else 0.0
     processes = law.process * (2 if placed.colocated else 1)
     return processes + copy + (waits if placed.swaps else 0.0)

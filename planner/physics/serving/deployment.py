@@ -140,6 +140,11 @@ def wide_of(gpu: Gpu) -> Literal["bf16", "fp16"]:
     return "bf16" if "bf16" in gpu.peak else "fp16"
 
 
+def run_as(stored: str, gpu: Gpu) -> str:
+    """Return the format in which a GPU runs weights that are stored in one: fp16 for bf16 where it has none."""
+    return wide_of(gpu) if stored == "bf16" else stored
+
+
 def layers_of(model: Model) -> tuple[Layer, ...]:
     """Return the kinds of layers of a model with their counts."""
     return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counted_layers(model))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,8 @@ class ServingRates:
     """Groups of tensor parallelism."""
     linked: tuple[Floats, Mask]
     """As of `links_of`, between these."""
+    shared: tuple[collectives.SameLinks, ...]
+    """Groups that share experts, of rows with several copies of attention."""
 
 
 def rates_of(d: Deployment, rows: Replicas) -> ServingRates:
@@ -53,7 +56,15 @@ def rates_of(d: Deployment, rows: Replicas) -> ServingRates:
         dense=each([law.narrow.get(d.computes(g), 1.0) for g in gpus]),
         routed=each([law.narrow_experts.get(d.computes(g), 1.0) for g in gpus]),
         reduced=tuple(collectives.by_links(d.candidates, rows.candidate, rows.tp, np.ones_like(rows.tp))),
-        linked=links_of(d, rows, rows.tp))
+        linked=links_of(d, rows, rows.tp), shared=tuple(_sharing(d, rows)) if d.model.mixes_experts else ())
+
+
+def _sharing(d: Deployment, rows: Replicas) -> Iterator[collectives.SameLinks]:
+    """Yield the rows with several copies of attention by the links between the GPUs of all copies."""
+    (several,) = np.nonzero(rows.dp > 1)
+    group = (rows.tp * rows.dp)[several]
+    for at, hardware, links in collectives.by_links(d.candidates, rows.candidate[several], group, np.ones_like(group)):
+        yield several[at], hardware, links
 
 
 def links_of(d: Deployment, rows: Replicas, ranks: Ints) -> tuple[Floats, Mask]:

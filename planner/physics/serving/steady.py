@@ -39,7 +39,7 @@ class RequestMix:
     input_cv: float = 0.0
     output_cv: float = 0.0
     prompts: Floats | float = np.inf
-    """Requests of a run whose prompts are all there at its start, for each row."""
+    """Requests of a run that starts with as many as may run at once, for each row."""
 
     @property
     def context(self) -> Floats:
@@ -162,7 +162,11 @@ def static(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
 
 
 def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
-    """Return the steady state of `clients` that each ask again when answered; at most `most` sequences run."""
+    """Return what `clients` that each ask again when answered find; at most `most` sequences run.
+
+    Times are those of the steady state, the rate that of the whole run.
+    """
+    demand = replace(demand, clients=np.minimum(demand.clients, demand.prompts))
     most = np.maximum(1.0, most)
     batch, together = np.minimum(demand.clients, most), np.ones(len(rows))
     later = np.maximum(demand.output - 1, 1.0)
@@ -174,26 +178,40 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
         batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
     tpot = steps.token + batch * steps.added / later
     waiting = np.maximum(0.0, demand.clients - most) / rate
+    rate = _whole_run(d, rows, demand, np.minimum(demand.clients, most), rate)
     return SteadyState(rate, rate * demand.output, ttft + waiting, tpot, batch, steps.alone)
 
 
 def offline(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
-    """Return the maximum with every request queued: `most` sequences run.
-
-    A run of N requests has that rate until the last `most` are left, whose batch shrinks as answers end: where their
-    lengths vary, a few long ones run on alone.
-    """
+    """Return the maximum with every request queued: `most` sequences run."""
     batch, together = np.clip(demand.prompts, 1.0, np.maximum(1.0, most)), np.ones(len(rows))
     later = np.maximum(demand.output - 1, 1.0)
     for _ in range(ROUNDS // 2):
         steps, rate, together = _round(d, rows, demand, batch, together)
-    short = np.isfinite(demand.prompts)
-    if np.any(short):
-        requests = np.where(short, demand.prompts, batch)
-        emptied = batch * steps.added + _emptying(d, rows, demand, batch)
-        rate = np.where(short, requests / ((requests - batch) / rate + emptied), rate)
+    rate = _whole_run(d, rows, demand, batch, rate)
     return SteadyState(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
                    steps.alone)
+
+
+def _whole_run(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, rate: Floats) -> Floats:
+    """Return the requests/s of a run of N requests over all of its time, of which `rate` is the steady part.
+
+    A batch of B is emptied as answers end: where their lengths vary, a few long ones run on alone. While it fills and
+    empties, and in the last of N/B waves of answers alike, steps with fewer sequences take what they take with any.
+    """
+    short = np.isfinite(demand.prompts)
+    if not np.any(short):
+        return rate
+    requests, later = np.where(short, demand.prompts, batch), np.maximum(demand.output - 1, 1.0)
+    # the first prompts are all there, so that they share whole steps
+    each = np.minimum(d.engine.chunk, demand.prompt)
+    emptied = batch * steps_of(d, rows, demand, batch, d.engine.chunk / each).added + _emptying(d, rows, demand, batch)
+    # share of an answer's time in which the batch fills; with prompts first, nobody decodes until it is full
+    full = batch * demand.prompt / d.engine.chunk / (rows.dp * rows.pp)
+    filling = 0.0 if d.engine.prefill_first else np.minimum(1.0, full * demand.gain / later)
+    waves = 0.0 if demand.output_cv else np.ceil(requests / batch) - requests / batch
+    fewer = (filling + (1 - filling) * waves) * later * decode_step(d, rows, demand, np.ones(len(rows)))
+    return np.where(short, requests / ((requests - batch) / rate + emptied + fewer), rate)
 
 
 def _emptying(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats) -> Floats:

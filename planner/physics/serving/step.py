@@ -166,22 +166,21 @@ def _exchange(d: Deployment, on: ServingRates, rows: Replicas, size: Floats) -> 
     return np.where(rows.tp == 1, 0.0, np.where(own, np.minimum(usual, kernel), usual))
 
 
-def _shared(d: Deployment, rows: Replicas, elements: Floats, chosen: int) -> Floats:
+def _shared(d: Deployment, on: ServingRates, rows: Replicas, elements: Floats, chosen: int) -> Floats:
     """Return seconds of sending the rows of all attention copies, of so many elements, to their experts, and back.
 
     Over few ranks every row goes everywhere; over many to those of its `chosen` experts. It leaves as the quantized
     products read it, and comes back in 16 bits: by the library, or between linked GPUs by the engine's own kernels,
     which write to all of them at once, if that is faster.
     """
-    if (rows.dp == 1).all():
+    if not on.shared:
         return np.zeros(len(rows))
-    group, ones = rows.tp * rows.dp, np.ones_like(rows.tp)
+    group = rows.tp * rows.dp
     n = np.maximum(group.astype(np.float64), 2.0)
     part = np.minimum(1.0, n * (1 - (1 - 1 / n) ** chosen) / (n - 1))
     gpus = (c.gpu for c in d.candidates)
     sent = np.array([ACTIVATION if d.computes(g) == wide_of(g) else d.weights.activation or ACTIVATION for g in gpus])
-    both = sum((collectives.seconds(d.collectives, d.candidates, rows.candidate, operation, group, ones,
-                                    part * elements * element)
+    both = sum((collectives.seconds_over(d.collectives, on.shared, operation, group, part * elements * element)
                 for operation, element in (("all_gather", sent[rows.candidate]), ("reduce_scatter", ACTIVATION))),
                np.zeros(len(rows)))
     link, joined = links_of(d, rows, group)
@@ -217,6 +216,8 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
     hidden = float(shape.hidden)
     reduce = _exchange(d, on, rows, ACTIVATION * m * hidden)
+    shared = {chosen: _shared(d, on, rows, together * hidden, chosen) for chosen in {
+        layer.kind.experts.per_token for layer in d.layers if layer.kind.experts is not None}}
     for layer in d.layers:
         kind, count = layer.kind, layer.count
         dense = d.weights.other if d.weights.experts_alone else d.weights.matrix
@@ -225,7 +226,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture
-            exchange = exchange + count * _shared(d, rows, together * hidden, kind.experts.per_token)
+            exchange = exchange + count * shared[kind.experts.per_token]
         if kind.scan is not None or layer.attention is not None:
             cache = cache + count * np.where(load.sequences > 0, _decode(d, on, rows, layer, load, share), 0.0)
             attention = attention + count * np.where(load.prompt > 0, _prompts(d, on, rows, layer, load, share), 0.0)

@@ -9,7 +9,14 @@ import numpy as np
 
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Ints, Layouts
-from planner.physics.training.estimate import StepBreakdown, TimeTerms, step_breakdown, time_terms
+from planner.physics.training.estimate import (
+    StepBreakdown,
+    TimeTerms,
+    end_seconds,
+    step_breakdown,
+    step_seconds,
+    time_terms,
+)
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.parameters import trained_share
 from planner.physics.training.question import Question, splits_model
@@ -105,32 +112,100 @@ def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers
     return evaluate(question, rows, row, layers, counts, time, memory)
 
 
+@dataclass(frozen=True, slots=True)
+class FixedRows:
+    """Rows whose recompute is fixed: seconds of a step, and bytes as `MemoryBreakdown` has them, one a row."""
+
+    seconds: Floats
+    components: dict[str, Floats]
+    host_per_node: Floats
+
+    def take(self, rows: Ints) -> FixedRows:
+        """Return some rows."""
+        return FixedRows(self.seconds[rows], {name: size[rows] for name, size in self.components.items()},
+                         self.host_per_node[rows])
+
+
+def evaluate_rows(question: Question, rows: Layouts) -> FixedRows:
+    """Return what `evaluate_fixed` says of each row of a step and of memory, all at once.
+
+    Raises MissingFact for a GPU that does not compute in a precision.
+    """
+    for candidate, precision in {*zip(rows.candidate.tolist(), rows.precision.tolist(), strict=True)}:
+        question.peak_rate(candidate, question.precisions[precision])
+    time, memory, shape = time_terms(question, rows), memory_terms(question, rows), question.shape
+    lead = shape.lead_layers if question.stack.fully_sharded else 0
+    seconds, host, parts = np.zeros(len(rows)), np.zeros(len(rows)), dict[str, Floats]()
+    kinds, kind = np.unique(np.stack([rows.pp, rows.schedule]), axis=1, return_inverse=True)
+    for number, (stages, schedule) in enumerate(kinds.T):
+        mine = np.flatnonzero(np.ravel(kind) == number)
+        layers, few = usual_layers(shape.layers, lead, int(stages), int(schedule)), rows.take(mine)
+        counts = layers[:, None] * (np.arange(len(RECOMPUTE)) == few.recompute[:, None])[:, None, :]
+        ends = np.stack([end_seconds(time, rows, int(row)) for row in mine])
+        added = time.added[mine, few.recompute]
+        stage = layers * (time.layer[mine] + added)[:, None] + ends
+        seconds[mine] = step_seconds(time.take(mine), few, stage.max(axis=1), stage.sum(axis=1))
+        held = _fullest(question, rows, mine, layers, counts, memory)
+        host[mine] = held.host_per_node
+        for name, size in held.components.items():
+            parts.setdefault(name, np.zeros(len(rows)))[mine] = size
+    return FixedRows(seconds, parts, host)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fullest:
+    """Bytes of the worst stage of some rows, (rows,); of all stages, (rows, stages)."""
+
+    components: dict[str, Floats]
+    stage_peaks: Floats
+    allocated: Floats
+    device: Floats
+    split: Ints
+    host_per_node: Floats
+    nvme_per_node: Floats
+
+
+def _fullest(question: Question, rows: Layouts, chosen: Ints, layers: Ints, counts: Ints, terms: MemoryTerms
+             ) -> _Fullest:
+    """Return the memory of rows with the same stages; counts: (rows, stages, 3) layers per recompute mode."""
+    stack, stages, at, few = question.stack, len(layers), chosen[:, None], rows.take(chosen)
+    chunks = rows.vpp[at]
+    flight = in_flight_chunks(stages, chunks, rows.micro_batches[at], np.arange(stages), rows.schedule[at])
+    held = stage_memory(question, terms, at, layers, counts, flight, chunks)
+    fixed = stack.context_bytes + terms.communicators[at]
+    device = held.allocated * stack.allocator_ratio + fixed
+    worst = np.argmax(device, axis=1)[:, None]
+
+    def of(sizes: Floats) -> Floats:
+        return np.take_along_axis(sizes, worst, axis=1)[:, 0]
+
+    split = splits_model(few).astype(np.int64)
+    margin = question.memory_margin(few)
+    allocated, whole = of(held.allocated), of(device)
+    parts = {
+        "weights": of(held.weights), "gradients": of(held.gradients), "master_weights": of(held.master),
+        "optimizer": of(held.moments), "reference": of(held.reference),
+        "activations": of(held.activations), "logits": of(held.logits),
+        "communication_buffers": of(held.gathered) + terms.communicators[chosen],
+        "framework": stack.context_bytes + allocated * (stack.allocator_ratio - 1),
+        "reserve": whole * (margin - 1),
+    }
+    node_gpus = np.minimum(question.hardware.gpus[few.candidate], few.gpus)
+    on_node = np.clip(node_gpus // (few.tp * few.cp * few.dp), 1, stages)
+    # the fullest stages that a node may hold
+    mean = (np.cumsum(np.sort(layers)[::-1]) / np.arange(1, stages + 1))[on_node - 1]
+    return _Fullest(parts, device * margin[:, None], allocated, whole, split, terms.host_per_layer[chosen] * mean,
+                    terms.nvme_per_layer[chosen] * mean)
+
+
 def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: Ints,
             terms: MemoryTerms) -> MemoryBreakdown:
-    stack, stages = question.stack, len(layers)
-    chunks = int(rows.vpp[row])
-    flight = in_flight_chunks(stages, chunks, int(rows.micro_batches[row]), np.arange(stages), int(rows.schedule[row]))
-    held = stage_memory(question, terms, row, layers, counts, flight, chunks)
-    fixed = stack.context_bytes + float(terms.communicators[row])
-    device = held.allocated * stack.allocator_ratio + fixed
-    worst = int(np.argmax(device))
-    split = int(splits_model(rows)[row])
-    margin = question.memory_margins[split]
-    parts = {
-        "weights": held.weights[worst], "gradients": held.gradients[worst], "master_weights": held.master[worst],
-        "optimizer": held.moments[worst], "reference": held.reference[worst],
-        "activations": held.activations[worst], "logits": held.logits[worst],
-        "communication_buffers": held.gathered[worst] + terms.communicators[row],
-        "framework": stack.context_bytes + held.allocated[worst] * (stack.allocator_ratio - 1),
-        "reserve": device[worst] * (margin - 1),
-    }
-    node_gpus = min(question.candidates[int(rows.candidate[row])].node.gpus, int(rows.gpus[row]))
-    ranks = int(rows.tp[row] * rows.cp[row] * rows.dp[row])
-    on_node = np.sort(layers)[::-1][:max(1, node_gpus // ranks)].mean()
+    held = _fullest(question, rows, np.array([row]), layers, counts[None], terms)
+    allocated, device = float(held.allocated[0]), float(held.device[0])
     return MemoryBreakdown(
-        components={k: float(v) for k, v in parts.items()}, stage_peaks=device * margin,
-        allocated=float(held.allocated[worst]), reserved=float(held.allocated[worst] * stack.allocator_ratio),
-        device=float(device[worst]), usable=float(terms.usable[row]),
-        host_per_node=float(terms.host_per_layer[row] * on_node), host_usable=float(terms.host_capacity[row]),
-        nvme_per_node=float(terms.nvme_per_layer[row] * on_node), nvme_usable=float(terms.nvme_capacity[row]),
-        least=float(device[worst]) * question.memory_least[split])
+        components={k: float(v[0]) for k, v in held.components.items()}, stage_peaks=held.stage_peaks[0],
+        allocated=allocated, reserved=allocated * question.stack.allocator_ratio, device=device,
+        usable=float(terms.usable[row]),
+        host_per_node=float(held.host_per_node[0]), host_usable=float(terms.host_capacity[row]),
+        nvme_per_node=float(held.nvme_per_node[0]), nvme_usable=float(terms.nvme_capacity[row]),
+        least=device * question.memory_least[int(held.split[0])])

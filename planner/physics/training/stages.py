@@ -13,7 +13,7 @@ from planner.physics.training.question import Question
 
 @dataclass(frozen=True, slots=True)
 class StageMemory:
-    """Peak bytes of every stage of one layout by component, arrays of shape (stages,); states, then work."""
+    """Peak bytes of every stage by component, arrays of shape (..., stages); states, then work."""
 
     weights: Floats
     gradients: Floats
@@ -31,30 +31,30 @@ class StageMemory:
                 + self.logits + self.gathered)
 
 
-def stage_memory(question: Question, terms: MemoryTerms, row: int, layers: Ints, counts: Ints, in_flight: Ints,
-                 chunks: int) -> StageMemory:
-    """Return the peak of each stage of row `row`.
+def stage_memory(question: Question, terms: MemoryTerms, row: Ints | int, layers: Ints, counts: Ints, in_flight: Ints,
+                 chunks: Ints | int) -> StageMemory:
+    """Return the peak of each stage of row `row`, or of many rows, whose numbers have shape (rows, 1).
 
-    layers: (stages,) uniform layers; counts: (stages, 3) of them per recompute mode; in_flight: (stages,) chunk
-    activations.
+    layers: (stages,) uniform layers; counts: (..., stages, 3) of them per recompute mode; in_flight: (..., stages)
+    chunk activations.
     """
     n, flight = layers.astype(np.float64), in_flight / chunks
-    last = np.arange(len(layers)) == len(layers) - 1
+    last, none = np.arange(len(layers)) == len(layers) - 1, np.zeros(in_flight.shape)
 
     def states(field: str) -> Floats:
         total: Floats = n * getattr(terms.layer, field)[row]
-        total[0] += getattr(terms.first, field)[row]
-        total[-1] += getattr(terms.last, field)[row]
+        total[..., :1] += getattr(terms.first, field)[row]
+        total[..., -1:] += getattr(terms.last, field)[row]
         return total
 
-    kept = (counts * terms.kept[row]).sum(axis=1) * flight
-    kept[0] += terms.kept_first[row] * flight[0]
-    kept[-1] += terms.kept_last[row] * flight[-1]
-    live = np.full(len(layers), terms.live[row])
+    kept = (counts * terms.kept[row]).sum(axis=-1) * flight
+    kept[..., :1] += terms.kept_first[row] * flight[..., :1]
+    kept[..., -1:] += terms.kept_last[row] * flight[..., -1:]
+    live = none + terms.live[row]
     logits = np.where(last & (terms.logits[row] > live), terms.logits[row], 0.0)
     work = np.where(logits > 0, 0.0, live)
     gradients = states("gradients")
-    activations, gathered = kept + work, np.full(len(layers), terms.gathered[row])
+    activations, gathered = kept + work, none + terms.gathered[row]
     if not question.stack.gradients_persist:
         # freed gradients never meet the saved activations: the peak is the larger of loss and backward
         loss_peaks = activations + logits >= gradients + live

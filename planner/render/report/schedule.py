@@ -45,17 +45,22 @@ def gantt(plan: Plan) -> str:
     """Return every pool with what is there and in use, and a bar of each of its jobs, as SVG."""
     start, end = span(plan)
     scale, parts, y = Scale(start, end), list[str](), 30.0
+    due: dict[str | None, str] = {job["name"]: job["deadline"] for job in plan.provenance.scenario["jobs"]
+                                  if job.get("deadline")}
     for pool in dict.fromkeys(period.pool for period in plan.periods):
         parts += _use(plan, pool, scale, y)
         y += USE + 6
         for job in on_pool(plan, pool):
             parts += _bars(job, scale, y)
+            if job.job in due:  # once for all that repeat
+                parts.append(_due(job.job, due.pop(job.job), scale, y))
             y += ROW
         y += GAP
     lines = [f'<line class="grid" x1="{scale.x(day):.1f}" x2="{scale.x(day):.1f}" y1="22" y2="{y:.0f}"/>'
              f'<text class="tick" x="{scale.x(day) + 3:.1f}" y="14">{label}</text>'
              for day, label in _months(start, end)]
-    return framed("Timeline", f"{WIDE} {y:.0f}", [*lines, *parts], WHOLE)
+    moves = f'data-start="{start.isoformat()}" data-end="{end.isoformat()}" data-left="{LEFT}" data-right="{RIGHT}" '
+    return framed("Timeline", f"{WIDE} {y:.0f}", [*lines, *parts], WHOLE + moves, role="group")
 
 
 def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
@@ -82,6 +87,14 @@ def _bars(job: Assignment, scale: Scale, y: float) -> Iterator[str]:
     for segment in job.segments or ():
         told = f"{job.workload}: {segment.start[:10]} to {segment.end[:10]}, {segment.nodes:,} x {job.node}{late}"
         yield scale.box(segment.start, segment.end, y, BAR, f'rx="2" fill="{color}"', told)
+
+
+def _due(job: str | None, deadline: str, scale: Scale, y: float) -> str:
+    """Return the mark of a deadline, at the edge where it lies beyond what is drawn."""
+    x, name, day = min(scale.x(deadline), WIDE - RIGHT), escape(job or ""), deadline[:10]
+    return (f'<path class="due" data-job="{name}" data-day="{day}" d="M{x:.1f} {y - 3:.1f}l5 {BAR / 2 + 3}l-5 '
+            f'{BAR / 2 + 3}l-5 {-BAR / 2 - 3}z" fill="var(--ink)" stroke="var(--paper)"><title>Deadline of {name}: '
+            f"{day}</title></path>")
 
 
 def cash(plan: Plan) -> str:

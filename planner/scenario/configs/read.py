@@ -193,9 +193,9 @@ def _model(config: Config, catalog: Catalog) -> str:
         raise InputError(f"{config.name} names no model: give --model")
     by_size = catalog.names("models") if "layers" in reading.shape else ()
     same = [name for name in by_size if _alike(name, reading.shape, catalog)]
-    vocabularies = [catalog.model(name).vocab for name in same]
-    if same and max(vocabularies) - min(vocabularies) <= PADDING:
-        return same[0]
+    vocabularies = {name: catalog.model(name).vocab for name in same}
+    if same and max(vocabularies.values()) - min(vocabularies.values()) <= PADDING:
+        return min(same, key=lambda name: abs(vocabularies[name] - reading.shape.get("vocab", 0)))
     if same:
         raise InputError(f"the sizes are those of several models: give --model {' or '.join(same[:4])}", file=file)
     told = ", ".join(reading.names) or ", ".join(f"{name} {size}" for name, size in reading.shape.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
@@ -39,7 +40,8 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     relaxed = relaxation.solve()
     if relaxed is None or settings.deterministic_limit is None:
         return solved(problem, Model(problem), settings)
-    limit = settings.deterministic_limit
+    limit, unit = settings.deterministic_limit, _unit(problem)
+    relaxed = replace(relaxed, bound=-(-relaxed.bound // unit) * unit)
     # what must be done may be left out at a price at first, so that there is always a schedule to start from
     dear = 2 * sum(int(mine.micro_usd.max()) for mine in relaxed.ways if len(mine)) // CENT * CENT + CENT
     asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
@@ -69,6 +71,18 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     bound = min(max(relaxed.bound, 0), best.value)
     return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound)
+
+
+def _unit(problem: Problem) -> int:
+    """Return what every schedule costs a multiple of: cents, where nothing has a price below."""
+    prices = {0, *(lot.cost(nodes) for pool in problem.pools for lot in pool.lots for nodes in range(
+        2 if len(lot.micro_usd) == 1 else len(lot.micro_usd)))}
+    for task in problem.tasks:
+        prices |= {task.worth or 0, CENT if task.late_cents_per_day else 0}
+        prices |= {usd for one in task.options for usd in (one.micro_usd, one.resume_micro_usd * task.may_pause)}
+    prices |= {problem.pools[block.pool].micro_usd_per_node_hour * block.nodes
+               for service in problem.services for block in service.blocks}
+    return max(1, math.gcd(*prices))
 
 
 def _near(relaxed: Relaxed, most: int) -> list[Ways]:

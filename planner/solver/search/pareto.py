@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.layouts.axes import Space
+from planner.layouts.candidate import Candidate
 from planner.layouts.table import Ints, Mask
 from planner.physics.training.question import Question
 from planner.solver.check import check_staging
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job
+from planner.solver.search.job import Job, Pricing
 from planner.solver.search.keys import Key, Keys
 from planner.solver.search.source import Source
+from planner.solver.search.stage_row import priced
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -107,6 +109,10 @@ def pareto(question: Question, space: Space, job: Job, source: Source, measures:
     return [stairs.points[point] for point in sorted(stairs.points)], frontier
 
 
+SHARED: tuple[Goal, ...] = ("gpus", "time", "cost")
+"""What counts of a layout where jobs share nodes."""
+
+
 def shared(question: Question, space: Space, job: Job, source: Source, least_us: int, effort: Effort = UNLIMITED
            ) -> Frontier:
     """Return of every candidate the layouts that no other one beats in GPUs, time and cost at once.
@@ -117,12 +123,26 @@ def shared(question: Question, space: Space, job: Job, source: Source, least_us:
     stairs: list[Staircase] = []
 
     def one_more(sizes: Ints) -> Staircase:
-        stairs.append(Staircase(("gpus", "time", "cost"), least_us=least_us))
+        stairs.append(Staircase(SHARED, least_us=least_us))
         return stairs[-1]
 
     frontier = Search(question, space, job, effort, leaders=one_more, trades=True, apart=False).run(source)
     frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items())]
     return frontier
+
+
+def repriced(found: Sequence[StagedLayout], candidates: tuple[Candidate, ...], job: Job, least_us: int
+             ) -> list[StagedLayout]:
+    """Return what `shared` finds for a job that differs in tokens and deadline alone, by what it found for another.
+
+    That one has no fewer tokens, and no less time for each. Of as many GPUs and spares what is faster stays so, and
+    what is faster than `least_us` too, so that what it left out is of no use here either.
+    """
+    pricing, stairs = Pricing(job, candidates, trades=True), dict[int, Staircase]()
+    for one in {(id(one.batch), one.row): one for one in found}.values():
+        for layout in priced(pricing, one.batch, one.row, one.staged, one.step_seconds)[0]:
+            stairs.setdefault(layout.column.candidate, Staircase(SHARED, least_us=least_us)).offer(layout)
+    return [point for _, stair in sorted(stairs.items()) for _, point in sorted(stair.points.items())]
 
 
 def parse_measures(names: Iterable[str]) -> tuple[Goal, ...]:

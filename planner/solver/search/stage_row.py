@@ -26,15 +26,25 @@ def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
         return [], True
     short = _costs_time(problem, staged)
     step = (problem.seconds(staged.objective) + float(time.step[row])) * float(time.jitter[row])
-    found, over = list[StagedLayout](), None
-    for column, share in pricing.columns(rows, row, step):
-        cents = pricing.cost(column)
-        over = _over_limit(pricing, column, cents)
-        if over is None:
-            found.append(StagedLayout(batch, row, staged, step, share, column, cents, pricing.key(column)))
+    found, over = priced(pricing, batch, row, staged, step)
     if not found:
         out.removed[f"{over}_staged"] += 1
-    return sorted(found, key=lambda one: one.key), short
+    return found, short
+
+
+def priced(pricing: Pricing, batch: Batch, row: int, split: staging.Staged, step: float
+           ) -> tuple[list[StagedLayout], str | None]:
+    """Return a staged row of some step with every number of spare nodes that keeps every limit, best first, and the
+    last limit that one broke.
+    """
+    found, broken = list[StagedLayout](), None
+    for column, share in pricing.columns(batch.rows, row, step):
+        cents = pricing.cost(column)
+        over = _over_limit(pricing, column, cents)
+        broken = over or broken
+        if over is None:
+            found.append(StagedLayout(batch, row, split, step, share, column, cents, pricing.key(column)))
+    return sorted(found, key=lambda one: one.key), broken
 
 
 def _over_limit(pricing: Pricing, column: Column, cents: int) -> str | None:

@@ -12,11 +12,11 @@ import pytest
 import planner
 from planner.catalog.load import Catalog
 from planner.jobs.posttraining.held import Held
-from planner.jobs.posttraining.options import splits_of, ways_on
+from planner.jobs.posttraining.options import ways_on
 from planner.jobs.posttraining.question import RlQuestion, questions
 from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.money.rent import usual_candidate
-from planner.physics.posttraining.generation import Drawn, Engines, drawn, slots_of
+from planner.physics.posttraining.generation import Drawing, Drawn, Engines, drawing_seconds, slots_of
 from planner.physics.posttraining.passes import Trained
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.resolve_posttraining import resolved_posttraining
@@ -46,13 +46,12 @@ def case(seed: int) -> tuple[PostTraining, str, int]:
 def every(question: RlQuestion, gpus: int) -> list[float]:
     """Return the seconds of every way that fits, each phase and byte added up here."""
     placements, asked = question.framework.placements, question.asked
-    node = question.candidates[0].node
     found = list[float]()
     if "colocated" in placements and not asked.policy_lag:
         for swaps in (False, True):
             found += one_placement(question, gpus, gpus, swaps=swaps, together=True)
     if "disaggregated" in placements:
-        for trainer in splits_of(gpus, node.gpus):
+        for trainer in range(1, gpus):
             found += one_placement(question, trainer, gpus - trainer, swaps=False, together=False)
     return found
 
@@ -62,7 +61,10 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
     usable, found = candidate.gpu.usable_memory, list[float]()
     host = candidate.node.cpu.memory * CATALOG.kernels.host_memory_share
     table = replica_layouts(question.deployed(0).model, candidate, Counter())
-    for policy, models in question.trained(trainer):
+    rows_of = question.trained(trainer)
+    for row in range(len(rows_of[0]) if rows_of else 0):
+        policy = rows_of[0].one(row)
+        models = rows_of[1].each(lambda rows, row=row: rows.one(row))
         adapted = policy.adapted
         readers = [other for other in (None if adapted else models.reference, models.reward) if other]
         frozen = [weights(other) for other in readers]
@@ -78,12 +80,14 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
             each = int(rows.gpus[0])
             if rollouts % each or room <= 0:
                 continue
-            engines = Engines(question.deployed(0), rows, rollouts // each, CATALOG.engine(question.engine), None, room)
-            slots = slots_of(question.batch, engines)
+            engines = Engines(question.deployed(0), rows, CATALOG.engine(question.engine), None, room)
+            (slots,) = slots_of(question.batch, engines)
             if slots is None:
                 continue
-            made = drawn(question.batch, engines, slots, question.host_layer,
-                         flowing=not together and asked.policy_lag > 1)
+            ((decode, prefill),) = drawing_seconds(
+                question.batch, engines, [Drawing(0, rollouts // each, slots.count)], question.host_layer,
+                flowing=not together and asked.policy_lag > 1)
+            made = Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work)
             beside = law.asleep if together and framework.sleeps else (
                 made.weights + made.cache + made.work if together else 0.0)
             peaks = [held - (0.0 if swaps else each_trained.states) + each_trained.peak.memory.peak + beside

@@ -1,0 +1,171 @@
+"use strict";
+// ---- answers ------------------------------------------------------------------------------------------------------
+let asking = null;
+
+async function estimate() {
+  asking?.abort();
+  asking = new AbortController();
+  busy(true);
+  try {
+    const response = await fetch("/part/estimate?" + withoutKind(asked()), { signal: asking.signal });
+    clearErrors();
+    if (!response.ok) { showError(await told(response)); return; }
+    put(byId("answer"), await response.text());
+    byId("after").hidden = false;
+  } catch (error) {
+    if (error.name !== "AbortError") showError({ message: "the server is gone: start planner web again" });
+  }
+}
+
+function put(place, html) {
+  place.innerHTML = html;
+  if (byId("verdict")) byId("verdict").textContent = place.querySelector(".answer")?.textContent ?? "";
+  if (place.id === "answer") busy(false);
+  enhance(place);
+}
+
+const amounts = { cost_usd: value => value.toLocaleString("en", { maximumFractionDigits: 0 }) + " USD",
+  duration_days: value => value.toFixed(2) + " days", gpus: value => value + " GPUs", energy_kwh: value => Math.round(value).toLocaleString("en") + " kWh" };
+
+function progressText(job) {
+  if (job.state === "waiting") return job.waiting_before ? `In line: ${job.waiting_before} before this` : "In line: next";
+  const so = job.progress;
+  if (!so) return "Searching";
+  const show = amounts[so.objective] ?? String, parts = [`${Math.round(100 * so.done)}% of the hardware searched`];
+  if ("portfolio" in (form?.dataset ?? {})) return `Searching the layouts of each job: ${Math.round(100 * so.done)}% of the hardware for this one`;
+  if (so.done === 1 && so.value === null && so.bound === null) parts.push("requests are replayed on the best");
+  if (so.value !== null) parts.push("best so far " + show(so.value));
+  if (so.bound !== null) parts.push("none below " + show(so.bound));
+  return parts.join("; ");
+}
+
+async function follow(verb, body, hear) {
+  const response = await fetch("/api/jobs", { method: "POST", headers: json, body: JSON.stringify({ verb, question: body, page: true }) });
+  if (!response.ok) throw await told(response);
+  const job = await response.json();
+  hear(job);
+  const end = job.state === "done" ? job : await new Promise((ended, lost) => {
+    const events = new EventSource(job.events);
+    events.addEventListener("progress", event => hear(JSON.parse(event.data)));
+    events.addEventListener("ended", event => { events.close(); ended(JSON.parse(event.data)); });
+    events.onerror = () => { events.close(); lost({ message: "the server is gone: start planner web again" }); };
+  });
+  if (end.error) throw end.error;
+  return (await fetch(`/api/jobs/${job.id}/page`)).text();
+}
+
+let running = null;
+
+async function search() {
+  const mine = running = {}, bar = byId("progress"), cancel = byId("cancel");
+  clearErrors();
+  bar.hidden = cancel.hidden = false;
+  busy(true);
+  try {
+    const page = await follow(form.dataset.verb, question(), job => {
+      if (running !== mine) return;
+      mine.id = job.id;
+      bar.querySelector("span").textContent = progressText(job);
+      if (job.progress) bar.querySelector("progress").value = job.progress.done; else bar.querySelector("progress").removeAttribute("value");
+    });
+    if (running !== mine) return;
+    put(byId("answer"), page);
+    byId("after").hidden = false;
+    showKept();
+  } catch (error) {
+    if (running === mine) showError(error.message ? error : { message: String(error) });
+  }
+  if (running === mine) bar.hidden = cancel.hidden = true;
+}
+
+// what cannot be made into a file is told here; another page would be left behind
+async function save(event) {
+  event.preventDefault();
+  const link = event.currentTarget, response = await fetch(link.href).catch(() => null), wrong = byId("e-download");
+  wrong.textContent = response?.ok ? "" : response ? (await told(response)).message : "the server is gone: start planner web again";
+  if (!response?.ok) return;
+  const file = document.createElement("a");
+  file.href = URL.createObjectURL(await response.blob());
+  file.download = /filename="(.+)"/.exec(response.headers.get("content-disposition"))?.[1] ?? "planner";
+  file.click();
+  setTimeout(() => URL.revokeObjectURL(file.href), 60000);
+}
+
+// ---- tables that sort and filter ---------------------------------------------------------------------------------------
+async function fill(place) {
+  const response = await fetch(place.dataset.later).catch(() => null);
+  if (place.isConnected) place.textContent = response?.ok ? await response.text() : "";
+}
+
+function enhance(place) {
+  place.querySelectorAll("[data-later]").forEach(fill);
+  for (const fold of place.querySelectorAll("details[data-more]")) fold.addEventListener("toggle", async () => {
+    const response = await fetch(fold.dataset.more).catch(() => null);
+    fold.querySelector("p").outerHTML = response?.ok ? await response.text() : "<p>The server did not answer.</p>";
+  }, { once: true });
+  const timeline = form && place.querySelector("svg[data-start]");
+  if (timeline) enhanceTimeline(timeline);
+  for (const table of place.querySelectorAll("table.sortable")) {
+    const label = document.createElement("label"), filter = document.createElement("input");
+    label.append("Only rows with ", filter);
+    filter.addEventListener("input", () => {
+      for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(filter.value.toLowerCase());
+    });
+    table.parentElement.before(label);
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => sort(table, head, column));
+    });
+  }
+}
+
+function sort(table, head, column) {
+  const down = head.getAttribute("aria-sort") === "ascending", number = head.classList.contains("figure");
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const key = row => row.cells[column].textContent.trim();
+  const rows = [...table.tBodies[0].rows].sort((one, two) => {
+    const a = key(one), b = key(two);
+    if (!a || !b) return a ? -1 : b ? 1 : 0;
+    const order = number ? parseFloat(a.replaceAll(",", "")) - parseFloat(b.replaceAll(",", "")) : a.localeCompare(b);
+    return down ? -order : order;
+  });
+  table.tBodies[0].append(...rows);
+}
+
+// ---- two plans side by side -----------------------------------------------------------------------------------------
+function showKept() {
+  const kept = localStorage.getItem("kept"), link = byId("beside");
+  if (!link) return;
+  const mine = withoutKind(asked()).toString();
+  link.hidden = !kept || kept === mine;
+  link.href = "/two?" + new URLSearchParams({ left: kept ?? "", right: mine });
+}
+
+async function besides(section) {
+  const values = Object.fromEntries(new URLSearchParams(section.dataset.plan)), progress = section.querySelector(".progress");
+  try {
+    const page = await follow("plan", values, job => { progress.textContent = progressText(job); });
+    put(section.querySelector(".answer"), page);
+    progress.hidden = true;
+    showDiffering();
+  } catch (error) { progress.textContent = error.message ?? String(error); }
+}
+
+// facts of both plans that are not the same
+function showDiffering() {
+  const sides = [...document.querySelectorAll("[data-plan]")].map(section => section.querySelector(".answer"));
+  if (!sides.every(side => side.firstChild)) return;
+  const facts = sides.map(side => new Map([["answer", side.querySelector(".answer")?.textContent ?? ""],
+    ...[...side.querySelectorAll("#plan dt")].map(head => [head.textContent, head.nextElementSibling.textContent])]));
+  const names = [...new Set(facts.flatMap(side => [...side.keys()]))].filter(name => facts[0].get(name) !== facts[1].get(name));
+  const rows = names.map(name => [name, ...facts.map(side => side.get(name) ?? "")]);
+  byId("differ").replaceChildren(...(rows.length ? rows : [["Nothing: both are the same plan", "", ""]]).map(texts => {
+    const row = document.createElement("tr");
+    row.append(...texts.map(text => Object.assign(document.createElement("td"), { textContent: text })));
+    return row;
+  }));
+}

@@ -1,0 +1,75 @@
+"use strict";
+// ---- deadlines of a portfolio's jobs: fields beside its file, and marks of its timeline that move ----------------------
+const DAY = 86400000, dayOf = time => new Date(time).toISOString().slice(0, 10), timeOf = text => Date.parse(text.slice(0, 10) + "T00:00Z");
+
+async function dates(more) {
+  const yaml = byId("f-yaml").value;
+  const response = yaml.trim() ? await fetch("/deadlines", { method: "POST", headers: json, body: JSON.stringify({ yaml, ...more }) }).catch(() => null) : null;
+  return response?.ok ? response.json() : { yaml, deadlines: {} };
+}
+
+async function showJobs() {
+  if (!("portfolio" in form.dataset)) return;
+  const { deadlines } = await dates({});
+  byId("jobs").replaceChildren(...Object.entries(deadlines).map(([job, day]) => {
+    const label = document.createElement("label"), input = document.createElement("input");
+    input.type = "date";
+    input.value = day.slice(0, 10);
+    label.append(`Deadline of ${job} `, input);
+    input.addEventListener("change", () => { if (input.value) moveDeadline(job, input.value, false); });
+    return label;
+  }));
+}
+
+async function moveDeadline(job, day, search) {
+  const { yaml } = await dates({ job, day });
+  byId("f-yaml").value = form.querySelector("[name=yaml]").value = yaml;
+  byId("f-scenario").value = "";
+  await showJobs();
+  changed();
+  if (search) form.requestSubmit();
+}
+
+function enhanceTimeline(svg) {
+  const wide = svg.viewBox.baseVal.width, left = Number(svg.dataset.left), right = wide - svg.dataset.right;
+  const start = Date.parse(svg.dataset.start + "Z"), per = (Date.parse(svg.dataset.end + "Z") - start) / (right - left);
+  const said = document.createElement("p");
+  said.className = "muted";
+  said.setAttribute("role", "status");
+  said.textContent = "Drag a deadline, or move it by the arrow keys and press Enter: the plan is made again.";
+  svg.after(said);
+  for (const mark of svg.querySelectorAll(".due")) {
+    const { job, day } = mark.dataset, was = timeOf(day);
+    let now = was, from = null;
+    const show = () => {
+      mark.setAttribute("transform", `translate(${(now - was) / per} 0)`);
+      mark.setAttribute("aria-valuenow", Math.round((now - start) / DAY));
+      mark.setAttribute("aria-valuetext", dayOf(now));
+      if (now !== was) said.textContent = `Deadline of ${job}: ${dayOf(now)} instead of ${day}`;
+    };
+    const done = () => { if (now !== was) moveDeadline(job, dayOf(now), true); };
+    mark.setAttribute("role", "slider");
+    mark.setAttribute("tabindex", 0);
+    mark.setAttribute("aria-label", "Deadline of " + job);
+    mark.setAttribute("aria-valuemin", 0);
+    mark.setAttribute("aria-valuemax", Math.round((Date.parse(svg.dataset.end + "Z") - start) / DAY));
+    show();
+    mark.addEventListener("pointerdown", event => { mark.setPointerCapture(event.pointerId); from = event.clientX; event.preventDefault(); });
+    mark.addEventListener("pointermove", event => {
+      if (from === null) return;
+      const moved = (event.clientX - from) * wide / svg.getBoundingClientRect().width * per;
+      now = Math.max(start + DAY, was + Math.round(moved / DAY) * DAY);
+      show();
+    });
+    mark.addEventListener("pointerup", () => { from = null; done(); });
+    mark.addEventListener("keydown", event => {
+      const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -7, PageUp: 7 }[event.key];
+      if (event.key === "Enter") done();
+      else if (event.key === "Escape") now = was;
+      else if (by) now = Math.max(start + DAY, now + by * DAY);
+      else return;
+      event.preventDefault();
+      show();
+    });
+  }
+}
