@@ -183,8 +183,8 @@ def _enough(agenda: Agenda, at: int, more: int, effort: Effort) -> bool:
 
 def _free(problem: Problem) -> Problem:
     """Return a problem without money, so that any schedule ends the search."""
-    pools = tuple(replace(pool, micro_usd_per_node_hour=0, lots=tuple(replace(lot, micro_usd=(0,)) for lot in pool.lots))
-                  for pool in problem.pools)
+    pools = tuple(replace(pool, micro_usd_per_node_hour=0, lots=tuple(
+        replace(lot, micro_usd=(0,)) for lot in pool.lots)) for pool in problem.pools)
     tasks = tuple(replace(task, late_cents_per_day=0, worth=None if task.worth is None else 0, options=tuple(
         replace(option, micro_usd=0, resume_micro_usd=0) for option in task.options)) for task in problem.tasks)
     return replace(problem, pools=pools, tasks=tasks, budget=None, purses=())
