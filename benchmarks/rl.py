@@ -1,31 +1,81 @@
-"""The section of docs/validation.md on reinforcement learning: published steps, phases and peaks, by framework."""
+"""The section of docs/validation.md on reinforcement learning: published steps, phases and peaks, sources left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
+from planner.catalog.posttraining import PostTrainingLaw
 from planner.evidence.compare import compare
+from planner.evidence.kinds import EvidenceFile
+from planner.evidence.posttraining import RlRow
 from planner.evidence.reading import read_evidence
 
 QUANTITIES = ("step_s", "gen_s", "actor_update_s", "peak_mem_gib")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What was fitted on a source, and what would be assumed without it: what other frameworks do, or nothing."""
+
+    law: Mapping[str, float]
+    framework: str
+    own: Mapping[str, Any]
+    """Of the framework."""
+
+
+SOURCES = {
+    # what a layer takes the host without graphs, the same stack says of training
+    "eric-haibin-lin/verl-data": Fitted({"eager_sequence": 0.0, "adapter_sync": 0.0, "phase": 0.0}, "verl", {}),
+    "PrimeIntellect-ai/prime-rl": Fitted({}, "prime-rl", {"loss": "chunked", "frozen": 2.0, "states_on_host": False}),
+    "NVIDIA-NeMo/RL": Fitted({}, "nemo-rl", {"sync": 3e9, "reshard": 10e9})}
+
+
+def without(law: PostTrainingLaw, fitted: Fitted) -> PostTrainingLaw:
+    """Return the constants as they would be without a source, to which its framework is new."""
+    own = law.frameworks[fitted.framework].model_copy(update=dict(fitted.own))
+    return law.model_copy(update={**fitted.law, "frameworks": {**law.frameworks, fitted.framework: own},
+                                  "seen": law.seen - {fitted.framework}})
+
+
+def left_out(read: EvidenceFile, source_of: Mapping[str, str]) -> list[Entry]:
+    """Return the entries of every source by constants without it, with the intervals of a framework without runs."""
+    made = list[Entry]()
+    for source, fitted in SOURCES.items():
+        catalog = Catalog()
+        vars(catalog)["posttraining_law"] = without(catalog.posttraining_law, fitted)
+        mine = replace(read, rows=tuple(row for row in read.rows if source_of[row.id] == source), unread=())
+        made += compare(mine, catalog).entries
+    return made
 
 
 def rl(path: Path) -> Iterator[str]:
     """Yield the lines of the section."""
     read = read_evidence(path)
     found = compare(read, Catalog())
-    frameworks = {row.id: str(getattr(row.run, "framework", "")) for row in read.rows}
+    runs = {row.id: row.run for row in read.rows if isinstance(row, RlRow)}
+    frameworks = {name: run.framework or "" for name, run in runs.items()}
+    source_of = {name: (run.source or "").partition("@")[0] for name, run in runs.items()}
     yield from ("", "## Reinforcement learning", "", f"{len({entry.id for entry in found.entries})} rows have a "
-                f"prediction, {len(found.skipped)} are skipped. Constants were chosen beside them, so these errors are "
-                "in-sample.", "")
+                f"prediction, {len(found.skipped)} are skipped. First each source left out: what was fitted on it is "
+                "as other frameworks have it, or nothing, and intervals are those of a framework without runs.", "")
+    yield from _by_framework(left_out(read, source_of), frameworks)
+    yield from ("", "The same in-sample: constants were chosen beside these rows.", "")
+    yield from _by_framework(found.entries, frameworks)
+
+
+def _by_framework(entries: Sequence[Entry], frameworks: Mapping[str, str]) -> Iterator[str]:
+    """Yield a table of each quantity, by framework and of all."""
     groups: dict[tuple[str, str], list[Entry]] = {}
-    for entry in found.entries:
+    for entry in entries:
         if entry.quantity in QUANTITIES:
-            groups.setdefault((entry.quantity, frameworks[entry.id]), []).append(entry)
+            for name in (frameworks[entry.id], "all"):
+                groups.setdefault((entry.quantity, name), []).append(entry)
     yield from table(("quantity", "framework", *ERRORS), [
         [*key, *error_cells(groups[key])]
         for key in sorted(groups, key=lambda key: (QUANTITIES.index(key[0]), key[1]))])

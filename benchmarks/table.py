@@ -22,5 +22,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]
 def error_cells(entries: Sequence[Entry]) -> list[str]:
     """Return the number of entries, and what is shown of their errors."""
     found = errors(entries)
-    return [str(len(entries)), *(f"{round(found[key], 3) + 0.0:.1%}" for key in (  # plus zero: no -0.0%
+    return [str(len(entries)), *("-" if found[key] is None else f"{round(found[key], 3) + 0.0:.1%}" for key in (
+        # plus zero: no -0.0%
         "median_abs_error", "p90_abs_error", "bias", "interval90_coverage"))]

@@ -15,14 +15,15 @@ from planner.jobs.job import Held, Leaner, Picked, Short
 from planner.jobs.posttraining.assignment import assignment_of, spread_of
 from planner.jobs.posttraining.held import AXES
 from planner.jobs.posttraining.lacking import leaner, short_of
-from planner.jobs.posttraining.options import parts_of, ways_on
-from planner.jobs.posttraining.pairs import Pair
+from planner.jobs.posttraining.options import ELSEWHERE, parts_of, ways_on
+from planner.jobs.posttraining.pairs import TRAINING, Pair
 from planner.jobs.posttraining.question import RlQuestion, questions
 from planner.jobs.posttraining.way import RlWay
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
 from planner.layouts.candidate import Candidate
 from planner.scenario.batch import Batch
+from planner.scenario.default import Default, Defaults
 from planner.scenario.posttraining import PostTraining
 from planner.solver.settings import Effort
 
@@ -33,6 +34,10 @@ NODES = frozenset({1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64})
 _KNOWN: WeakKeyDictionary[Catalog, dict[object, tuple[RlQuestion, ...]]] = WeakKeyDictionary()
 """Questions by what is asked and the hardware: offers of the same nodes, and verbs that ask again, share them."""
 MOST_KNOWN = 256
+
+
+def _listed(counts: Collection[int]) -> str:
+    return ", ".join(map(str, sorted(counts)))
 
 
 def _tried(question: RlQuestion, gpus: int, held: Held) -> tuple[RlWay, ...]:
@@ -172,6 +177,18 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
             return Short("those that fit keep no other limit")
         return short_of(self.asked, columns.nearest, self.candidate(columns.nearest.candidate))
 
+    def decided(self, columns: Columns) -> Defaults:
+        """Return what is searched, where that is not every number of GPUs and nodes."""
+        found = Defaults()
+        if self.pairs:
+            found.append(Default(name="numbers of nodes", value=f"{_listed(TRAINING)} that train, {_listed(ELSEWHERE)} "
+                                 "that draw answers", why="these are searched, and the proof is of these"))
+        elif self.terms.limits.gpus is None:
+            found.append(Default(
+                name="numbers of GPUs", value=f"1, 2, 4, ... in a node, then {_listed(NODES - {1})} nodes",
+                why="these are searched, and the proof is of these; --gpus asks for another"))
+        return found
+
     @property
     def axes(self) -> Collection[str]:
         """Axes of its layouts that a choice may hold."""
@@ -185,7 +202,7 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the tokens of all answers that are learned from."""
         work = self.asked
-        return Processed(float((work.steps or 0) * work.answers * (work.input.mean + work.output.mean)))
+        return Processed(float((work.steps or 0) * work.learned * (work.input.mean + work.output.mean)))
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that are looked at, rising."""

@@ -19,6 +19,8 @@ from planner.physics.posttraining.generation import Drawn
 from planner.physics.posttraining.step import Placed, total
 from planner.physics.serving.deployment import Replicas
 
+EIGHTHS = 8
+"""Parts of many nodes that may train; so many nodes or GPUs of one are split in every way."""
 NOTHING = Drawn(0.0, 0.0, 1, 0.0, 0.0, 0.0)
 """No answers."""
 ELSEWHERE = (1, 2, 4, 8)
@@ -67,10 +69,11 @@ def parts_of(question: RlQuestion, counts: Iterable[int]) -> Iterator[int]:
 
 
 def splits_of(gpus: int, size: int) -> list[int]:
-    """Return how many of some GPUs may train: a quarter, half or three quarters, of several nodes whole ones."""
+    """Return how many of some GPUs may train: any, of more than EIGHTHS nodes eighths."""
     each = size if gpus > size else 1
-    parts = {round(gpus * part / 4 / each) * each for part in (1, 2, 3)}
-    return sorted(part for part in parts if 0 < part < gpus)
+    count = gpus // each
+    return sorted({round(count * part / EIGHTHS) * each for part in range(1, EIGHTHS)} if count > EIGHTHS
+                  else range(each, gpus, each))
 
 
 def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
@@ -160,6 +163,8 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
     kept = (gpus % each == 0) & ((each >= gpus) | (each >= node.gpus) | (gpus >= each))
     for axis in ("tp", "pp", "ep", "dp"):
         kept &= getattr(table, axis) == asks.values.get(f"rollout_{axis}", getattr(table, axis))
+        if axis != "tp" and axis not in question.framework.engine_axes:
+            kept &= getattr(table, axis) == 1
     table = table.take(np.flatnonzero(kept))
     counts = (gpus // table.gpus).tolist()
     shapes = zip(table.tp.tolist(), table.pp.tolist(), table.ep.tolist(), table.dp.tolist(), counts,

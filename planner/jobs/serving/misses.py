@@ -136,11 +136,14 @@ def _eased_levels(name: str, service: Service, account: Account, possible: Calla
     """Yield the target with which alone, raised so far, there is a plan; where with none, both together."""
     alone, asked = False, dict(service.asked.levels)
     for which, level in asked.items():
-        eased = _eased(level, min(getattr(nearest, which) for nearest, _ in account.nearest) * ROOM)
+        # of the layouts that meet the other targets
+        left = [getattr(nearest, which) for nearest, _ in account.nearest
+                if all(getattr(nearest, other) <= asked[other].seconds for other in asked if other != which)]
+        eased = _eased(level, min(left) * ROOM) if left else None
         if eased is not None and possible(Change(work={name: {which: eased}})):
             alone = True
             yield Relaxation(limit=which, from_=str(level), to=str(eased))
-    # the least of each may be of different hardware, so that the nearest of one candidate is taken
+    # the least of each may be of different layouts, so that those of one are taken
     nearest, _ = min(account.nearest, key=lambda pair: _excess(service, pair[0]))
     both = {which: _eased(level, getattr(nearest, which) * ROOM) for which, level in asked.items()}
     known = {which: eased for which, eased in both.items() if eased is not None}

@@ -277,8 +277,8 @@ def _told(account: Account, service: Service, block: _Block, columns: list[tuple
         lacks = float((longest.sequence - longest.worst_pool).min())
         account.missing += [(lacks, label) for label in block.labels]
     elif not columns:
-        nearest = idle(block.d, block.rows.take(fits), service.stream, service.level)
-        account.nearest += [(nearest, label) for label in block.labels]
+        each = idle(block.d, block.rows.take(fits), service.stream, service.level)
+        account.nearest += [(nearest, label) for nearest in each for label in block.labels]
 
 
 def _roles(service: Service) -> tuple[Role, ...]:

@@ -49,7 +49,7 @@ class Targets:
 
 @dataclass(frozen=True, slots=True)
 class LeastLatency:
-    """For layouts that miss the latency targets even when nearly idle, the least seconds seen."""
+    """Of a layout that misses the latency targets even when nearly idle: the seconds it takes then."""
 
     ttft: float
     tpot: float
@@ -199,12 +199,12 @@ def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple
     return service.requests, service.batch, most
 
 
-def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> LeastLatency:
-    """Return the least TTFT, TPOT and time to the last token over the rows at the lightest load."""
+def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> list[LeastLatency]:
+    """Return TTFT, TPOT and time to the last token of each row at the lightest load."""
     at_load = work(d, "whole", stream)(rows, np.full(len(rows), LEAST_LOAD))
-    return LeastLatency(float(at_load.ttft_at(level.ttft[1] if level.ttft else None).min()),
-                   float(at_load.tpot_at(level.tpot[1] if level.tpot else None).min()),
-                   float(at_load.e2e_at(level.e2e[1] if level.e2e else None).min()))
+    ttft, tpot, e2e = (target[1] if target else None for target in (level.ttft, level.tpot, level.e2e))
+    return [LeastLatency(*map(float, seconds)) for seconds in zip(
+        at_load.ttft_at(ttft), at_load.tpot_at(tpot), at_load.e2e_at(e2e), strict=True)]
 
 
 def undominated(columns: list[ReplicaColumn]) -> list[ReplicaColumn]:
