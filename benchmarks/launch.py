@@ -32,9 +32,10 @@ HEAD = "## Training files, read by the stacks' own parsers"
 RESOLVED = ("torch==2.13.0", "transformers==5.19.0", "accelerate==1.15.0", "trl==1.16.0", "peft", "deepspeed==0.19.8",
             "datasets<5", "torchtitan==0.3.0", "tyro", "rich", "omegaconf", "hydra-core", "tensorboard", "six",
             "einops", "jsonargparse", "requests", "psutil", "addict", "colorama", "fire", "python-dotenv", "typer",
-            "lightning")
+            "lightning", "ray")
 ALONE = ("megatron-core==0.19.2", "megatron-bridge==0.6.2", "axolotl==0.21.0", "unsloth==2026.10.9",
-         "llamafactory==0.9.5", "ms-swift==4.6.0", "litgpt==0.5.13", "torchao==0.18.0")
+         "llamafactory==0.9.5", "ms-swift==4.6.0", "litgpt==0.5.13", "torchao==0.18.0",
+         "verl==0.9.1", "openrlhf==0.11.2", "tensordict", "pyvers")
 """Installed without what they ask for, which is CUDA for the most part."""
 BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get_mixed_precision_confg("),
           "megatron-lm": ("train.sh", "--global-batch-size", "--global-bach-size"),

@@ -23,9 +23,10 @@ MIXED = ("dp=16,ep=8", "tp=2,ep=4,dp=8", "tp=2,ep=8,expert_tp=1,dp=8", "tp=4,pp=
          "dp=16,ep=8,zero=3", "dp=8,ep=1")
 TUNED = ("dp=8", "dp=1", "dp=8,zero=3", "dp=8,zero=3,recompute=full", "dp=8,zero=2,mbs=2", "dp=8,zero=0,recompute=full",
          "dp=1,recompute=full,offload_activations=1", "dp=1,recompute=full,mbs=2")
+PREFERRED = ("dp=8,zero=3,recompute=full", "dp=8,zero=0", "dp=8,zero=2,mbs=2")
 _KEYS = {"model": "workload.model", "length": "workload.sequence_length", "batch": "workload.global_batch",
          "method": "workload.method", "precision": "workload.precision", "stack": "workload.stack",
-         "optimizer": "workload.optimizer"}
+         "optimizer": "workload.optimizer", "tuning": "workload.tuning"}
 
 
 def _asked() -> Iterator[tuple[str, dict[str, str]]]:
@@ -40,6 +41,10 @@ def _asked() -> Iterator[tuple[str, dict[str, str]]]:
         for optimizer in ("adamw", "adamw-8bit"):
             yield from ((layout, {**dense, "batch": "32", "method": method, "optimizer": optimizer})
                         for layout in TUNED)
+    for method in ("dpo", "kto", "orpo", "simpo", "reward-model"):
+        for tuning in ("full", "lora", "qlora"):
+            yield from ((layout, {**dense, "length": "4096", "batch": "32", "method": method, "tuning": tuning})
+                        for layout in PREFERRED)
 
 
 def cases(stack: str, catalog: Catalog) -> Iterator[tuple[str, Given]]:

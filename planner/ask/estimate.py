@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
-from planner.errors import InputError
+from planner.errors import InputError, PlannerError
 from planner.jobs.kinds import check_axes, computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
@@ -24,6 +25,9 @@ from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, only_training
 
+OTHERWISE = ("inference", "qlora", "lora", "full")
+"""Methods that take less than pre-training, the least first."""
+UNSAID = "That is pre-training, as no --method is given"
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
 Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch"]
@@ -63,9 +67,26 @@ class Estimating:
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
             return Estimated(*estimated)
-        best = fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
-        return replace(best, assignment=with_steps(
-            best.assignment, only_training(asked, "the best layout").workload, self.catalog))
+        training = only_training(asked, "the best layout").workload
+        best = self._fastest(asked, layout)
+        if training.method is None:
+            fits = best.assignment.memory.fits == "fits"
+            best = replace(best, why=(*best.why, UNSAID if fits else f"{UNSAID}; {self._otherwise(asked, layout)}"))
+        return replace(best, assignment=with_steps(best.assignment, training, self.catalog))
+
+    def _fastest(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
+        return fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+
+    def _otherwise(self, asked: AnyScenario, layout: Mapping[str, str]) -> str:
+        """Return in words for what else than pre-training, which was not asked for by name, a model fits."""
+        fit = []
+        assert asked.workload is not None
+        for method in OTHERWISE:
+            work = asked.workload.model_copy(update={"method": method})
+            with suppress(PlannerError):
+                made = self._fastest(asked.model_copy(update={"workload": work}), layout)
+                fit += [method] if made.assignment.memory.fits == "fits" else []
+        return f"with --method {' or '.join(fit)} it fits" if fit else "nor is there room to tune it, or to hold it"
 
     @property
     def rate(self) -> float | None:

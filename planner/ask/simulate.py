@@ -14,6 +14,9 @@ from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Serving
 from planner.simulate.trace import Trace
 
+IMAGES = ("a service of images or clips is replayed by planner plan itself, whose table and serving.replayed show it; "
+          "simulate replays language models")
+
 
 def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, workload: str | None = None,
                   policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0) -> Simulation:
@@ -35,6 +38,8 @@ def simulate_layout(ask: Estimating, trace: Trace | None = None, *, policy: str 
 
 def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment]]:
     """Return the service to replay and its assignments."""
+    if any(a.serving is not None and a.serving.made is not None for a in plan.assignments):
+        raise InputError(IMAGES)
     try:
         scenario = ServingScenario.model_validate(plan.provenance.scenario)
     except ValueError:

@@ -26,6 +26,8 @@ class RlFramework(Frozen):
     """The training stack that each of its trainers is."""
     engines: tuple[str, ...] = Field(min_length=1)
     """Inference engines, the default first."""
+    engine_axes: tuple[Literal["pp", "ep", "dp"], ...] = ("pp", "ep", "dp")
+    """By what its replicas of the rollouts may be split beside tensor parallelism."""
     placements: tuple[PlacedAs, ...] = Field(min_length=1)
     """How trainer and rollouts may share GPUs."""
     memory_fraction: Share

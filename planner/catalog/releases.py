@@ -15,7 +15,7 @@ from planner.yaml_io import Frozen
 class Target(Frozen):
     """A program that launch files start."""
 
-    work: Literal["training", "serving"]
+    work: Literal["training", "serving", "posttraining"]
     package: str
     """On the package index, or the name of its program."""
     release: str
@@ -63,7 +63,8 @@ class Releases(Sourced):
     def of_stack(self, stack: str, method: str | None = None) -> list[str]:
         """Return the targets that are a stack or engine, and train by a method, the usual one first."""
         return [name for name, target in self.targets.items()
-                if stack in target.stacks and (method is None or method in (target.methods or (method,)))]
+                if stack in target.stacks and (method is None or (
+                    target.work != "posttraining" and method in (target.methods or (method,))))]
 
     def some(self, stack: str, method: str | None = None) -> list[str]:
         """Return those of `of_stack`; raises Unsupported where there are none."""

@@ -19,6 +19,7 @@ from planner.errors import InputError
 from planner.launch.folder import MANIFEST, PLAN
 from planner.launch.given import Given, given_of
 from planner.launch.place import place_of
+from planner.launch.reinforced import Reinforced, reinforced_of
 from planner.launch.served import Served, served_of
 from planner.launch.serving import names_of
 from planner.launch.shape import facts_of
@@ -59,10 +60,14 @@ def parsed(target: str, package: str, folders: Sequence[Path], python: str) -> l
     return [Found(**line) for line in lines]
 
 
-def differences(work: Work | Mapping[str, Served], resolved: Mapping[str, Any]) -> Iterator[str]:
+def differences(work: Work | Reinforced | Mapping[str, Served], resolved: Mapping[str, Any]) -> Iterator[str]:
     """Yield every value that a parser came to and that is not the plan's; of a service, for each kind of replica."""
     if isinstance(work, Work):
         yield from _of_training(work, resolved)
+        return
+    if isinstance(work, Reinforced):
+        yield from (f"{axis} is {value}, the plan has {work.value(axis)}" for axis, value in resolved.items()
+                    if not _same(value, work.value(axis)))
         return
     for name, served in work.items():
         if name not in resolved:
@@ -142,8 +147,10 @@ def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalo
             *_place(folder)]
 
 
-def told(given: Given, catalog: Catalog, target: str) -> Work | dict[str, Served]:
+def told(given: Given, catalog: Catalog, target: str) -> Work | Reinforced | dict[str, Served]:
     """Return what a target was told: the job, or each kind of replica by its name."""
+    if catalog.releases.target(target).work == "posttraining":
+        return reinforced_of(given.placed, given.scenario, catalog, target)
     if catalog.releases.target(target).work == "training":
         return work_of(given.placed, given.scenario, catalog, target)
     served = [served_of(one, given.scenario, catalog, target) for one in given.every]
@@ -199,7 +206,7 @@ def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, Any]) -> Itera
                 yield f"{part['name']} is {resolved.get(part['name'])} (copies, nodes, GPUs), the plan has {expected}"
 
 
-def _parsers(folder: Path, work: Work | Mapping[str, Served], release: Target, target: str) -> list[str]:
+def _parsers(folder: Path, work: Work | Reinforced | Mapping[str, Served], release: Target, target: str) -> list[str]:
     lines, read = _read(target, release.package, folder, lambda resolved: differences(work, resolved),
                         lambda resolved: f"accepts the files, and makes of them the plan's {', '.join(resolved)}")
     return lines + ([f"the files are for {release.package} {release.release}"] if read not in ("", release.release)

@@ -13,6 +13,7 @@ from planner.errors import UnknownName
 from planner.launch import emitters
 from planner.launch.axes import No, Settings, TableOf, Told, W
 from planner.launch.program import Program
+from planner.launch.reinforced import Reinforced
 from planner.launch.served import Served
 from planner.launch.work import Work
 
@@ -40,8 +41,16 @@ class ServiceEmitter(_Target[Served]):
     """Raises CannotExpress likewise."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReinforcedEmitter(_Target[Reinforced]):
+    """One target of reinforcement learning."""
+
+    emit: Callable[[Reinforced], Program]
+    """Raises CannotExpress likewise."""
+
+
 @cache
-def all_targets() -> Mapping[str, Emitter | ServiceEmitter]:
+def all_targets() -> Mapping[str, Emitter | ServiceEmitter | ReinforcedEmitter]:
     """Return every target that there is an emitter for, by name."""
     found = [import_module(f"{emitters.__name__}.{module.name}") for module in pkgutil.iter_modules(emitters.__path__)]
     return {one.EMITTER.target: one.EMITTER for one in found}
@@ -57,7 +66,12 @@ def service_emitters() -> Mapping[str, ServiceEmitter]:
     return {name: found for name, found in all_targets().items() if isinstance(found, ServiceEmitter)}
 
 
-def emitter_of(target: str) -> Emitter | ServiceEmitter:
+def reinforced_emitters() -> Mapping[str, ReinforcedEmitter]:
+    """Return those of reinforcement learning."""
+    return {name: found for name, found in all_targets().items() if isinstance(found, ReinforcedEmitter)}
+
+
+def emitter_of(target: str) -> Emitter | ServiceEmitter | ReinforcedEmitter:
     """Return the emitter of a target. Raises UnknownName."""
     known = all_targets()
     if target not in known:

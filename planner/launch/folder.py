@@ -12,11 +12,12 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.launch.axes import CannotExpress
-from planner.launch.emitter import ServiceEmitter, emitter_of
+from planner.launch.emitter import ReinforcedEmitter, ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import asked_job, usual_job
 from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
 from planner.launch.readme import readme
+from planner.launch.reinforced import reinforced_of
 from planner.launch.replicas import nodes_of
 from planner.launch.served import served_of
 from planner.launch.work import work_of
@@ -45,7 +46,8 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
     """
     if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable not in (None, AUTO):
         return [given.scenario.workload.launchable]
-    return catalog.releases.some(given.placed.stack)
+    known = catalog.releases.some(getattr(given.placed, "framework", given.placed.stack))
+    return [name for name in known if catalog.releases.target(name).work == given.placed.kind] or known
 
 
 def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
@@ -127,6 +129,8 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
 
 def _program(given: Given, catalog: Catalog, target: str) -> Program:
     emitter = emitter_of(target)
+    if isinstance(emitter, ReinforcedEmitter):
+        return emitter.emit(reinforced_of(given.placed, given.scenario, catalog, target))
     if isinstance(emitter, ServiceEmitter):
         return emitter.emit([served_of(one, given.scenario, catalog, target) for one in given.every])
     return emitter.emit(work_of(given.placed, given.scenario, catalog, target))

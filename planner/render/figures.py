@@ -17,7 +17,8 @@ _LISTED = 8
 METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "lokr": "LoKr", "full": "full",
            "pretrain": "pre-training",
            "dpo": "DPO", "kto": "KTO", "orpo": "ORPO", "simpo": "SimPO", "reward-model": "reward model",
-           "grpo": "GRPO", "ppo": "PPO", "rloo": "RLOO", "reinforce": "REINFORCE"}
+           "grpo": "GRPO", "ppo": "PPO", "rloo": "RLOO", "reinforce": "REINFORCE",
+           "on-policy-distillation": "on-policy distillation", "rejection-sampling": "rejection sampling"}
 """Methods as people write them."""
 
 

@@ -140,9 +140,10 @@ def sample_noun(assignment: Assignment) -> str:
 def _offloads(layout: Layout) -> list[str]:
     out = layout.offload
     to = {"nvme": "NVMe"}.get(out.to, out.to)
-    # checkpoints go to the host even where states lie on flash
+    # checkpoints go to the host even where states lie on flash; without them, what attention keeps does
+    kept = "checkpoints" if layout.recompute != "none" else "of attention's activations"
     shares = (("optimizer states", out.optimizer, to), ("weights", out.parameters, to),
-              ("checkpoints", out.activations, "host"))
+              (kept, out.activations, "host"))
     return [f"{share_of(share, name)} on {place}" for name, share, place in shares if share]
 
 

@@ -112,7 +112,8 @@ TABLE: dict[str, Flag] = {
           reward=Flag("", "Who judges answers: rule (default), model, or the seconds of a step that it takes "
                       "elsewhere.",
                       "WHO"),
-          reward_model=Flag("", "The model that judges, with --reward model. Default: one as the policy.", "NAME"),
+          reward_model=Flag("", "The model that judges, with --reward model, or the teacher. Default: one as the "
+                            "policy.", "NAME"),
           critic=Flag("", "The model that values answers, with --method ppo. Default: one as the policy.", "NAME"),
           reference=Flag("", "What the policy is held near: of dpo and kto a frozen copy, itself with adapters off, or "
                          "precomputed; of reinforcement learning initial, or none. Default: as usual.",

@@ -16,7 +16,9 @@ from planner.units import SECONDS, Tokens, exact, parse
 from planner.units.reading import LATENCY
 from planner.yaml_io import Frozen
 
-RlMethod = Literal["grpo", "ppo", "rloo", "reinforce"]
+RlMethod = Literal["grpo", "ppo", "rloo", "reinforce", "on-policy-distillation", "rejection-sampling"]
+UNCOMPARED = ("on-policy-distillation", "rejection-sampling")
+"""Methods whose update needs neither the log-probabilities before it nor a reference."""
 Placement = Literal["any", "colocated", "disaggregated"]
 Reference = Literal["initial", "none"]
 MOST = 10**7
@@ -62,7 +64,8 @@ class PostTraining(Frozen):
     model: str
     """The policy: a model of the catalog."""
     method: RlMethod = "grpo"
-    """What the update is; ppo alone has a critic."""
+    """What the update is; ppo alone has a critic, on-policy-distillation a teacher (reward_model) in place of rewards,
+    and rejection-sampling learns from the best answer to each prompt."""
     tuning: Literal["full", "lora"] = "full"
     """What trains: all weights of the policy, or adapters."""
     lora_rank: int | None = Field(default=None, gt=0, le=4096)
@@ -82,7 +85,7 @@ class PostTraining(Frozen):
     reward: Judged = Reward("rule")
     """Who judges answers: rule, model, or seconds elsewhere that a step waits for: 30 s."""
     reward_model: str | None = None
-    """The model that judges; none means one as large as the policy."""
+    """The model that judges, or the teacher; none means one as large as the policy."""
     critic: str | None = None
     """The model that values answers, which trains too; none means one as large as the policy."""
     reference: Reference | None = None
@@ -104,13 +107,24 @@ class PostTraining(Frozen):
     def _rank_means_adapters(cls, data: object) -> object:
         if not isinstance(data, dict):
             return data
+        if data.get("method") == "on-policy-distillation" and data.get("reward") is None:
+            data = {**data, "reward": "model"}
         return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
+
+    @model_validator(mode="after")
+    def _has_its_parts(self) -> PostTraining:
+        if self.method in UNCOMPARED and self.reference == "initial":
+            raise About("reference", f"reference initial: {self.method} is held near no reference")
+        if self.method == "on-policy-distillation" and (self.reward.by != "model" or self.reward_model is None):
+            raise About("reward_model", "on-policy-distillation learns from a teacher: reward model, and reward_model "
+                        "names it, such as qwen2.5-72b")
+        return self
 
     @model_validator(mode="after")
     def _agrees(self) -> PostTraining:
         if self.prompts * self.samples_per_prompt > MOST:
             raise ValueError(f"a step draws at most {MOST:,} answers, got {self.prompts * self.samples_per_prompt:,}")
-        if self.method in ("grpo", "rloo") and self.samples_per_prompt == 1:
+        if self.method in ("grpo", "rloo", "rejection-sampling") and self.samples_per_prompt == 1:
             raise About("samples_per_prompt", f"samples_per_prompt 1: {self.method} compares the answers to a prompt, "
                         "at least two")
         if self.critic is not None and self.method != "ppo":
@@ -139,6 +153,11 @@ class PostTraining(Frozen):
     def answers(self) -> int:
         """Answers of a step."""
         return self.prompts * self.samples_per_prompt
+
+    @property
+    def learned(self) -> int:
+        """Answers of a step that the policy learns from: all, or the best to each prompt."""
+        return self.prompts if self.method == "rejection-sampling" else self.answers
 
 
 class PostTrainingScenario(JobScenario):

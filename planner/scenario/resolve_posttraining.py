@@ -7,7 +7,7 @@ from planner.catalog.posttraining import PostTrainingLaw
 from planner.scenario.default import Default, Defaults
 from planner.scenario.lengths import Length
 from planner.scenario.pool import candidate_nodes, named, pool, text
-from planner.scenario.posttraining import PostTraining, PostTrainingScenario
+from planner.scenario.posttraining import UNCOMPARED, PostTraining, PostTrainingScenario
 from planner.scenario.workload import AUTO
 from planner.yaml_io import Document
 
@@ -56,7 +56,7 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         defaults.append(Default(name="max_model_len", value=str(longest),
                                 why=f"a prompt and the answer that {law.longest:.1%} do not exceed"))
     if work.reference is None:
-        uses = any(law.frameworks[name].reference for name in stacks)
+        uses = work.method not in UNCOMPARED and any(law.frameworks[name].reference for name in stacks)
         changed["reference"] = "initial" if uses else "none"
         defaults.append(Default(name="reference", value=str(changed["reference"]), why=f"as {', '.join(stacks)} does"))
     return (said := work.model_copy(update=changed)), [*defaults, *_unsaid(said, work.model_fields_set)]

@@ -42,7 +42,7 @@ METHODS = {
                     "on pairs that are there"),
     **dict.fromkeys(("rlhf", "rlvr", "rl"), "name the method: grpo, ppo, rloo or reinforce"),
     **dict.fromkeys(("ppo", "grpo", "rloo", "reinforce", "gspo", "dapo"), "that is kind: posttraining"),
-    **dict.fromkeys(("distill", "distillation"), "a teacher beside the model is not modeled"),
+    **dict.fromkeys(("distill", "distillation"), "of a teacher on-policy-distillation alone is modeled"),
     **dict.fromkeys(("prefixtuning", "prompttuning", "ia3", "galore", "lisa", "badam", "loha", "lokr", "vera",
                      "adalora", "qdora", "loftq"), "not modeled; the nearest are 'lora', 'qlora' and 'full'")}
 """Ways to train that are not modeled, in small letters and digits, with what to write instead."""

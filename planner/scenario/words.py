@@ -25,6 +25,7 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "workload.method": ((*get_args(Method), *get_args(RlMethod)), {
         "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
+        "on-policy-distillation": "opd gkd", "rejection-sampling": "raft bestofn rft rejectionsamplingfinetuning",
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
         "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",

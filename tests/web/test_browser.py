@@ -169,7 +169,7 @@ hardware: {candidates: [h100-sxm-1x]}
 """)
     expect(page.get_by_label("Deadline of a")).to_have_value("2027-02-01")
     page.get_by_role("button", name="Portfolio").click()
-    mark = page.get_by_role("slider", name="Deadline of a")
+    mark = page.get_by_role("slider", name="Move a's deadline")
     mark.scroll_into_view_if_needed()
     box = mark.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

@@ -151,7 +151,7 @@ def _together(agenda: Agenda, effort: Effort) -> str:
 
     def possible(held: Collection[str]) -> bool:
         kept = agenda.only({at for at, job in enumerate(agenda.portfolio.jobs) if job.name in held})
-        return _solve(_without(kept, list(_limits(kept))), effort).status != "infeasible"
+        return _solve(_free(_without(kept, list(_limits(kept)))), effort).status != "infeasible"
 
     return " and ".join(minimal(names, possible)) if len(names) > 1 else ""
 
@@ -176,7 +176,18 @@ def _enough(agenda: Agenda, at: int, more: int, effort: Effort) -> bool:
     """Say whether there is a schedule with so many more nodes of a pool all the time."""
     pools = list(agenda.problem.pools)
     pools[at] = replace(pools[at], capacity=tuple(nodes + more for nodes in pools[at].capacity or ()))
-    return _solve(replace(agenda.problem, pools=tuple(pools)), effort).value is not None
+    problem = replace(agenda.problem, pools=tuple(pools))
+    counts_money = problem.budget is not None or problem.purses
+    return _solve(problem if counts_money else _free(problem), effort).value is not None
+
+
+def _free(problem: Problem) -> Problem:
+    """Return a problem without money, so that any schedule ends the search."""
+    pools = tuple(replace(pool, micro_usd_per_node_hour=0, lots=tuple(
+        replace(lot, micro_usd=(0,)) for lot in pool.lots)) for pool in problem.pools)
+    tasks = tuple(replace(task, late_cents_per_day=0, worth=None if task.worth is None else 0, options=tuple(
+        replace(option, micro_usd=0, resume_micro_usd=0) for option in task.options)) for task in problem.tasks)
+    return replace(problem, pools=pools, tasks=tasks, budget=None, purses=())
 
 
 def _shown(agenda: Agenda, names: Sequence[str]) -> str:

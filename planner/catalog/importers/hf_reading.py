@@ -55,6 +55,7 @@ SWITCHES = frozenset({
     "enable_moe_block", "is_encoder_decoder", "is_moe", "lm_head_bias", "mamba_rms_norm", "mla_use_output_gate",
     "mlp_bias",
     "moe_router_enable_expert_bias", "multi_query", "multi_query_attention", "new_decoder_architecture", "no_bias",
+    "norm_topk_prob",
     "parallel_attn", "qk_layernorm", "qk_norm", "qkv_bias", "tie_embedding", "tie_embeddings", "tie_word_embeddings",
     "use_attention_gate", "use_bias", "use_double_wide_mlp", "use_expert_bias", "use_head_wise_attn_gate",
     "use_moe_router_bias", "use_parallel_residual", "use_post_norm", "use_qk_norm", "use_qkv_bias",
@@ -62,7 +63,8 @@ SWITCHES = frozenset({
 FACTORS = frozenset({"block_ffn_dim_multiplier", "ffn_proj_factor", "pixel_shuffle_ratio", "qk_dim_factor",
                      "v_dim_factor"})
 TEXTS = frozenset({
-    "_name_or_path", "dtype", "expert_dtype", "format", "hidden_act", "hybrid_override_pattern", "layer",
+    "_name_or_path", "activation_function", "dtype", "expert_dtype", "format", "hidden_act", "hidden_activation",
+    "hybrid_override_pattern", "layer",
     "model_type", "moe_layers_enum", "position_embedding_type", "quant_algo", "quant_method",
     "sliding_window_pattern", "time_step_rank", "topk_method", "torch_dtype", "type"})
 LISTS = frozenset({
@@ -76,7 +78,8 @@ PARTS = frozenset({
     "attention_other_setting", "attn_config", "ffn_config", "language_config", "linear_attn_config", "llm_config",
     "sparse_attention_config", "ssm_cfg", "text_config"})
 NESTED = frozenset({
-    "architectures", "attention_types", "block_configs", "gating", "per_layer_config", "quantization_config"})
+    "architectures", "attention_types", "block_configs", "gating", "per_layer_config", "quantization_config",
+    "rope_parameters", "rope_scaling"})
 """Whose inner keys only their one reader knows."""
 TEXT = ("text_config", "llm_config", "language_config")
 """Where a model that reads more than text has its language model."""

@@ -202,7 +202,7 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
     def processed(self, columns: Columns, picks: Sequence[Picked]) -> Processed:
         """Return the tokens of all answers that are learned from."""
         work = self.asked
-        return Processed(float((work.steps or 0) * work.answers * (work.input.mean + work.output.mean)))
+        return Processed(float((work.steps or 0) * work.learned * (work.input.mean + work.output.mean)))
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that are looked at, rising."""

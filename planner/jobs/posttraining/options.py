@@ -163,6 +163,8 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
     kept = (gpus % each == 0) & ((each >= gpus) | (each >= node.gpus) | (gpus >= each))
     for axis in ("tp", "pp", "ep", "dp"):
         kept &= getattr(table, axis) == asks.values.get(f"rollout_{axis}", getattr(table, axis))
+        if axis != "tp" and axis not in question.framework.engine_axes:
+            kept &= getattr(table, axis) == 1
     table = table.take(np.flatnonzero(kept))
     counts = (gpus // table.gpus).tolist()
     shapes = zip(table.tp.tolist(), table.pp.tolist(), table.ep.tolist(), table.dp.tolist(), counts,

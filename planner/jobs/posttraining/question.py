@@ -27,11 +27,11 @@ from planner.physics.posttraining.generation import (
     drawing_seconds,
     slots_of,
 )
-from planner.physics.posttraining.passes import Packed, TrainedRows, Trainer, packed, trainer_of
+from planner.physics.posttraining.passes import TrainedRows, Trainer, packed, trainer_of
 from planner.physics.posttraining.step import RlModels
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of
-from planner.scenario.posttraining import PostTraining
+from planner.scenario.posttraining import UNCOMPARED, PostTraining
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class RlQuestion:
     @cached_property
     def framework(self) -> RlFramework:
         """The framework."""
-        return self.own or self.law.frameworks[self.name]
+        found = self.own or self.law.frameworks[self.name]
+        return found.model_copy(update={"recomputes": False}) if self.asked.method in UNCOMPARED else found
 
     @property
     def stack(self) -> str:
@@ -76,22 +77,18 @@ class RlQuestion:
         """The engine of the rollouts."""
         return self.asked.engine or self.framework.engines[0]
 
-    @cached_property
-    def step(self) -> Packed:
-        """The step as micro-batches."""
-        return packed(self.batch, self.framework.packed)
-
-    def trainer(self, model: str, method: str) -> Trainer:
-        """Return the trainer of a model on the hardware. Raises PlannerError."""
+    def trainer(self, model: str, method: str, answers: int) -> Trainer:
+        """Return the trainer of a model on the hardware, which reads so many answers. Raises PlannerError."""
+        read = replace(self.batch, samples=answers // self.batch.prompts)
         return trainer_of(self.catalog, self.catalog.model(model), self.candidates[self.at],
                           self.catalog.stack(self.framework.trainers[self.kind]),
-                          self.step, method=method, rank=self.asked.rank or 1, confidence=self.confidence,
-                          loss=self.framework.loss, frozen=self.framework.frozen)
+                          packed(read, self.framework.packed), method=method, rank=self.asked.rank or 1,
+                          confidence=self.confidence, loss=self.framework.loss, frozen=self.framework.frozen)
 
     @cached_property
     def policy(self) -> Trainer:
         """The trainer of the policy."""
-        return self.trainer(self.asked.model, self.asked.tuning)
+        return self.trainer(self.asked.model, self.asked.tuning, self.asked.learned)
 
     def trained(self, gpus: int) -> tuple[TrainedRows, RlModels[TrainedRows]] | None:
         """Return the policy in every legal layout on so many GPUs, with the models beside it; none where none is."""
@@ -168,14 +165,14 @@ class RlQuestion:
 
     def _roles(self, policy: TrainedRows) -> RlModels[TrainedRows]:
         asked = self.asked
-        named: dict[str, tuple[str, str]] = {}
+        named: dict[str, tuple[str, str, int]] = {}
         if asked.reference != "none" and asked.tuning == "full":
-            named["reference"] = (asked.model, "full")
+            named["reference"] = (asked.model, "full", asked.learned)
         if asked.method == "ppo":
-            named["critic"] = (asked.critic or asked.model, "full")
+            named["critic"] = (asked.critic or asked.model, "full", asked.learned)
         if asked.reward.by == "model":
-            named["reward"] = (asked.reward_model or asked.model, "full")
-        made: dict[tuple[str, str], TrainedRows] = {(asked.model, asked.tuning): policy}
+            named["reward"] = (asked.reward_model or asked.model, "full", asked.answers)
+        made: dict[tuple[str, str, int], TrainedRows] = {(asked.model, asked.tuning, asked.learned): policy}
         for model in named.values():
             if model not in made:
                 made[model] = self.trainer(*model).passes(policy.layouts)

@@ -8,18 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from swift.arguments import RLHFArguments, SftArguments
-from swift.cli.main import parse_yaml_args
-from swift.utils import parse_args
-
+from planner.launch.checks.small import CONFIG
+from planner.launch.checks.stand_ins import install
 from planner.launch.checks.started import started
 from planner.launch.checks.trainer import sharded
 from planner.launch.checks.words import NEUTRAL, OPTIMIZERS
 
-CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
-          "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 128, "intermediate_size": 128,
-          "max_position_embeddings": 1 << 20, "torch_dtype": "bfloat16"}
-"""Of a model that it takes for Llama 3."""
+install("trl.experimental.ppo")  # of a newer trl than it asks for
+from swift.arguments import RLHFArguments, SftArguments  # noqa: E402 - what stands in has to be there first
+from swift.cli.main import parse_yaml_args  # noqa: E402
+from swift.utils import parse_args  # noqa: E402
 
 
 def resolve(folder: Path) -> dict[str, object]:
@@ -47,8 +45,13 @@ def resolve(folder: Path) -> dict[str, object]:
             "recompute": _recompute(training),
             "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
             **({"preference": None, "packing": "packed" if args.packing else "padded"} if read is SftArguments else
-               {"preference": {"rm": "reward-model"}.get(args.rlhf_type, args.rlhf_type)}),
+               {"preference": _preference(args)}),
             **({"lora_rank": args.lora_rank} if method != "full" else {})}
+
+
+def _preference(args: Any) -> str:  # noqa: ANN401 - the stack's own class
+    kind = str(args.rlhf_type)
+    return "simpo" if kind == "cpo" and "simpo" in args.loss_type else {"rm": "reward-model"}.get(kind, kind)
 
 
 def _recompute(training: Any) -> str:  # noqa: ANN401 - the stack's own class

@@ -47,13 +47,17 @@ class Started:
         return self.words[next(place for place, word in enumerate(self.words) if not word.startswith("--")):]
 
 
-def started(folder: Path, script: str, *launchers: str, environment: Mapping[str, str] | None = None) -> Started:
-    """Run a script of a folder up to the launcher that it calls. Raises RuntimeError where it calls none."""
+def started(folder: Path, script: str, *launchers: str, environment: Mapping[str, str] | None = None,
+            beside: tuple[str, ...] = ()) -> Started:
+    """Run a script of a folder up to the launcher that it calls last. Raises RuntimeError where it calls none.
+
+    beside: programs that it calls too, which do nothing.
+    """
     with TemporaryDirectory() as place:
-        for name in launchers:
+        for name in (*launchers, *beside):
             path = Path(place) / name
             with path.open("w") as file:
-                file.write(_STAND_IN.format(python=sys.executable))
+                file.write(_STAND_IN.format(python=sys.executable) if name in launchers else "#!/bin/sh\n")
             path.chmod(0o755)
         record = Path(place) / "started.json"
         whole = {**os.environ, **_OURS, **(environment or {}), "PLANNER_STARTED": str(record),

@@ -50,7 +50,7 @@ function enhanceTimeline(svg) {
     const done = () => { if (now !== was) moveDeadline(job, dayOf(now), true); };
     mark.setAttribute("role", "slider");
     mark.setAttribute("tabindex", 0);
-    mark.setAttribute("aria-label", "Deadline of " + job);
+    mark.setAttribute("aria-label", `Move ${job}'s deadline`);
     mark.setAttribute("aria-valuemin", 0);
     mark.setAttribute("aria-valuemax", Math.round((Date.parse(svg.dataset.end + "Z") - start) / DAY));
     show();

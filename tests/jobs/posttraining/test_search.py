@@ -171,3 +171,17 @@ def test_a_lag_hides_the_shorter_of_drawing_and_training() -> None:
     assert hides.time.step_seconds < waits.time.step_seconds
     drawn = {phase.phase: phase.seconds for phase in hides.phases}
     assert hides.time.components.generation < drawn["generation"]
+
+
+def test_what_needs_fewer_parts_has_them_left_out() -> None:
+    asked = {"prompts": 64, "samples_per_prompt": 8, "input": 200, "output": {"mean": 500, "cv": 0.5}}
+    whole, best, taught = (planner.estimate("qwen2.5-7b", "dgx-h100", **asked, **own) for own in (
+        {"method": "grpo"}, {"method": "rejection-sampling"},
+        {"method": "on-policy-distillation", "reward_model": "qwen2.5-14b"}))
+    assert [phase.phase for phase in best.phases] == ["generation", "actor_update", "synchronization"]
+    assert [phase.phase for phase in taught.phases] == ["generation", "reward", "actor_update", "synchronization"]
+    seconds, fewer = ({phase.phase: phase.seconds for phase in made.phases} for made in (whole, best))
+    # one answer of eight is learned from, beside what a phase takes whatever it works on
+    assert 1 / 8 < fewer["actor_update"] / seconds["actor_update"] < 1 / 2
+    with pytest.raises(planner.InputError, match="teacher"):
+        planner.estimate("qwen2.5-7b", "dgx-h100", **asked, method="on-policy-distillation")

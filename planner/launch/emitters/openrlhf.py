@@ -1,0 +1,105 @@
+"""OpenRLHF: the arguments of its Ray trainer, by their names (openrlhf/cli/train_ppo_ray.py)."""
+
+from __future__ import annotations
+
+from planner.launch.axes import No, Settings, TableOf, only, settings_of
+from planner.launch.emitter import ReinforcedEmitter, plain
+from planner.launch.emitters.verl import variables
+from planner.launch.program import Part, Program, Variable, array
+from planner.launch.ray_cluster import on_ray
+from planner.launch.reinforced import Reinforced, shaped
+
+DATA = Variable("DATA", "OpenRLHF/prompt-collection-v0.1", "Hugging Face name or folder of the prompts.")
+REWARD = Variable("REWARD", "reward.py", "Python file with a reward_func, or the URL of a server that judges.")
+_ESTIMATORS = {"grpo": "group_norm", "ppo": "gae", "rloo": "rloo",
+               "reinforce": "reinforce_baseline"}
+
+
+def _placement(work: Reinforced) -> Settings | No:
+    placed, there = work.placed, work.placed.rollouts
+    train = shaped(placed.trainer_gpus, work.node_gpus)
+    if train is None:
+        return No(f"{placed.trainer_gpus} GPUs on nodes of {work.node_gpus}", {"placement": "colocated"})
+    roles = ["actor", *(["ref"] if work.has("reference") else []), *(["critic"] if work.has("values") else []),
+             *(["reward"] if work.asked.reward.by == "model" else [])]
+    shape: dict[str, object] = {f"{role}.{key}": value for role in roles for key, value in (
+        ("num_nodes", train[0]), ("num_gpus_per_node", train[1]))}
+    shape |= {"vllm.num_engines": there.gpus // (there.tp * there.dp), "vllm.tensor_parallel_size": there.tp,
+              "vllm.gpu_memory_utilization": work.value("memory_fraction"), "train.colocate_all": True}
+    if work.colocated:
+        return shape | {"vllm.enable_sleep": True, "vllm.sync_backend": "nccl"}
+    if not placed.policy_lag:
+        return No("rollouts elsewhere that wait for every update (they run ahead)", {"policy_lag": 1})
+    return shape | {"train.async_enable": True, "train.async_queue_size": placed.policy_lag}
+
+
+def _away(work: Reinforced) -> Settings | No:
+    share = work.placed.layout.offload.optimizer
+    if share not in (0, 1):
+        return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
+    return ({"ds.enable_sleep": True} if work.placed.swapped else {}) | ({"ds.adam_offload": True} if share else {})
+
+
+def _batch(work: Reinforced) -> Settings:
+    placed = work.placed
+    return {"rollout.batch_size": placed.prompts, "rollout.n_samples_per_prompt": placed.samples_per_prompt,
+            "train.batch_size": placed.prompts * placed.samples_per_prompt, "data.max_len": work.longest,
+            "rollout.max_new_tokens": work.longest - work.prompt, "ds.packing_samples": True,
+            "train.dynamic_batch_enable": True, "train.max_tokens_per_gpu": work.packed,
+            "rollout.max_tokens_per_gpu": work.packed}
+
+
+def _recompute(work: Reinforced) -> Settings | No:
+    kept = work.placed.layout.recompute
+    if kept not in ("none", "full"):
+        return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
+    return {"actor.gradient_checkpointing_enable": True} if kept == "full" else {}
+
+
+def _adapters(work: Reinforced) -> Settings:
+    rank = work.asked.rank
+    return {"ds.lora.rank": rank, "ds.lora.alpha": 2 * rank} if rank else {}
+
+
+TABLE: TableOf[Reinforced] = {
+    ("trainer",): only("trainer", "deepspeed", reason="it trains with DeepSpeed"),
+    ("tp", "cp", "zero"): lambda w: {"ds.tensor_parallel_size": w.placed.layout.tp,
+                                     "ds.ring_attn_size": w.placed.layout.cp, "ds.zero_stage": w.placed.layout.zero},
+    ("pp",): only("pp", 1, reason="it has no pipeline"),
+    ("ep",): only("ep", 1, reason="it keeps experts whole"),
+    ("trainer_gpus", "rollout_gpus", "placement", "policy_lag", "rollout_tp", "memory_fraction"): _placement,
+    ("swapped", "offload"): _away,
+    ("recompute",): _recompute,
+    ("method",): plain("method", "algo.advantage.estimator", _ESTIMATORS),
+    ("lora_rank",): _adapters,
+    ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
+    ("reference",): lambda w: {"algo.kl.use_loss": True, "algo.kl.estimator": "k3", "algo.kl.init_coef": 1e-3}
+    if w.has("reference") else {"algo.kl.init_coef": 0},
+    ("reward",): lambda w: {},
+    ("rollouts_node",): only("rollouts_node", True, reason="all its nodes are of one type"),
+    ("engine",): only("engine", "vllm", reason="it draws with vLLM"),
+    ("rollout_pp",): only("rollout_pp", 1, reason="its engines have no pipeline"),
+    ("rollout_ep",): only("rollout_ep", 1, reason="its engines keep experts whole"),
+    ("rollout_dp",): only("rollout_dp", 1, reason="its engines have one copy of attention"),
+    ("concurrency",): lambda w: {},  # the engine takes as many as its cache holds
+}
+
+
+def emit(work: Reinforced) -> Program:
+    """Return OpenRLHF's arguments as a script, which starts Ray on every node."""
+    settings = settings_of(work, TABLE)
+    reward = '--reward.model_name_or_path "$REWARD_MODEL"' if work.asked.reward.by == "model" else (
+        '--reward.remote_url "$REWARD"')
+    lines = [*array("PLAN", settings),
+             'PLAN+=(--actor.model_name_or_path "$MODEL" --data.prompt_dataset "$DATA"',
+             '  --ckpt.output_dir "$CHECKPOINTS" --actor.adam.lr "$LEARNING_RATE"',
+             f'  --data.max_samples "$((STEPS * {work.placed.prompts}))" {reward})',
+             *(['PLAN+=(--critic.model_name_or_path "$CRITIC")'] if work.has("critic_update") else []), ""]
+    head = f"OpenRLHF {work.release.release}: runs on every node"
+    nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
+    own = (*variables(work, DATA), *(() if work.asked.reward.by == "model" else (REWARD,)))
+    files = on_ray(head, nodes, gpus, {}, lines, ["python3 -m openrlhf.cli.train_ppo_ray", '"${PLAN[@]}"'])
+    return Program(target=work.target, variables=own, parts=(Part("train", "train.sh", nodes, gpus),), files=files)
+
+
+EMITTER = ReinforcedEmitter("openrlhf", TABLE, emit)
