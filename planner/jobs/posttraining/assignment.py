@@ -52,7 +52,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
     if placed.rollouts:
         nodes = -(-placed.gpus // candidate.node.gpus) if way.rollouts_on == way.candidate else nodes + -(
             -placed.rollouts // on.node.gpus)
-    dp, cp = int(row.get("dp", 1)), int(row.get("cp", 1))
+    tp, dp, cp = int(row.get("tp", 1)), int(row.get("dp", 1)), int(row.get("cp", 1))
     zero, out = int(row["zero"]), float(row.get("offload", 0.0))
     own = {phase.name: float(phase.seconds) for phase in way.made.phases}
     waited = math.fsum(own.get(phase, 0.0) for phase in WAITING)
@@ -63,7 +63,8 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
         "stack": way.question.stack,
         "framework": way.framework, "placement": "colocated" if placed.colocated else "disaggregated",
         "policy_lag": placed.lag, "trainer_gpus": placed.trainer, "swapped": placed.swaps,
-        "layout": Layout(tp=int(row.get("tp", 1)), pp=int(row.get("pp", 1)), vpp=1, cp=cp, ep=int(row.get("ep", 1)),
+        "layout": Layout(tp=tp, pp=int(row.get("pp", 1)), vpp=1, cp=cp, ep=int(row.get("ep", 1)),
+                         expert_tp=(int(row["expert_tp"]) or tp) if way.question.policy.model.mixes_experts else None,
                          dp=dp, shard=dp * cp if zero else 1, zero=zero, micro_batch=way.policy.micro_batch,
                          micro_batches=way.policy.micro_batches,
                          recompute=RECOMPUTE[int(row["recompute"])],
