@@ -39,7 +39,7 @@ LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concur
                                      "users": {"users": 16}}
 OTHER_DIFFUSION: dict[str, Any] = {
     "model": "sd3.5-medium", "method": "full", "resolution": "512x768", "frames": 2, "batch": 2, "steps": 50,
-    "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy",
+    "samples": 90, "epochs": 2, "lora_rank": 64, "quantization": "nf4", "optimizer": "prodigy", "lokr_factor": 8,
     "latents": "online", "ema": True,
     "confidence": 0.6, "gpus": 2}
 OTHER_GENERATED: dict[str, Any] = {
@@ -54,7 +54,7 @@ OTHER_LEARNED: dict[str, Any] = {
     "placement": "colocated", "rollouts_on": "dgx-a100", "stack": "nemo-rl", "engine": "sglang", "gpus": 1,
     "confidence": 0.6}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
-            "max_power", "objective", "one_provider", "homogeneous", "own", "robust")
+            "max_power", "objective", "one_provider", "homogeneous", "own", "robust", "site", "utilization")
 
 
 @cache
@@ -90,7 +90,7 @@ def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", OTHER_DIFFUSION)
 def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
     # images alone are images to make, which a plan is for
-    refused = ("frames", "epochs", "gpus", "samples")
+    refused = ("frames", "epochs", "gpus", "samples", "lokr_factor")
     assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {}, "sdxl") == (
         "refused" if name in refused else "counts")
 

@@ -70,7 +70,8 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     if worst[-1] <= 1 and float(np.mean(worst)) + spread <= 1:
         drawn = service.trace is None and asked_of.clients is None
         short = filling(service) * fleet.part > MOST_REQUESTS
-        crowded = drawn and (short or any(one.preempted for one in seen))
+        # without a target all that can be too much is what replicas never work off
+        crowded = drawn and (short or not asked_of.levels or any(one.preempted for one in seen))
         full = fleet.rates_when_full() if crowded else [math.inf] * len(left)
         most_of = dict(zip(map(_kind, left), full, strict=True))
         held = tuple(min(rate, most_of.get(_kind(pick), math.inf)) for pick, rate in zip(picks, asked, strict=True))

@@ -174,3 +174,10 @@ def test_without_a_latency_target_gpus_still_have_the_compute_that_is_asked_of_t
     gpus = sum(one.gpus for one in plan.assignments)
     needed = 500 * 1300 * 2 * 8.03e9
     assert needed < 0.8 * gpus * 121e12
+
+
+def test_without_a_target_replicas_work_off_what_comes_as_with_one_that_nobody_misses() -> None:
+    """Full caches answer fewer requests than computed: six of these would never work off a burst."""
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "on": ["h100-sxm-1x"], "rate": 40, "input": 300, "output": 1500}
+    free, loose = planner.plan(**asked), planner.plan(**asked, ttft="100 s", tpot="2 s")
+    assert free.objective.value == loose.objective.value
