@@ -11,13 +11,14 @@ from typing import Any
 from planner.launch.checks.small import CONFIG
 from planner.launch.checks.stand_ins import install
 from planner.launch.checks.started import started
-from planner.launch.checks.trainer import sharded
 from planner.launch.checks.words import NEUTRAL, OPTIMIZERS
 
 install("trl.experimental.ppo")  # of a newer trl than it asks for
 from swift.arguments import RLHFArguments, SftArguments  # noqa: E402 - what stands in has to be there first
 from swift.cli.main import parse_yaml_args  # noqa: E402
 from swift.utils import parse_args  # noqa: E402
+
+from planner.launch.checks.trainer import sharded  # noqa: E402 - what it makes up of GPUs comes after swift has looked
 
 
 def resolve(folder: Path) -> dict[str, object]:
