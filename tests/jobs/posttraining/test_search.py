@@ -188,8 +188,8 @@ def test_what_needs_fewer_parts_has_them_left_out() -> None:
 
 
 def test_experts_may_be_shared_over_more_gpus_than_copies() -> None:
-    """Megatron keeps experts whole: ep divides tp x dp, 8 here, and ep x tp, 16, need not."""
+    """Megatron keeps experts whole: ep divides tp x dp x cp, 8 here, and ep x tp, 16, need not."""
     made = planner.estimate(model="qwen3-30b-a3b", method="grpo", node="8xh200", prompts=16, samples_per_prompt=4,
                             input=200, output=300, layout="tp=2,ep=8")
     layout = made.layout
-    assert (layout.tp, layout.ep, layout.dp, layout.expert_tp) == (2, 8, 4, 1)
+    assert (layout.tp, layout.ep, layout.tp * layout.dp * layout.cp, layout.expert_tp) == (2, 8, 8, 1)
