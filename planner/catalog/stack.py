@@ -121,6 +121,8 @@ class PreferenceSupport(Frozen):
     """Those whose reference it can run on all samples before training, which leaves it out of the memory."""
     padding_free: bool = False
     """Whether the answers of a micro-batch stand end to end, and are not padded to the longest."""
+    loss_bytes_per_logit: Annotated[float, Field(ge=0, le=1000)] | None = None
+    """Where its loss of preferences is another than its own."""
     place: Annotated[int, Field(ge=1, le=100)] | None = None
     """Among the stacks that people use for it, which `stack: auto` searches; none where it is searched by name alone.
     """
@@ -222,6 +224,9 @@ class Stack(Sourced):
     """Times the input and output of an adapted product pass through memory forward for its adapter, twice backward."""
     adapter_casts: Passes = 0.0
     """The same, added on a base that is not quantized: PEFT casts inputs to the 32 bits of its adapters there."""
+    fused_adapters: bool = False
+    """Whether products with adapters are one kernel: it reads what attention and the feed-forward keep, keeps no input
+    of an adapter beside that, and works the activation's output out again."""
     upcast: Factor = 1.0
     """Elementwise traffic on a quantized base over that on a plain one: norms, and so what runs between the layers, in
     32 bits (PEFT's prepare_model_for_kbit_training)."""

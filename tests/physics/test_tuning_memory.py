@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import planner
 from planner.catalog.stack import Stack
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import from_rows
@@ -57,3 +58,19 @@ def test_an_optimizer_over_many_tensors_holds_a_copy_instead_of_a_layer_at_work(
     parameters = question("full", stack).shape.total / 8
     assert held == pytest.approx(max(plain, 2 * parameters), rel=1e-6)
     assert np.all(terms("lora", own, zero=3).live == terms("lora", stack, zero=3).live)
+
+
+@pytest.mark.parametrize(("gib", "tokens"), [(12, 21_848), (16, 40_724), (24, 78_475), (40, 153_977), (48, 191_728),
+                                             (80, 342_733)])
+def test_unsloth_trains_the_published_lengths_on_the_published_memory(gib: int, tokens: int) -> None:
+    """Llama 3.1 8B, QLoRA of rank 32 on all linear layers, batch 1 (docs.unsloth.ai, benchmarks)."""
+    made = planner.estimate(model="llama-3.1-8b", method="qlora", lora_rank=32, node="h100-sxm-1x", stack="unsloth",
+                            seq_len=tokens, global_batch=1, layout="micro_batch=1,recompute=full,offload_activations=1")
+    assert made.memory.median.device / 2**30 == pytest.approx(gib, rel=0.06)
+
+
+def test_logits_of_preferences_are_made_where_those_of_text_are_not() -> None:
+    plain = planner.estimate(model="llama-3.1-8b", method="qlora", node="h100-sxm-1x", stack="unsloth")
+    pairs = planner.estimate(model="llama-3.1-8b", method="dpo", tuning="qlora", node="h100-sxm-1x", stack="unsloth",
+                             samples=1000)
+    assert plain.memory.components.logits == 0 < pairs.memory.components.logits

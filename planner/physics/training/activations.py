@@ -97,6 +97,8 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
     Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
     """
     tuning = question.tuning
+    if question.stack.fused_adapters and tuning.adapter is not None:
+        return outputs, attention, mlp - e * kind.ffn / tp
     if not tuning.keeps_frozen_inputs:
         outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
     # matrices of one product read the same input

@@ -123,6 +123,12 @@ class Question:
                    for kind, share in self.shape.kinds)
 
     @property
+    def loss_bytes_per_logit(self) -> float:
+        """Bytes that the loss holds of each logit."""
+        own = self.stack.preference.loss_bytes_per_logit if self.stack.preference and self.sample.preferred else None
+        return self.stack.loss_bytes_per_logit if own is None else own
+
+    @property
     def launch(self) -> float:
         """Seconds of host time to launch the kernels of a mean layer, forward and backward, and in passes besides."""
         besides = 1 + self.sample.forwards / self.kernels.launches_per_forward
