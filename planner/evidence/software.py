@@ -71,7 +71,7 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     said, changes = catalog.sources, dict[str, Any]()
     # a PyTorch row that does not name its loss kernel is of a time before chunked ones
     usual = catalog.stack(stack.family) if stack.family in ("fsdp2", "hf-peft") else stack
-    plain, stated = usual.loss_bytes_per_logit, _loss_bytes(run, model, catalog)
+    plain, stated = usual.loss_bytes_per_logit, _loss_bytes(run, stack, model, catalog)
     changes["loss_bytes_per_logit"] = plain if stated is None else min(plain, stated)
     changes["context_bytes"] = stack.context_bytes + (said.number("standing_buffers", run) or 0.0)
     unsaved = said.number("unsaved_products", run)
@@ -92,14 +92,16 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     return changes
 
 
-def _loss_bytes(run: TrainRun, model: Model, catalog: Catalog) -> float | None:
-    """Return bytes per logit on the last stage of the loss kernel that a row states, none for the stack's own."""
+def _loss_bytes(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> float | None:
+    """Return bytes per logit on the last stage of the loss kernel that a row states, none where it states none."""
     said, losses = catalog.sources, catalog.recipes.losses
     kernel = said.word("loss", run)
     if kernel == "fused with its projection":
         return losses["fused"] * (run.hidden or model.hidden) / (run.vocab or model.vocab)
     if kernel == "of no token":
         return 0.0
+    if kernel == "the stack's own":
+        return stack.loss_bytes_per_logit
     if kernel != "in chunks":
         return None
     counted = said.number("loss_bytes", run)
