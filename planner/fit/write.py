@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from planner.catalog.fitted import FITTED, text_digest
+from planner.catalog.fitted import FITTED, fitted_files, read_fitted, text_digest
 from planner.catalog.residuals import Cell, Law, Quantiles, Residuals
+from planner.errors import InputError, IOFailure
 from planner.fit.solve import Fit
 from planner.text_io import write_folder
 from planner.yaml_io import dump, parse, validate
@@ -53,9 +55,15 @@ def save(folder: Path, fitted: str, residuals: Mapping[str, str]) -> list[Path]:
     """Write the texts of a fit into the folder's calibration and return their paths. Raises InputError, IOFailure.
 
     The constants name the digests of their residuals and come first, so that a write cut short is seen when read.
+    Residuals of another fit that are there keep theirs.
     """
     for name, text in residuals.items():
         validate(parse(text, name), Residuals)
-    ties = dump({"residuals": {name: text_digest(text) for name, text in residuals.items()}}) if residuals else ""
+    known: dict[str, str] = {}
+    # a fit that was cut short is replaced
+    with suppress(InputError, IOFailure):
+        known.update(*(read_fitted(file).residuals for file in fitted_files([folder], None)))
+    digests = known | {name: text_digest(text) for name, text in residuals.items()}
+    ties = dump({"residuals": digests}) if digests else ""
     return write_folder(folder / "calibration", {
         f"{FITTED}.yaml": fitted + ties, **{f"{name}.yaml": text for name, text in residuals.items()}})

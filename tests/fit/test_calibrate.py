@@ -155,6 +155,8 @@ def test_new_constants_with_old_residuals_are_refused(tmp_path: Path, capsys: py
     Catalog([mine], unfitted=mine).stack("fsdp2")  # as calibrate reads it
     fitted(40)
     assert Catalog([mine]).fitted[-1].source == "runs 40"
+    save(mine, FITTED.format(50), {"memory-residuals": RESIDUALS.format(50).replace("step", "memory")})
+    assert set(Catalog([mine]).fitted[-1].residuals) == {"step-residuals", "memory-residuals"}, "of another fit"
     with pytest.raises(InputError, match=r"step-residuals:\d+: cells"):
         save(mine, FITTED.format(50), {"step-residuals": RESIDUALS.format("x")})
 
