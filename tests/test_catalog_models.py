@@ -149,6 +149,7 @@ def test_a_token_uses_every_parameter_unless_experts_choose(name: str) -> None:
     ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"),
     ("google/gemma-3-27b-it", "gemma-3-27b"),
     ("moonshotai/kimi-k2-instruct-0905", "kimi-k2"),
+    ("qwen3-235b", "qwen3-235b-a22b"),
 ])
 def test_models_are_found_by_the_names_people_use(spelling: str, name: str) -> None:
     assert CATALOG.model(spelling).name == name

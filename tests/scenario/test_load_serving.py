@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import planner
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.demand import Arrivals, Target
@@ -166,3 +167,12 @@ def test_a_sweep_varies_what_services_have():
     assert varied(["workload.quantization=fp8,bf16+fp8"], lists)[0].values == ("fp8", "bf16+fp8")
     with pytest.raises(UnknownName, match=r"did you mean workload\.rate"):
         varied(["workload.rates=1,2"], lists)
+
+
+def test_requests_without_lengths_have_usual_ones_and_the_answer_says_so() -> None:
+    made = planner.plan(model="qwen2.5-1.5b", rate=1, on="t4-1x")
+    said = {default.name: default.value for default in made.provenance.defaults}
+    assert (said["input"], said["output"]) == ("1155 tokens", "211 tokens")
+    assert made == planner.plan(model="qwen2.5-1.5b", rate=1, on="t4-1x", input=1155, output=211).model_copy(
+        update={"provenance": made.provenance, "search": made.search})
+    assert made.assignments[0].layout.precision == "fp16", "Turing has no bf16"

@@ -53,6 +53,11 @@ def test_nodes_that_nobody_offers_are_the_users_own(on: str) -> None:
     assert any("taken as your own" in note for note in answer.notes)
 
 
+def test_a_gpu_that_nobody_offers_is_the_smallest_machine_of_ones_own_that_does_it() -> None:
+    (best,) = plan(**TUNE, on="3090").assignments
+    assert (best.node, best.nodes, best.sourcing) == ("rtx-3090-1x", 1, "owned")
+
+
 def test_one_machine_of_ones_own_may_be_too_few() -> None:
     few = plan(**TUNE, on="rtx-3090-1x").assignments[0]
     assert few.duration_days is not None
