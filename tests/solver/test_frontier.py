@@ -19,10 +19,11 @@ from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Pricing
+from planner.solver.search.parallel import search_grid
 from planner.solver.search.source import grid_source, table_source
 from planner.solver.search.stage_row import stage_row
 from planner.solver.search.staging_input import staging_problem
-from planner.solver.settings import Effort
+from planner.solver.settings import Effort, OutOfTime
 from tests.search_cases import Case, catalog, random_case
 
 SEEDS = range(16)
@@ -145,3 +146,31 @@ def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     assert every
     assert stopped.open_bound is not None
     assert stopped.open_bound <= min(f.key for f in every)[:2]
+
+
+class Cut(Effort):
+    """An effort that ends in some way at its n-th check."""
+
+    def __init__(self, ending: type[BaseException], left: int) -> None:
+        super().__init__()
+        self.__dict__.update(ending=ending, left=left)
+
+    def check(self) -> None:
+        self.__dict__["left"] -= 1
+        if self.__dict__["left"] == 0:
+            raise self.__dict__["ending"]
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, OutOfTime])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_cut_short_anywhere_leaves_a_bound_that_nothing_beats(seed: int, ending: type[BaseException]) -> None:
+    case = random_case(seed)
+    best = min((one.key for one in staged_all(case)), default=None)
+    for left in (1, 2, 3, 5, 8, 13, 21, 34):
+        for each in (True, False):
+            stopped = search_grid(case.question, Grid(case.facts), case.job, Cut(ending, left), each=each)
+            found = min((one.key for one in stopped.found), default=None)
+            if found != best:
+                assert best is not None
+                assert stopped.open_bound is not None
+                assert stopped.open_bound <= best[:2]

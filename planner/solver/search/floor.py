@@ -48,9 +48,9 @@ class Floors:
         return {at for at, key in self.least.items() if key[0] > ends.get(at, np.inf)}
 
 
-def floor(question: Question, space: Space, pricing: Pricing) -> Key:
-    """Return objective and cents that no layout of the space is below."""
-    return min(floors(question, space, pricing).least.values(), default=(0, 0))
+def floor(question: Question, space: Space, pricing: Pricing) -> Key | None:
+    """Return objective and cents that no layout of the space is below; none where nothing computes the question."""
+    return min(floors(question, space, pricing).least.values(), default=None)
 
 
 def floors(question: Question, space: Space, pricing: Pricing) -> Floors:

@@ -83,12 +83,11 @@ class Search:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
         try:
             self._run(source)
-        except OutOfTime:
-            self.out.note_open(floor(self.question, self.space, self.pricing))
-        except KeyboardInterrupt:
-            # not even bounds are known of what was not reached
-            self.out.interrupted = True
-            self.out.note_open((0, 0))
+        except (OutOfTime, KeyboardInterrupt) as cut:
+            self.out.interrupted |= isinstance(cut, KeyboardInterrupt)
+            least = floor(self.question, self.space, self.pricing)
+            if least is not None:
+                self.out.note_open(least)
         return self.out
 
     def _run(self, source: Source) -> None:

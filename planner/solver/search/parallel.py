@@ -7,9 +7,10 @@ other, so the answer is the same for every number of workers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -44,10 +45,6 @@ class _Part:
     grown: int
 
 
-_CUT_SHORT = _Part(Frontier(interrupted=True, open_bound=(0, 0)), Counter(), 0)
-"""What was not reached, of which not even bounds are known."""
-
-
 def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True,
                 known: Sequence[StagedLayout] = (), every: bool = False) -> Frontier:
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
@@ -70,16 +67,17 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
     if not each:
         best = Leaders(1, 1)
         # what may be least first, as it teaches what the others need not look at
-        for at in sorted(domain("candidate", facts.space), key=lambda at: (lowest.least.get(int(at), (0,)), at)):
+        order = sorted(domain("candidate", facts.space), key=lambda at: (lowest.least.get(int(at), (0,)), at))
+        for turn, at in enumerate(order, 1):
             parts.append(_part(question, facts, job, effort, (at,), known, None, lowest, best))
             if parts[-1].frontier.interrupted:
-                parts.append(_CUT_SHORT)
+                parts += _unreached(order[turn:], lowest)
                 break
         return _ordered(_joined(parts, grid))
     turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(facts.space, job, lowest)
     rivals = [*map(alone, known)]
     with Workers[int](effort.workers) as pool:
-        for candidates in turns:
+        for turn, candidates in enumerate(turns):
             found = [*known, *(one for part in parts for one in part.frontier.found)]
             end = None if every else cut_off(job, found)
             workers = min(effort.workers, len(candidates))
@@ -88,9 +86,17 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
             more, interrupted = _parts(pool, calls) if workers > 1 else ([calls[0]()], False)
             parts += more
             if interrupted or parts[-1].frontier.interrupted:
-                parts.append(_CUT_SHORT)
+                # a process that was ended told nothing of its candidates
+                parts += _unreached(chain(*turns[turn + (not interrupted):]), lowest)
                 break
     return _ordered(_joined(parts, grid))
+
+
+def _unreached(candidates: Iterable[float], lowest: Floors) -> list[_Part]:
+    """Return what an interrupted search did not reach, of which no more is known than that nothing is below its floor.
+    """
+    least = [lowest.least[int(at)] for at in candidates if int(at) in lowest.least]
+    return [_Part(Frontier(interrupted=True, open_bound=min(least)), Counter(), 0)] if least else []
 
 
 def _ordered(frontier: Frontier) -> Frontier:
