@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.answer.schema import to_json
+from planner.errors import InputError
 from planner.launch.check import syntax_errors
 from planner.launch.emitter import all_targets
 from planner.launch.folder import launched
@@ -109,3 +110,20 @@ def test_every_target_is_in_the_table_of_releases(target):
 
 def test_what_has_no_target_is_a_stack():
     assert set(CATALOG.releases.nothing) <= {*CATALOG.names("stacks"), *CATALOG.names("engines")}
+
+
+@pytest.mark.parametrize("target", all_targets())
+def test_every_file_says_which_release_it_is_for(target):
+    if CATALOG.releases.target(target).work == "posttraining":
+        return
+    for scheduler in ("slurm", "kubernetes", "torchrun"):
+        asked = {"training": {"layout": "dp=8,zero=3,recompute=full", "stack": CATALOG.releases.target(target).stacks[0],
+                              "method": "full"}, "serving": {"layout": "tp=2", "gpus": "16"}}
+        try:
+            made = folder_of(target, scheduler, **asked[CATALOG.releases.target(target).work])
+        except InputError:
+            continue
+        release = CATALOG.releases.target(target).release
+        for name, text in made.files.items():
+            if name.endswith((".sh", ".sbatch", ".yaml", ".yml", ".py")):
+                assert release in text[:300], f"{name} does not say {release}"
