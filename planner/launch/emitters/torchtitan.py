@@ -138,7 +138,7 @@ TABLE: Table = {
 }
 
 VARIABLES = (
-    Variable("DATA", "{data}", "mock for made-up tokens, or a data set of torchtitan: c4 is streamed from Hugging Face."),
+    Variable("DATA", "{data}", "mock for made-up tokens, or a data set of torchtitan: c4 is from Hugging Face."),
     Variable("TOKENIZER", "assets/hf", "Folder with the tokenizer, and to tune with the weights: "
              "scripts/download_hf_assets.py of torchtitan. Made-up tokens need none."),
     Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
