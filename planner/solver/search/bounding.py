@@ -129,5 +129,7 @@ class Bounding:
             yield Batch(now, terms, memory, step, known[mine]), keys, keep
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
-        """Return where the bound already shows that memory costs time, or everything."""
+        """Return where the bound already shows that memory costs time, where that counts, or everything."""
+        if not self.pricing.job.timed:
+            return ~known.fits
         return ~known.fits | (known.step > time_bound(self.question, rows, time))

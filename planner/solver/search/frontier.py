@@ -277,8 +277,10 @@ class Search:
             run = self.runs[int(batch.rows.candidate[row])]
             heapq.heappush(run.heap, (keys.entry(row), at, int(rows[row]), 0))
         # whoever is short of memory here may be better with more of it elsewhere
-        short = np.flatnonzero(steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12))
-        self._offload_more(self.batches[at], rows[short])
+        short = np.isinf(steps)
+        if self.job.timed:
+            short = steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12)
+        self._offload_more(self.batches[at], rows[np.flatnonzero(short)])
 
     def _offload_more(self, batch: Batch, rows: Ints) -> None:
         """Put the variants of rows of one batch that offload more on the heaps, unless they are bounded already."""
