@@ -64,7 +64,7 @@ class _Found:
         outside = {assignment.gpu: assignment for assignment in (fewest, *kinds)
                    if assignment.layout.offload.to != "none"}
         if outside:
-            alone = _on_gpus_alone(self.solved(question, INSIDE), outside)
+            alone = _on_gpus_alone(self.solved(question.on(outside), INSIDE), outside)
             fewest, kinds = _beside(fewest, kinds, alone)
             outside = {gpu: assignment for gpu,
                        assignment in outside.items() if gpu not in {other.gpu for other in alone}}

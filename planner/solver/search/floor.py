@@ -22,6 +22,7 @@ from planner.solver.search.bounding import offers
 from planner.solver.search.holding import leanest
 from planner.solver.search.job import Pricing
 from planner.solver.search.keys import Key
+from planner.solver.search.leaders import LAST
 
 DECISIVE = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep", "expert_tp")
 """What decides how long a layer takes."""
@@ -100,18 +101,20 @@ def fewest(question: Question, space: Space) -> Ints:
     at any ZeRO stage, and with whatever may be outside.
     """
     count, kinds = len(question.candidates), len(question.precisions)
-    one = np.ones(count * kinds, np.int64)
-    rows = from_columns({"candidate": np.repeat(np.arange(count), kinds), "dp": one, "micro_batch": one,
+    single = np.ones(count * kinds, np.int64)
+    rows = from_columns({"candidate": np.repeat(np.arange(count), kinds), "dp": single, "micro_batch": single,
                          "precision": np.tile(np.arange(kinds), count)}, 1)
-    persist, levels = question.stack.gradients_persist, offers(question, space)
+    stack, levels = question.stack, offers(question, space)
     least = np.full(len(rows), np.inf)
     for stage in map(int, domain("zero", space)):
         for one in leanest(question, levels, space.flash, rows, stage):
             memory = memory_terms(question, one)
-            layer, *ends = (states.held(persist) for states in (memory.layer, memory.first, memory.last))
-            room = memory.usable / question.stack.allocator_ratio
-            least = np.minimum(least, (question.shape.layers * layer + sum(ends)) * HAIR / room)
-    found: Ints = np.maximum(1, np.ceil(least.reshape(count, kinds).min(axis=1))).astype(np.int64)
+            layer, first, last = (states.held(stack.gradients_persist)
+                                  for states in (memory.layer, memory.first, memory.last))
+            # a byte at least, where frameworks alone take more than there is
+            room = np.maximum(1.0, memory.usable - stack.context_bytes) / stack.allocator_ratio
+            least = np.minimum(least, (question.shape.layers * layer + first + last) * HAIR / room)
+    found: Ints = np.ceil(np.clip(least.reshape(count, kinds).min(axis=1), 1, LAST)).astype(np.int64)
     return found
 
 

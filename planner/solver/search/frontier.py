@@ -117,7 +117,7 @@ class Search:
         for candidate, own, least in by_candidate(parts):
             if candidate not in self.kept:
                 self.kept[candidate] = self.leaders(own.gpus)
-            self.runs[candidate] = Run.start(self.kept[candidate], own, least)
+            self.runs[candidate] = Run.start(self.kept[candidate], own, least, timed=self.job.timed)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)

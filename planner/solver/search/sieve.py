@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.layouts.axes import Space, domain
 from planner.layouts.rules import Columns
-from planner.layouts.table import Floats, Layouts, Mask, joined
+from planner.layouts.table import Floats, Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import layer_terms
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.candidate_run import near_leaders
@@ -52,6 +52,11 @@ class Sieve:
         limit = limits.get(job.objective) if job.timed else self.space.max_gpus
         return np.inf if limit is None else limit
 
+    @cached_property
+    def _fewest(self) -> Ints:
+        """GPUs that hold one copy of all states, by candidate, where nothing but their number counts."""
+        return np.array([self.floors.least.get(at, (1, 0))[0] for at in range(len(self.space.candidates))], np.int64)
+
     @property
     def _ends(self) -> Floats:
         """The objective behind which nothing is of interest, by candidate."""
@@ -86,8 +91,7 @@ class Sieve:
             return
         if not self.timed:
             ranks, stages = columns["tp"] * columns["cp"] * columns["dp"], max(domain("pp", self.space))
-            least = self.floors.least.get(candidate, (1, 0))[0]
-            yield (ranks <= self._ends[candidate]) & (ranks * stages >= least), False
+            yield (ranks <= self._ends[candidate]) & (ranks * stages >= self._fewest[candidate]), False
             return
         least = self.floors.of({**columns, "candidate": np.full(count, candidate)})
         if count <= MANY:
@@ -114,8 +118,7 @@ class Sieve:
 
     def _enough(self, stems: Layouts, source: Source) -> Layouts:
         """Return the stems with enough GPUs to hold one copy of all states, and no more than are of interest."""
-        least = np.array([self.floors.least.get(at, (1, 0))[0] for at in range(len(self.space.candidates))])
-        enough, few = stems.gpus >= least[stems.candidate], stems.gpus <= self._ends[stems.candidate]
+        enough, few = stems.gpus >= self._fewest[stems.candidate], stems.gpus <= self._ends[stems.candidate]
         self.out.removed["states"] += int((~enough).sum()) * source.points
         self.out.removed["bound"] += int((enough & ~few).sum()) * source.points
         return stems.take(np.flatnonzero(enough & few))
