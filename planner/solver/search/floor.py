@@ -6,7 +6,7 @@ grid; bubbles, other traffic, failures and spares only add to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -43,14 +43,9 @@ class Floors:
         found: Ints = self.first[places]
         return found
 
-    def behind(self, ends: Mapping[int, float]) -> set[int]:
-        """Return the candidates on which everything lies behind the objective in `ends`."""
-        return {at for at, key in self.least.items() if key[0] > ends.get(at, np.inf)}
-
-
-def floor(question: Question, space: Space, pricing: Pricing) -> Key | None:
-    """Return objective and cents that no layout of the space is below; none where nothing computes the question."""
-    return min(floors(question, space, pricing).least.values(), default=None)
+    def lowest(self, candidates: Iterable[float]) -> Key | None:
+        """Return objective and cents that nothing on some candidates is below; none where none computes anything."""
+        return min((self.least[int(at)] for at in candidates if int(at) in self.least), default=None)
 
 
 def floors(question: Question, space: Space, pricing: Pricing) -> Floors:

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from planner.layouts.axes import Space
+from planner.layouts.axes import Space, domain
 from planner.layouts.offload import Offloaded, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
@@ -24,7 +24,7 @@ from planner.solver.progress import so_far
 from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
-from planner.solver.search.floor import Floors, floor
+from planner.solver.search.floor import Floors
 from planner.solver.search.found import Batch, Frontier, StagedLayout
 from planner.solver.search.job import Job, Pricing, identity
 from planner.solver.search.keys import Key, Keys
@@ -85,7 +85,7 @@ class Search:
             self._run(source)
         except (OutOfTime, KeyboardInterrupt) as cut:
             self.out.interrupted |= isinstance(cut, KeyboardInterrupt)
-            least = floor(self.question, self.space, self.pricing)
+            least = self.sieve.floors.lowest(domain("candidate", self.space))
             if least is not None:
                 self.out.note_open(least)
         return self.out
