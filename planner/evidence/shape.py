@@ -55,12 +55,12 @@ def _of_size(run: StatedRun, parameters: float, sources: Sources, assumed: list[
     """Return a row with the layers, width and heads that dense models of so many parameters usually have."""
     width, head = sources.usual("usual_width"), int(sources.usual("usual_head"))
     # a layer of width h has 12 h^2 parameters, and h is so many times the number of layers
-    deep = (parameters / (12 * width**2)) ** (1 / 3)
-    layers = _round_to(deep, 4)
-    heads = _round_to((parameters / (12 * layers)) ** 0.5 / head, 8 if deep * width > 16 * head else 4)
-    assumed += [f"layers={layers}", f"hidden={heads * head}", f"heads={heads}"]
-    gated = {"ffn": _round_to(8 / 3 * heads * head, 256)} if run.gated_mlp and not run.ffn else {}
-    return run.model_copy(update={"layers": layers, "hidden": heads * head, "heads": heads, **gated})
+    layers = _round_to((parameters / (12 * width**2)) ** (1 / 3), 4)
+    heads = _round_to((parameters / (12 * layers)) ** 0.5 / head, int(sources.usual("usual_heads")))
+    hidden = heads * head
+    assumed += [f"layers={layers}", f"hidden={hidden}", f"heads={heads}"]
+    gated = {"ffn": _round_to(4 * hidden * 2 / 3, head)} if run.gated_mlp and not run.ffn else {}
+    return run.model_copy(update={"layers": layers, "hidden": hidden, "heads": heads, **gated})
 
 
 def _spellings(name: str) -> Iterator[str]:
