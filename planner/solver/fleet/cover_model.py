@@ -272,10 +272,11 @@ class CoverModel:
 
     def tidy_at_once(self) -> cp_model.LinearExprT:
         """Return the same as one figure."""
-        kinds, gpus, late = self.tidy()
-        after = len(self.problem.columns) ** 2
-        most = sum(c.gpus * self._most(c) for c in self.problem.columns) * sum(self.problem.hours) + 1
-        return after * most * kinds + after * gpus + late
+        columns, hours = self.problem.columns, self.problem.hours
+        after = len(columns) ** 2
+        most = sum(c.gpus * self._most(c) for c in columns) * sum(hours) + 1
+        return sum([*((after * most + at) * self.used[c.key] for at, c in enumerate(columns)),
+                    *(after * many * c.gpus * self.replicas[c.key][p] for c in columns for p, many in enumerate(hours))])
 
     def read(self, ending: Ending, first: Ending) -> Covered:
         """Return the cover that a solve found, with the proof of `first`, which minimized what the question does."""
