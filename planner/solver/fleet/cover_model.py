@@ -276,7 +276,8 @@ class CoverModel:
         after = len(columns) ** 2
         most = sum(c.gpus * self._most(c) for c in columns) * sum(hours) + 1
         return sum([*((after * most + at) * self.used[c.key] for at, c in enumerate(columns)),
-                    *(after * many * c.gpus * self.replicas[c.key][p] for c in columns for p, many in enumerate(hours))])
+                    *(after * many * c.gpus * self.replicas[c.key][p]
+                      for c in columns for p, many in enumerate(hours))])
 
     def read(self, ending: Ending, first: Ending) -> Covered:
         """Return the cover that a solve found, with the proof of `first`, which minimized what the question does."""
