@@ -35,6 +35,7 @@ from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffu
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.served import as_service
 from planner.scenario.words import BLOCKS, LARGEST, in_our_words
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Document, Frozen, read, validate
@@ -233,7 +234,8 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
-    return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
+    data = as_service(in_our_words(_listed(data, dict(paths()) | lists)))
+    return Document(data, document.file, document.lines, named)
 
 
 def _largest_asked(data: object, labels: Mapping[str, str]) -> object:

@@ -1,0 +1,39 @@
+"""Words of training in a question of a service: what they mean there, as one with `--method inference` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+from planner.scenario.serving import Quantization
+from planner.scenario.workload import EVERY
+
+METHOD = "inference"
+_TRAINED = {"tokens", "samples", "epochs", "dataset", "steps"}
+"""Keys that say how much is trained."""
+_CALLED = {"sequence_length": "max_model_len", "stack": "engine"}
+"""Keys of training, and what they are of a service."""
+
+
+def as_service(data: object) -> object:
+    """Return what a question holds, in our words, with a language model that is run asked about as a service.
+
+    It is one by method inference, where nothing says what kind of work it is, or by its kind.
+    """
+    work = data.get("workload") if isinstance(data, dict) else None
+    if not isinstance(work, Mapping) or not isinstance(data, dict):
+        return data
+    runs, model = work.get("method") == METHOD, work.get("model")
+    asks = runs and "kind" not in work and isinstance(model, str) and "," not in model and model != EVERY
+    if work.get("kind") != "serving" and not (asks and not work.keys() & _TRAINED):
+        return data
+    served = {key: value for key, value in work.items() if not (key == "method" and runs)} | {"kind": "serving"}
+    for key, name in _CALLED.items():
+        if key in served and name not in served:
+            said = served.pop(key)
+            served[name] = ",".join(said) if isinstance(said, list) else said
+    formats = served.get("precision")
+    if "quantization" not in served and isinstance(formats, list) and set(formats) <= {*get_args(Quantization), "fp16"}:
+        served["quantization"] = list(dict.fromkeys("bf16" if name == "fp16" else name for name in formats))
+        served.pop("precision")
+    return {**data, "workload": served}
