@@ -14,18 +14,12 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
+from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.in_thousands import thousands
-from planner.scenario.kind import (
-    Kind,
-    kind_by_model,
-    kind_of,
-    refuse_other_kinds,
-    refuse_wrong_kind,
-    said_by_method,
-)
+from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, said_by_method
 from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
@@ -35,7 +29,7 @@ from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffu
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.served import as_service
+from planner.scenario.served import as_service, with_images
 from planner.scenario.words import BLOCKS, LARGEST, in_our_words
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Document, Frozen, read, validate
@@ -61,7 +55,7 @@ def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Cat
 
 
 def only_one(scenario: AnyQuestion) -> AnyScenario:
-    """Return a question of one workload, or of services that share a pool. Raises Unsupported for a portfolio."""
+    """Return a question of one workload, or services that share a pool. Raises Unsupported for a portfolio."""
     if isinstance(scenario, Portfolio):
         raise Unsupported("a portfolio (jobs:) here: planner plan answers it; give one workload")
     return scenario
@@ -70,17 +64,23 @@ def only_one(scenario: AnyQuestion) -> AnyScenario:
 def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
                   labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
-    document = _document(reference, overrides, labels or {}, catalog)
-    scenario = as_question(document)
+    recipes = catalog.recipes
+    document, converted = in_dollars(_document(reference, overrides, labels or {}, catalog), recipes.currencies)
+    document, loaded = with_images(document, recipes.made)
+    resolved, defaults = _resolved(as_question(document), catalog, document)
+    return resolved, [*defaults, *thousands(document), *converted, *loaded]
+
+
+def _resolved(scenario: AnyQuestion, catalog: Catalog, document: Document) -> tuple[AnyQuestion, Defaults]:
     if isinstance(scenario, Portfolio):
         return resolve_portfolio(scenario, catalog, document)
     if isinstance(scenario, DiffusionScenario):
         return resolve_diffusion(scenario, catalog, document)
     if isinstance(scenario, PostTrainingScenario):
         return resolve_posttraining(scenario, catalog, document)
-    resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
-                          else resolve(scenario, catalog, document))
-    return resolved, [*defaults, *thousands(document)]
+    if isinstance(scenario, ServingScenario):
+        return resolve_serving(scenario, catalog, document)
+    return resolve(scenario, catalog, document)
 
 
 def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,

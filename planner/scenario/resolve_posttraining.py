@@ -20,7 +20,9 @@ def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, docum
     """
     work, defaults = resolved_posttraining(scenario.workload, catalog, document)
     if work.steps is None:
-        raise document.error(("workload",), "how long? give steps; planner estimate needs none")
+        usual = catalog.recipes.learning
+        work = work.model_copy(update={"steps": usual.steps})
+        defaults.append(Default(name="steps", value=str(usual.steps), why=f"as {usual.example} has: give your own"))
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={"workload": work, **supply}), defaults
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import get_args
 
-from planner.scenario.serving import Quantization
+from planner.catalog.recipes import UsualMade
+from planner.scenario.default import Default, Defaults
+from planner.scenario.serving import LOADS, Quantization
 from planner.scenario.workload import EVERY
+from planner.yaml_io import Document
 
 METHOD = "inference"
 _TRAINED = {"tokens", "samples", "epochs", "dataset", "steps"}
@@ -37,3 +41,15 @@ def as_service(data: object) -> object:
         served["quantization"] = list(dict.fromkeys("bf16" if name == "fp16" else name for name in formats))
         served.pop("precision")
     return {**data, "workload": served}
+
+
+def with_images(document: Document, usual: UsualMade) -> tuple[Document, Defaults]:
+    """Return a question of running a diffusion model that says no load with a batch to make, which is said."""
+    data = document.data if isinstance(document.data, dict) else {}
+    work = data.get("workload")
+    if not isinstance(work, dict) or work.get("kind") != "generation" or data.get("objective") in ("rate", "users") or (
+            any(work.get(key) is not None for key in ("rate", "samples", "e2e", *LOADS))):
+        return document, []
+    count = usual.samples
+    said = Default(name="samples", value=str(count), why=f"{usual.example}: give samples, or a rate")
+    return replace(document, data={**data, "workload": {**work, "samples": count}}), [said]
