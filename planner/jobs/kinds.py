@@ -51,20 +51,20 @@ __all__ = ["asks_for_load", "at_load", "at_one", "check_axes",
 
 def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
+    limits = scenario.limits
+    # one machine, unless the question says how large it may be
+    machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
     if isinstance(scenario, ServingScenario):
         if scenario.objective == "rate" or scenario.objective == "users":  # noqa: PLR1714 - narrows the type
             raise InputError(f"objective: {scenario.objective} is for planner plan; ask about the load that it answers "
                              "with")
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
-                           by_provider=isinstance(scenario.limits, ServingLimits)
-                           and bool(scenario.limits.one_provider))
+                           by_provider=isinstance(limits, ServingLimits) and bool(limits.one_provider),
+                           machines=machines if all(asked.ends is not None for asked in scenario.services) else None)
         terms = Terms(market, scenario.limits, scenario.objective)
         return ResolvedScenario(scenario, catalog, tuple(
             _job_of(asked.label, asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)
-    limits = scenario.limits
-    # one machine, unless the question says how large it may be
-    machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
     market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, machines=machines)
     if isinstance(scenario, DiffusionScenario):
         terms = Terms(market, limits, scenario.objective)

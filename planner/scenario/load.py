@@ -14,6 +14,7 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
+from planner.scenario.called import as_called
 from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
@@ -29,7 +30,7 @@ from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffu
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.served import as_service, with_images
+from planner.scenario.served import as_asked, with_images
 from planner.scenario.words import BLOCKS, LARGEST, in_our_words
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Document, Frozen, read, validate
@@ -68,7 +69,8 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
     document, converted = in_dollars(_document(reference, overrides, labels or {}, catalog), recipes.currencies)
     document, loaded = with_images(document, recipes.made)
     resolved, defaults = _resolved(as_question(document), catalog, document)
-    return resolved, [*defaults, *thousands(document), *converted, *loaded]
+    called = as_called(reference, overrides, getattr(resolved, "workload", None))
+    return resolved, [*called, *defaults, *thousands(document), *converted, *loaded]
 
 
 def _resolved(scenario: AnyQuestion, catalog: Catalog, document: Document) -> tuple[AnyQuestion, Defaults]:
@@ -234,7 +236,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
-    data = as_service(in_our_words(_listed(data, dict(paths()) | lists)))
+    data = as_asked(in_our_words(_listed(data, dict(paths()) | lists)))
     return Document(data, document.file, document.lines, named)
 
 

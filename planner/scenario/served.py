@@ -19,6 +19,16 @@ _CALLED = {"sequence_length": "max_model_len", "stack": "engine"}
 """Keys of training, and what they are of a service."""
 
 
+def as_asked(data: object) -> object:
+    """Return what a question holds, in our words, with keys that another kind of work has as those of its own."""
+    data = as_service(data)
+    work = data.get("workload") if isinstance(data, dict) else None
+    if isinstance(work, dict) and work.get("kind") in ("diffusion", "generation") and "batch" not in work:
+        named = {"batch" if key == "global_batch" else key: value for key, value in work.items()}
+        return {**data, "workload": named}  # type: ignore[dict-item]
+    return data
+
+
 def as_service(data: object) -> object:
     """Return what a question holds, in our words, with a language model that is run asked about as a service.
 
