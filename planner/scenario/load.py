@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import get_args, get_origin
 
@@ -164,10 +165,14 @@ def find(reference: str) -> Path:
 
 def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
     """Yield the dotted path of every scenario value, and whether it is a list; of all kinds where none is named."""
-    known: dict[str, bool] = {}
-    for kind in SCENARIOS.values() if model is None else (model,):
-        known |= dict(_values(kind, ""))
-    yield from known.items()
+    yield from _known(model).items()
+
+
+@cache
+def _known(model: type[Frozen] | None) -> Mapping[str, bool]:
+    """Return the paths of a model, or of all kinds: read off the classes once, for whoever asks again and again."""
+    kinds = SCENARIOS.values() if model is None else (model,)
+    return {path: is_list for kind in kinds for path, is_list in _values(kind, "")}
 
 
 def paths_of(reference: Reference) -> dict[str, bool]:

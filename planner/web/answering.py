@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -11,6 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from planner.answer.assignment import Assignment
 from planner.answer.exit_code import exit_code
 from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan, to_json
@@ -31,7 +33,8 @@ from planner.errors import (
 )
 from planner.process.news import report_on
 from planner.render.report.runs import published_runs
-from planner.render.sentence import largest_sentence
+from planner.render.sentence import largest_sentence, levers_sentence
+from planner.render.tables import MOST_LEVERS
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
@@ -87,9 +90,8 @@ class File:
     content: bytes
 
 
-def prepare(folders: Folders, behind: int) -> str:
-    """Make this process ready for questions, and give way to others by `behind`; return the catalog's digest."""
-    os.nice(behind)
+def prepare(folders: Folders) -> str:
+    """Make this process ready for questions; return the catalog's digest."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(most, MOST_MEMORY)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
@@ -160,18 +162,24 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
     return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
 
 
-def more(what: str, question: Question, folders: Folders) -> Answered | Refusal:
-    """Return what a page asks of an estimate beside it: the `longest` sequence that fits of a training job that does
-    not, as a line, or the published `runs` that it was held against, as a part of the page.
+def more(what: str, question: Question, text: str, folders: Folders) -> Answered | Refusal:
+    """Return what a page asks beside an estimate, whose JSON is `text`: what `levers` would save, the `longest`
+    sequence that fits of a training job that does not, each as a line, or the published `runs` that it was held
+    against, as a part of the page.
     """
     try:
         named, catalog = _opened(question, folders)
         asking = functions.estimate_asked(named.reference, catalogs=catalog, **named.values)
-        told = (largest_sentence("sequence", asking.largest("sequence")) if what == "longest" else
-                published_runs(asking.answer().assignment, catalog))
+        made = TypeAdapter[Assignment](Assignment).validate_json(text)
+        if what == "levers":
+            found = asking.levers(made)[:MOST_LEVERS]
+            told = levers_sentence(found) if found else "No single change of the layout saves memory"
+        else:
+            told = (largest_sentence("sequence", asking.largest("sequence")) if what == "longest" else
+                    published_runs(made, catalog)) or "<p>There are none.</p>"
     except PlannerError as error:
         return refusal(error, question)
-    return Answered("", EXIT_OK, told or "<p>There are none.</p>")
+    return Answered("", EXIT_OK, told)
 
 
 def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Explanation, int]:

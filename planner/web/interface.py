@@ -67,6 +67,7 @@ async def begin(request: Request) -> Response:
     question = question_of(body["verb"], body.get("question"), paged=body.get("page") is True)
     desk = desk_of(request)
     job = desk.ask(question)
+    job.askers += 1  # who comes back for it
     return JSONResponse(told(job, desk), 202, {"location": f"/api/jobs/{job.id}"})
 
 
@@ -119,13 +120,18 @@ def job_of(request: Request) -> Job:
 
 
 async def ended(job: Job, request: Request | None = None) -> Ended:
-    """Return what became of a job. Where its asker leaves, an estimate that still waits is not begun."""
+    """Return what became of a job. Where all who asked leave, an estimate that still waits is not begun."""
     waiting = asyncio.shield(asyncio.wrap_future(job.result))
-    while request is not None and not job.result.done():
-        done, _ = await asyncio.wait({waiting}, timeout=BEAT)
-        if not done and await request.is_disconnected():
-            job.cancel()
-            break
+    job.askers += 1
+    try:
+        while request is not None and not job.result.done():
+            done, _ = await asyncio.wait({waiting}, timeout=BEAT)
+            if not done and await request.is_disconnected():
+                break
+    finally:
+        job.askers -= 1
+    if request is not None and not job.askers and not job.result.done():
+        job.cancel()
     return await waiting
 
 

@@ -26,6 +26,8 @@ from planner.web.wording import address, as_command, as_fields, as_python, as_ya
 PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
          "/explain": ("Explain", "explain"), "/portfolio": ("Portfolio", "plan")}
 """Address -> its title, and the verb that it asks."""
+BESIDE = ("levers", "longest", "runs")
+"""What is told beside an estimate."""
 LAID = {"kind": "kind", "left": "left", "right": "right"}
 """Fields of an address that are of the page, not of the question."""
 
@@ -98,11 +100,13 @@ async def part(request: Request) -> Response:
 
 
 async def beside(request: Request) -> Response:
-    """Return what is told beside an estimate only where it is looked at: `longest` or `runs`."""
-    desk, what = desk_of(request), request.path_params["what"]
-    if what not in ("longest", "runs"):
-        raise UnknownName("part of an estimate", what, ("longest", "runs"))
-    made = await ended(desk.make(Job(partial(more, what, asked(request, "estimate"), desk.folders), "")), request)
+    """Return what is told beside an estimate after it, or only where it is looked at."""
+    desk, what, question = desk_of(request), request.path_params["what"], asked(request, "estimate")
+    if what not in BESIDE:
+        raise UnknownName("part of an estimate", what, BESIDE)
+    made = await ended(desk.ask(question), request)
+    if isinstance(made, Answered):
+        made = await ended(desk.make(Job(partial(more, what, question, made.text, desk.folders), "")), request)
     return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
 
 

@@ -27,9 +27,8 @@ from planner.render.figures import percent
 from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
 from planner.render.report.templates import templates as compiled
-from planner.render.sentence import estimate_sentence, levers_sentence
+from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
-from planner.render.tables import MOST_LEVERS
 from planner.scenario.flags import NAMES
 from planner.units import GIB, show_seconds, show_usd
 from planner.web.question import Question
@@ -67,22 +66,20 @@ def shown_comparison(plans: list[Compared], headline: str, question: Question) -
 
 
 def shown_estimate(question: Question, asking: Estimating, estimated: Estimated) -> str:
-    """Return an estimate as a part of a page, with what single changes would save."""
+    """Return an estimate as a part of a page; what takes longer than the verdict is asked by the page after it."""
     a = estimated.assignment
-    if a.serving:
-        sentence, levers = capacity_sentence(a, asking.rate, offline=asking.is_offline), []
-    else:
-        sentence, levers = estimate_sentence(a, asking.scenario.confidence), asking.levers(a)
+    sentence = (capacity_sentence(a, asking.rate, offline=asking.is_offline) if a.serving else
+                estimate_sentence(a, asking.scenario.confidence))
     groups: dict[str, list[Any]] = {}
     for fact in facts(a, asking.scenario.confidence):
         groups.setdefault(fact.group, []).append(fact)
     return templates().get_template("estimate.html.j2").render(
-        a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
+        a=a, sentence=sentence, why=estimated.why,
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
-        groups=groups, runs=f"/part/runs?{address(question)}" if a.time.evidence and a.time.evidence.alike else None,
+        groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
-        longest=f"/part/longest?{address(question)}")
+        asked=address(question))
 
 
 def _opened(other: Alternative, question: Question) -> str | None:

@@ -92,12 +92,17 @@ async function save(event) {
 }
 
 // ---- tables that sort and filter ---------------------------------------------------------------------------------------
+let filling = new AbortController();
+
 async function fill(place) {
-  const response = await fetch(place.dataset.later).catch(() => null);
+  const response = await fetch(place.dataset.later, { signal: filling.signal }).catch(() => null);
   if (place.isConnected) place.textContent = response?.ok ? await response.text() : "";
 }
 
+// what is told beside an answer that is gone is not waited for
 function enhance(place) {
+  filling.abort();
+  filling = new AbortController();
   place.querySelectorAll("[data-later]").forEach(fill);
   for (const fold of place.querySelectorAll("details[data-more]")) fold.addEventListener("toggle", async () => {
     const response = await fetch(fold.dataset.more).catch(() => null);
