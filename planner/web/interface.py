@@ -143,7 +143,7 @@ def told(job: Job, desk: Desk) -> dict[str, Any]:
         value, bound = (None if quanta is None else amount(job.so_far.goal, quanta)
                         for quanta in (job.so_far.value, job.so_far.bound))
         said["progress"] = {"objective": NAMES[job.so_far.goal], "done": round(job.so_far.done, 3), "value": value,
-                            "bound": bound}
+                            "bound": bound, "part": job.so_far.part}
     if job.result.done() and isinstance(failed := job.result.result(), Refusal):
         said |= failed.data()
     return said

@@ -24,6 +24,7 @@ from planner.scenario.default import Default
 from planner.scenario.limits import Deadline
 from planner.scenario.portfolio import AnyWork, Portfolio
 from planner.solver.fleet.schedule import Schedule
+from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 
 Known = dict[object, Columns]
@@ -77,8 +78,10 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Know
     """Return the question with the columns of every job; what asks the same is searched once, over all of `known`."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
-    columns = [_columns(asked.workload, job, jobs, effort, known) for asked, job in zip(
-        portfolio.jobs, jobs, strict=True)]
+    columns = []
+    for at, (asked, job) in enumerate(zip(portfolio.jobs, jobs, strict=True)):
+        with part(f"layouts of {job.name}", at, len(jobs)):
+            columns.append(_columns(asked.workload, job, jobs, effort, known))
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
 
 
