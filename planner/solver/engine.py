@@ -49,13 +49,12 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver.parameters.catch_sigint_signal = False
     if settings.deterministic_limit is not None:
         solver.parameters.max_deterministic_time = settings.deterministic_limit
+    told: tuple[_Heard, ...] = ()
     if settings.heard is not None:
-        heard = _Heard(settings.heard)
-        solver.best_bound_callback = heard.on_bound
-    else:
-        heard = None
-    status, interrupted = _interruptible(solver, model, heard) if settings.so_far else (
-        solver.solve(model, heard), False)
+        told = (_Heard(settings.heard),)
+        solver.best_bound_callback = told[0].on_bound
+    status, interrupted = _interruptible(solver, model, told) if settings.so_far else (
+        solver.solve(model, *told), False)
     spent = solver.response_proto.deterministic_time
     if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         value, bound = solver.value(objective), _bound(model, solver)
@@ -88,11 +87,11 @@ class _Heard(cp_model.CpSolverSolutionCallback):
         self.heard(self.best, self.least)
 
 
-def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, heard: _Heard | None
+def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, told: tuple[_Heard, ...]
                    ) -> tuple[cp_model.CpSolverStatus, bool]:
     """Return how a solve ended that Ctrl-C may end, and whether it did: Python hears of it in the main thread only."""
     with ThreadPoolExecutor(1) as pool:
-        ending = pool.submit(solver.solve, model, heard)
+        ending = pool.submit(solver.solve, model, *told)
         try:
             return ending.result(), False
         except KeyboardInterrupt:

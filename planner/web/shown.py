@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from io import StringIO
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
-from rich.console import Console
 
 from planner.answer.assignment import Alternative
 from planner.answer.explanation import Explanation
@@ -21,11 +19,12 @@ from planner.ask.fastest import Estimated
 from planner.catalog.load import Catalog
 from planner.render.comparison import BOUGHT, margin, of_services, purchases, swings
 from planner.render.comparison_lines import of_portfolio
-from planner.render.explanation import render_explanation
+from planner.render.explanation import write_explanation
 from planner.render.facts import facts, latencies, time_parts
 from planner.render.figures import percent
 from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
+from planner.render.report.sheet import HtmlSheet
 from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
@@ -33,9 +32,6 @@ from planner.scenario.flags import NAMES
 from planner.units import GIB, show_seconds, show_usd
 from planner.web.question import Question
 from planner.web.wording import address
-
-WIDTH = 100
-"""Columns of what is shown as on a terminal."""
 
 
 def templates() -> Environment:
@@ -47,9 +43,9 @@ def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
         return report(made, catalog, part=True, link=lambda other: _opened(other, question))
-    text = StringIO()
-    render_explanation(made, Console(file=text, width=WIDTH, highlight=False, color_system=None))
-    return templates().get_template("explanation.html.j2").render(text=text.getvalue().strip("\n"))
+    sheet = HtmlSheet()
+    write_explanation(made, sheet)
+    return sheet.html()
 
 
 def shown_comparison(plans: list[Compared], headline: str, question: Question) -> str:
