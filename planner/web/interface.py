@@ -16,9 +16,11 @@ from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_STOPPED,
 from planner.text_io import decoded
 from planner.web.answering import Answered, Refusal, refusal
 from planner.web.desk import Desk
+from planner.web.guard import UPLOADS
 from planner.web.openapi import document
 from planner.web.pool import Ended, Full, Job
 from planner.web.question import OPTIONS, question_of
+from planner.web.uploads import put
 
 STATUSES = {EXIT_INPUT: 400, EXIT_STOPPED: 422, EXIT_BUG: 500, EXIT_INTERRUPTED: 409}
 """Exit code of the command -> status of the response, where there is no answer."""
@@ -33,7 +35,7 @@ def routes() -> list[Route]:
             Route("/api/jobs", begin, methods=["POST"]), Route("/api/jobs/{id}", stand, methods=["GET"]),
             Route("/api/jobs/{id}", cancel, methods=["DELETE"]), Route("/api/jobs/{id}/answer", answer),
             Route("/api/jobs/{id}/page", page), Route("/api/jobs/{id}/events", events),
-            Route("/api/openapi.json", described)]
+            Route(UPLOADS, upload, methods=["POST"]), Route("/api/openapi.json", described)]
 
 
 def desk_of(request: Request) -> Desk:
@@ -107,6 +109,13 @@ async def events(request: Request) -> Response:
             await asyncio.sleep(BEAT)
 
     return StreamingResponse(lines(), media_type="text/event-stream")
+
+
+async def upload(request: Request) -> Response:
+    """Keep a file, the body as it is: `?name=samples.jsonl`; say what a question calls it."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
+        raise InputError("expected Content-Type: application/octet-stream, and the file as the body")
+    return JSONResponse({"file": put(request.query_params.get("name", ""), await request.body())}, 201)
 
 
 async def described(request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from planner.answer.assignment import Alternative
 from planner.answer.explanation import Explanation
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
+from planner.answer.sizing import Sizing
 from planner.ask.compare import Compared
 from planner.ask.estimate import HEARD, Estimating
 from planner.ask.fastest import Estimated
@@ -28,6 +29,7 @@ from planner.render.report.sheet import HtmlSheet
 from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
+from planner.render.sizing import write_sizing
 from planner.scenario.flags import NAMES
 from planner.units import GIB, show_seconds, show_usd
 from planner.web.question import Question
@@ -45,6 +47,28 @@ def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str
         return report(made, catalog, part=True, link=lambda other: _opened(other, question))
     sheet = HtmlSheet()
     write_explanation(made, sheet)
+    return sheet.html()
+
+
+def shown_sizing(sizing: Sizing) -> str:
+    """Return how many nodes a log of jobs needs as a part of a page."""
+    sheet = HtmlSheet()
+    write_sizing(sizing, sheet)
+    return sheet.html()
+
+
+def shown_line(text: str) -> str:
+    """Return an answer of one line as a part of a page."""
+    sheet = HtmlSheet()
+    sheet.paragraph(text, "bold")
+    return sheet.html()
+
+
+def shown_config(notes: Sequence[str]) -> str:
+    """Return what was read of a config, and what was not, as a part of a page."""
+    sheet = HtmlSheet()
+    sheet.heading("Read from the config")
+    sheet.items(notes)
     return sheet.html()
 
 

@@ -58,10 +58,11 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
     assert "<b>" not in web.get("/?model=<b>x&node=dgx-h100").text
 
 
-def test_every_flag_that_names_no_file_is_a_field_with_its_help():
+def test_every_flag_is_a_field_with_its_help_and_files_are_uploaded():
     fields = {field.name: field for field in inputs("plan", {"ttft": "2 s"})}
     files = {name for name, flag in TABLE.items() if flag.metavar == "FILE"} | {"tokenizer"}
-    assert TABLE.keys() - files <= fields.keys()
+    assert TABLE.keys() <= fields.keys()
+    assert {name for name, field in fields.items() if field.is_file} == files | {"replay"}
     assert all(fields[name].help == flag.help for name, flag in TABLE.items() if name in fields)
     assert {name: fields[name].forms for name in ("ttft", "tokens", "guidance", "prompts", "reference", "model")} == {
         "ttft": ("serving",), "tokens": ("training",), "guidance": ("generation",), "prompts": ("posttraining",),
