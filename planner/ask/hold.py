@@ -67,7 +67,7 @@ class _Found:
                    if assignment.layout.offload.to != "none"}
         if outside:
             with part("on GPUs alone", 1, 2):
-                alone = _on_gpus_alone(self.solved(question, INSIDE), outside)
+                alone = _on_gpus_alone(self.solved(question.on(outside), INSIDE), outside)
             fewest, kinds = _beside(fewest, kinds, alone)
             outside = {gpu: assignment for gpu,
                        assignment in outside.items() if gpu not in {other.gpu for other in alone}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -119,9 +120,7 @@ def _fewest(least: int, meets: Callable[[int], bool]) -> tuple[int, int]:
     while not meets(high):
         high *= 2
     low = max(least, high // 2)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if meets(middle) else (middle + 1, high)
+    high = low + bisect_left(range(low, high), True, key=meets)
     missed = 0
     while high - 1 - missed >= least and missed < MOST_MISSED:
         if meets(high - 1 - missed):
