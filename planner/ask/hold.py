@@ -26,6 +26,7 @@ from planner.scenario.default import Default
 from planner.scenario.model_notes import text_notes
 from planner.scenario.scenario import AnyScenario, Scenario, only_training
 from planner.scenario.workload import EVERY
+from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import show_bytes
 
@@ -65,7 +66,8 @@ class _Found:
 
     def add(self, question: ResolvedScenario) -> Mapping[str, Assignment] | None:
         """Add the fewest GPUs of every kind; return those by GPU that need the host, or none where nothing fits."""
-        solved = self.solved(question)
+        with part("with help of the host", 0, 2):
+            solved = self.solved(question)
         if not solved.picks:
             return None
         (fewest,) = solved.assignments()
@@ -73,7 +75,8 @@ class _Found:
         outside = {assignment.gpu: assignment for assignment in (fewest, *kinds)
                    if assignment.layout.offload.to != "none"}
         if outside:
-            alone = _on_gpus_alone(self.solved(question, INSIDE), outside)
+            with part("on GPUs alone", 1, 2):
+                alone = _on_gpus_alone(self.solved(question.on(outside), INSIDE), outside)
             fewest, kinds = _beside(fewest, kinds, alone)
             outside = {gpu: assignment for gpu,
                        assignment in outside.items() if gpu not in {other.gpu for other in alone}}
@@ -96,12 +99,14 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         if not tally.serve(*holding_served(scenario, catalog)):
             tally.without.append("inference")
         return _plan(scenario, catalog, defaults, tally, started)
-    for method, models, asking in holding(scenario, catalog):
+    methods = list(holding(scenario, catalog))
+    for number, (method, models, asking) in enumerate(methods):
         inside = [model for model in models if _may_be_inside(scenario, catalog, method, model)]
         for at, model in enumerate(inside if method == "inference" and work.model == EVERY else models):
             try:
-                outside = tally.add(asking(model)) if method != "inference" else (
-                    {} if tally.serve(*holding_served(scenario, catalog, model)) else None)
+                with part(method, number, len(methods)):
+                    outside = tally.add(asking(model)) if method != "inference" else (
+                        {} if tally.serve(*holding_served(scenario, catalog, model)) else None)
             except Unsupported:
                 if work.model != EVERY:
                     raise

@@ -112,8 +112,6 @@ class Recipes(Sourced):
     tuning: UsualTuning
     preference: PreferenceRecipes
     requests: UsualRequests
-    learning: UsualSteps
-    """Of reinforcement learning."""
     pictures: UsualSteps
     """Of training a diffusion model."""
     made: UsualMade

@@ -35,8 +35,9 @@ def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document
         if usd is not None and currency in rates:
             amount, unit = usd
             changed[key] = f"{amount * rates[currency]:.10g} {unit}"
-            said.append(Default(name=key, value=changed[key], why=f"{text} at {rates[currency]:g} USD for a {currency}, "
-                                "an assumed rate: write USD for another"))
+            said.append(Default(name=key, value=changed[key],
+                                why=f"{text} at {rates[currency]:g} USD for 1 {currency}, an "
+                                "assumed rate: write USD for another"))
     return replace(document, data={**document.data, "limits": changed}), said
 
 
