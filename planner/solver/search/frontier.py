@@ -18,9 +18,8 @@ from planner.layouts.offload import Offloaded, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
-from planner.process.news import tell
 from planner.process.workers import told_to_stop
-from planner.solver.progress import so_far
+from planner.solver.progress import say, so_far
 from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
@@ -121,7 +120,7 @@ class Search:
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)
-                tell(lambda: so_far(self.job.objective, self.runs.values(), self.out.found))
+                say(lambda: so_far(self.job.objective, self.runs.values(), self.out.found))
         except OutOfTime:
             pass
         except KeyboardInterrupt:
