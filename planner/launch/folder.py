@@ -73,7 +73,7 @@ def _every(found: Plan | Assignment, catalog: Catalog, targets: str | None = Non
            alternative: int | None = None) -> Made:
     """Return a folder for each workload and each target named; without names, the first that can express it."""
     given = given_of(found, alternative)
-    names = [name.strip() for name in targets.split(",")] if targets else [None]
+    names = [catalog.releases.named(name.strip()) for name in targets.split(",")] if targets else [None]
     return [(Path(one.folder if len(given) > 1 else "") / (name if name and len(names) > 1 else ""),
              _by_any(one, catalog, scheduler) if name is None else launched(one, catalog, name, scheduler))
             for one in given for name in names]
