@@ -66,9 +66,15 @@ async def begin(request: Request) -> Response:
     body = await body_of(request)
     if not isinstance(body, dict) or not isinstance(body.get("verb"), str):
         raise InputError('expected {"verb": "plan", "question": {"model": ..}}', key="verb")
-    question = question_of(body["verb"], body.get("question"), paged=body.get("page") is True)
-    desk = desk_of(request)
-    job = desk.ask(question)
+    desk, paged = desk_of(request), body.get("page") is True
+    try:
+        job = desk.ask(question_of(body["verb"], body.get("question"), paged=paged))
+    except Full:
+        raise
+    except PlannerError as error:
+        if not paged:
+            raise
+        return JSONResponse(refusal(error).data())  # to a page that is an answer too
     job.askers += 1  # who comes back for it
     return JSONResponse(told(job, desk), 202, {"location": f"/api/jobs/{job.id}"})
 
