@@ -121,7 +121,12 @@ async def upload(request: Request) -> Response:
     """Keep a file, the body as it is: `?name=samples.jsonl`; say what a question calls it."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
         raise InputError("expected Content-Type: application/octet-stream, and the file as the body")
-    return JSONResponse({"file": put(request.query_params.get("name", ""), await request.body())}, 201)
+    try:
+        return JSONResponse({"file": put(request.query_params.get("name", ""), await request.body())}, 201)
+    except PlannerError as error:
+        if "page" not in request.query_params:
+            raise
+        return JSONResponse(refusal(error).data())  # to a page that is an answer too
 
 
 async def described(request: Request) -> Response:

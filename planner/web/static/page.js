@@ -174,10 +174,12 @@ async function take(file, place) {
 }
 
 async function upload(file, place) {
-  const response = await fetch("/api/files?" + new URLSearchParams({ name: file.name }), { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file }).catch(() => null);
+  const send = () => fetch("/api/files?" + new URLSearchParams({ name: file.name, page: true }), { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file });
+  const said = file.size > 16 << 20 ? { error: { message: "a file has at most 16 MiB: use the command line for it" } } :
+    await send().then(response => response.json()).catch(() => ({ error: { message: "the server is gone: start planner web again" } }));
   clearErrors();
-  if (!response?.ok) { showError({ ...(response ? await told(response) : { message: "the server is gone: start planner web again" }), field: place.id.slice(2) }); return; }
-  place.value = (await response.json()).file;
+  if (said.error) { showError({ ...said.error, field: place.id.slice(2) }); return; }
+  place.value = said.file;
   changed();
 }
 
@@ -196,6 +198,7 @@ if (form) {
   enhance(byId("answer"));
   if (byId("verdict")) byId("verdict").textContent = byId("answer").querySelector(".answer")?.textContent ?? "";
   form.addEventListener("input", event => {
+    if (event.target.type === "file") return;  // what it holds is read first
     if (event.target.type === "range") slide(event.target);
     else if ("yaml" in event.target.dataset) { fromFile(); return; }
     else if ("config" in event.target.dataset) { fromFile(event.target); return; }
