@@ -13,7 +13,7 @@ from planner.solver.fleet.program import FREE, Ints
 from planner.solver.fleet.schedule import Placed, Problem, Task
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT, TaskVars
-from planner.solver.fleet.ways import Ways, every_way, nodes_of, paid_of, paid_within, pools_of
+from planner.solver.fleet.ways import Ways, every_way, held_by, paid_of, paid_within, used_up
 
 ROUNDS = 4
 """Of pricing, at most; a bound holds after any of them."""
@@ -38,6 +38,8 @@ class Relaxed:
     """All of each task."""
     more: tuple[Floats, ...]
     """Micro-USD, by task and way."""
+    lots: tuple[tuple[float, ...], ...]
+    """Nodes of each lot, by pool, in parts of nodes."""
     rounds: int
 
 
@@ -72,6 +74,7 @@ class Relaxation:
     def solve(self) -> Relaxed | None:
         """Return the bound, as far as some rounds go; none where no schedule is in reach of the relaxation."""
         best, more, number = -FREE, list[Floats](), 0
+        lots: tuple[tuple[float, ...], ...] = ()
         while number < ROUNDS and (found := Linear(self.model.program, self._groups()).solve()) is not None:
             number += 1
             prices = found.prices
@@ -80,12 +83,13 @@ class Relaxation:
                       for at, (task, mine) in enumerate(zip(self.problem.tasks, self.model.tasks, strict=True))]
             bound, choices = self._bound(prices, costs, [least for least, _ in paused])
             if bound > best:
+                lots = tuple(tuple(float(found.values[nodes]) for nodes, _ in pool) for pool in self.model.lots)
                 best, more = bound, [mine - choice for mine, choice in zip(costs, choices, strict=True)]
             for mine, (_, several) in zip(self.paused, paused, strict=True):
                 mine += [placed for placed in several if placed not in mine]
             if found.value - best <= NARROW * abs(found.value) or not self._add(prices, costs):
                 break
-        return Relaxed(best, self.ways, tuple(more), number) if more else None
+        return Relaxed(best, self.ways, tuple(more), lots, number) if more else None
 
     def _groups(self) -> Ints:
         """Return rows of neighboring periods as one: what they then cost is alike, and still a bound."""
@@ -107,14 +111,19 @@ class Relaxation:
             program.put(mine.choice, chosen, 1)
             program.row([*((one, 1) for one in runs), (chosen, -problem.length(option))], least=0)
             for period, one in zip(periods, runs, strict=True):
-                program.put(self.model.capacity[option.pool][period], one, option.nodes)
+                for pool, nodes in option.held:
+                    if pool in self.model.capacity:
+                        program.put(self.model.capacity[pool][period], one, nodes)
 
     def _more(self, at: int, prices: Floats) -> Floats:
         """Return what each way of a task costs at some prices of everything but the task itself."""
         problem, task, mine, model = self.problem, self.problem.tasks[at], self.ways[at], self.model
         each = self._nodes(prices)
-        nodes, pools = nodes_of(task, mine), pools_of(task, mine)
-        more = mine.micro_usd + nodes * (each[pools, mine.end] - each[pools, mine.start])
+        more = mine.micro_usd.astype(np.float64)
+        for pools, nodes in held_by(task, mine):
+            more = more + nodes * (each[pools, mine.end] - each[pools, mine.start])
+        for stock, at_row in enumerate(model.stocks):
+            more = more - prices[at_row] * used_up(task, mine, stock)
         if model.budget is not None:
             more = more - prices[model.budget] * paid_of(task, mine)
         for row, within in zip(model.purses, self.within[at], strict=True):
