@@ -56,7 +56,7 @@ class Work:
 def drawn(path: Path, seed: int) -> list[Work]:
     """Return jobs of kinds in the table."""
     speeds, random = json.loads(path.read_text(encoding="utf-8")), Random(seed)
-    made = []
+    made = list[Work]()
     while len(made) < JOBS:
         gpus = random.choice(SCALES)
         kinds = sorted(kind for kind in speeds["v100"] if kind.endswith(f", {gpus})"))
@@ -81,10 +81,9 @@ def gavel(path: Path) -> Iterator[str]:
         rows.append([str(seed), f"{theirs / 3600:.1f} h", f"{ours / 3600:.1f} h", f"{ours / theirs - 1:+.1%}",
                      found.status, f"{least / 3600:.1f} h"])
     on = ", ".join(f"{count} {kind.upper()}" for count, kind in zip(GPUS, TYPES, strict=True))
-    yield (f"{JOBS} jobs drawn from Gavel's table of measured speeds (1 to 8 GPUs each), all there from the start, "
-           f"on {on}. Its policy "
-           "`min_total_duration` may move a job to other GPUs every 6 minutes, at no cost; the planner's jobs stay where "
-           "they start. Policy and rounds are restated in `benchmarks/gavel.py`.\n")
+    yield (f"{JOBS} jobs drawn from Gavel's table of measured speeds (1 to 8 GPUs each), there at the start, on {on}. "
+           "Its policy `min_total_duration` may move a job to other GPUs every 6 minutes, at no cost; the planner's jobs "
+           "stay where they start. Policy and rounds are restated in `benchmarks/gavel.py`.\n")
     yield from table(("seed", "Gavel's policy", "planner", "difference", "status", "the policy's own bound"), rows)
 
 
@@ -143,7 +142,7 @@ def by_rounds(jobs: Sequence[Work]) -> float:
     share: Floats | None = None
     ends = 0.0
     while (left > 0).any():
-        alive = np.flatnonzero(left > 0)
+        alive = np.flatnonzero(left > 0).tolist()
         if share is None:
             _, mine = shares([jobs[at] for at in alive], left[alive].tolist())
             share = np.zeros((len(jobs), len(TYPES)))

@@ -7,6 +7,7 @@ stock. The last task of a project is late from the start, a cent a period: what 
 from __future__ import annotations
 
 import csv
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -103,7 +104,10 @@ def projects(folder: Path, count: int, seconds: float) -> Iterator[str]:
     for name in SETS:
         known = best_known(folder / "data" / "bks" / f"MM{name}_0.csv")
         sample = Random(SEED).sample(sorted(known), count)
-        ended = [outcome(folder / "data" / "instances" / "MMRCPSP" / one, known[one], seconds) for one in sample]
+        ended = []
+        for one in sample:
+            ended.append(outcome(folder / "data" / "instances" / "MMRCPSP" / one, known[one], seconds))
+            print(one, ended[-1], file=sys.stderr, flush=True)
         over = [one.makespan / one.best - 1 for one in ended if one.makespan is not None]
         rows.append([f"MMLIB{name}", str(count), f"{sum(one.proven for one in ended) / count:.0%}",
                      f"{sum(over) / max(1, len(over)):.2%}", str(count - len(over)),
@@ -117,8 +121,8 @@ def projects(folder: Path, count: int, seconds: float) -> Iterator[str]:
 
 def best_known(path: Path) -> dict[str, int]:
     """Return the best known makespan of each instance, by its file's name."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.reader(file, delimiter=";"))
+    # notes are in another encoding than figures
+    rows = list(csv.reader(path.read_text(encoding="latin-1").splitlines(), delimiter=";"))
     head = next(at for at, row in enumerate(rows) if row[:1] == ["ID"])
     column = rows[head].index("UB value")
     return {row[1].replace(".mm", ".txt"): int(row[column]) for row in rows[head + 1:]

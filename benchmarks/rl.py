@@ -39,8 +39,10 @@ SOURCES = {
 def without(law: PostTrainingLaw, fitted: Fitted) -> PostTrainingLaw:
     """Return the constants as they would be without a source, to which its framework is new."""
     own = law.frameworks[fitted.framework].model_copy(update=dict(fitted.own))
-    return law.model_copy(update={**fitted.law, "frameworks": {**law.frameworks, fitted.framework: own},
-                                  "seen": law.seen - {fitted.framework}})
+    unseen = {name: residue.model_copy(update={"by": {other: runs for other, runs in residue.by.items()
+                                                      if other != fitted.framework}})
+              for name, residue in (("step", law.step), ("phases", law.phases), ("memory", law.memory))}
+    return law.model_copy(update={**fitted.law, "frameworks": {**law.frameworks, fitted.framework: own}, **unseen})
 
 
 def left_out(read: EvidenceFile, source_of: Mapping[str, str]) -> list[Entry]:

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--gavel", type=Path)
     asked = parser.parse_args(argv)
     if asked.size:
-        for line in table(HEADS, drawn(((*asked.size, 3)[:4],))):  # type: ignore[arg-type]
+        for line in table(HEADS, drawn(((*asked.size, 3)[:4],))):
             print(line, flush=True)
     if asked.drawn:
         _write("Drawn portfolios", table(HEADS, drawn(SIZES)))

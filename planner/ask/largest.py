@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -58,10 +59,8 @@ def largest_count(ask: Callable[[int], Assignment], named: Callable[[int], T], m
 
     while high <= most and fits(high):
         low, high = high, 2 * high
-    high = min(high, most + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+    low += bisect(range(low + 1, min(high, most + 1)), False, key=lambda count: not fits(count))
+    high = low + 1
     best = (named(low), estimates[low]) if low else None
     return _result(best, named(high) if high in estimates else None, estimates.get(high))
 

@@ -13,6 +13,7 @@ from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
 TrainerKind = Literal["fsdp", "megatron", "deepspeed"]
+ModelKind = Literal["dense", "mixture"]
 PlacedAs = Literal["colocated", "disaggregated"]
 Rate = Annotated[float, Field(ge=1e3, le=1e15)]
 """Bytes/s."""
@@ -58,6 +59,31 @@ class RlFramework(Frozen):
     """The same from a trainer on the same GPU."""
 
 
+class FrameworkRuns(Frozen):
+    """Published runs of one framework."""
+
+    rows: int = Field(ge=1, le=10**6)
+    error: float = Field(ge=0, le=10)
+    """Median of the relative error."""
+    kinds: frozenset[ModelKind] = Field(min_length=1)
+    """Of which models."""
+    whole: bool = True
+    """Whether steps are among them, or micro-batches of the trainer alone."""
+
+
+class FrameworkResidue(Residue):
+    """How far runs lie from what is predicted: of all, and which runs of each framework there are."""
+
+    by: dict[str, FrameworkRuns] = Field(min_length=1)
+
+    def unlike(self, framework: str, kind: ModelKind) -> tuple[str, ...]:
+        """Return by what no run of a framework is like the question."""
+        runs = self.by.get(framework)
+        if runs is None:
+            return ("stack",)
+        return (*(("kind",) if kind not in runs.kinds else ()), *(("whole",) if not runs.whole else ()))
+
+
 class PostTrainingLaw(Sourced):
     """Frameworks by name, and the constants that they share."""
 
@@ -90,13 +116,15 @@ class PostTrainingLaw(Sourced):
     """What a sleeping engine keeps of a GPU."""
     process: Bytes
     """Host memory of the processes of one GPU."""
-    step: Residue
-    phases: Residue
-    memory: Residue
+    step: FrameworkResidue
+    phases: FrameworkResidue
+    memory: FrameworkResidue
     unseen: Factor
-    """Spread of a framework without runs over that of those with some."""
-    seen: frozenset[str]
-    """Frameworks with runs."""
+    """Spread of a framework, or a kind of model, without runs over that of those with some."""
+
+    def widened(self, residue: FrameworkResidue, framework: str, kind: ModelKind) -> float:
+        """Return by what the spread of runs is multiplied for a question of this framework and kind of model."""
+        return self.unseen if {"stack", "kind"} & set(residue.unlike(framework, kind)) else 1.0
 
     def framework(self, name: str) -> str | None:
         """Return a framework's name by name or alias; none where there is none."""

@@ -40,8 +40,8 @@ Number = Literal[
     "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
-    "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_mfu", "usual_pixels", "usual_rank",
-    "usual_vocabulary", "weights_spread"]
+    "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_head", "usual_heads", "usual_mfu",
+    "usual_pixels", "usual_rank", "usual_vocabulary", "usual_width", "weights_spread"]
 """Numbers that are asked of every row alike, so that a catalog must have them."""
 Several = Literal[
     "adapted", "recompute_flags", "workers"]

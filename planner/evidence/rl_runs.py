@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from planner.catalog.load import Catalog
-from planner.catalog.posttraining import RlFramework, TrainerKind
+from planner.catalog.posttraining import ModelKind, RlFramework, TrainerKind
 from planner.evidence.rows import Count, Degree, Positive, StatedRun, Text
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
@@ -75,6 +75,11 @@ class RlPrediction:
 def is_learned(run: RlRun) -> bool:
     """Say whether a trainer learns from rewards, and not from examples."""
     return not (run.algorithm or "").lower().startswith("sft")
+
+
+def kind_of(run: RlRun, catalog: Catalog) -> ModelKind:
+    """Return which kind of model a row trains. Raises SkippedError."""
+    return "mixture" if model_of(_named(run, catalog), catalog, []).mixes_experts else "dense"
 
 
 def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, tuple[str, ...]]:

@@ -19,13 +19,17 @@ _SUFFIX = re.compile(r"-(instruct|base|chat|it|hf)(-\d{4})?$|-\d{4}$| ?\([^()]{0
 _INNER = re.compile(r"\(([\w./-]{1,99})\)$")
 
 
-def model_of(run: StatedRun, catalog: Catalog, assumed: list[str]) -> Model:
-    """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError."""
-    model = _model_of(run, catalog, assumed)
+def model_of(run: StatedRun, catalog: Catalog, assumed: list[str], *, by_size: bool = False) -> Model:
+    """Return the model of a row; what had to be filled in is added to `assumed`. Raises SkippedError.
+
+    With `by_size`, a dense model of which only the parameters are stated has the usual proportions: enough for hours,
+    which go with parameters, and too little for memory or the speed of a layout.
+    """
+    model = _model_of(run, catalog, assumed, by_size)
     return model.model_copy(update={"tied": False}) if model.tied and catalog.sources.flag("own_head", run) else model
 
 
-def _model_of(run: StatedRun, catalog: Catalog, assumed: list[str]) -> Model:
+def _model_of(run: StatedRun, catalog: Catalog, assumed: list[str], by_size: bool) -> Model:
     if run.model is None:
         raise SkippedError("model not stated")
     named = _in_catalog(run.model, catalog)
@@ -42,7 +46,21 @@ def _model_of(run: StatedRun, catalog: Catalog, assumed: list[str]) -> Model:
         return alike
     if run.attention == "mla":
         raise SkippedError(f"model {run.model} is not in the catalog and its shape is not stated (latent ranks)")
+    if by_size and run.params_b and not (run.layers or run.hidden or run.experts):
+        run = _of_size(run, run.params_b * 1e9, catalog.sources, assumed)
     return _from_columns(run, catalog.sources, assumed)
+
+
+def _of_size(run: StatedRun, parameters: float, sources: Sources, assumed: list[str]) -> StatedRun:
+    """Return a row with the layers, width and heads that dense models of so many parameters usually have."""
+    width, head = sources.usual("usual_width"), int(sources.usual("usual_head"))
+    # a layer of width h has 12 h^2 parameters, and h is so many times the number of layers
+    layers = _round_to((parameters / (12 * width**2)) ** (1 / 3), 4)
+    heads = _round_to((parameters / (12 * layers)) ** 0.5 / head, int(sources.usual("usual_heads")))
+    hidden = heads * head
+    assumed += [f"layers={layers}", f"hidden={hidden}", f"heads={heads}"]
+    gated = {"ffn": _round_to(4 * hidden * 2 / 3, head)} if run.gated_mlp and not run.ffn else {}
+    return run.model_copy(update={"layers": layers, "hidden": hidden, "heads": heads, **gated})
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -139,6 +157,11 @@ def _from_columns(run: StatedRun, sources: Sources, assumed: list[str]) -> Model
             positions=positions, sequence_length=1, global_batch=1, blocks=blocks)
 
     return build(_tied(run, build(True), build(False), gated, assumed))
+
+
+def _round_to(number: float, step: int) -> int:
+    """Return the nearest multiple that is not 0: counts that GPUs can divide are chosen."""
+    return max(1, round(number / step)) * step
 
 
 def _blocks(run: StatedRun, attention: Attention, layers: int, hidden: int, gated: bool,

@@ -95,7 +95,7 @@ def predict_whole(given: StatedWholeRun, catalog: Catalog) -> WholePrediction:
     assumed += [f"recalled={what}" for what in (given.memory_inputs, given.arch_source == "memory" and "shape") if what]
     run = given.model_copy(update={"scaleout": given.interconnect, "sharding": _sharding(given),
                                    "attention_impl": said.word("run_attention", given)})
-    model = model_of(run, catalog, assumed)
+    model = model_of(run, catalog, assumed, by_size=True)
     is_open = said.word("stack", run) is None and run.framework is None
     if is_open:
         run = run.model_copy(update={"framework": said.word("run_framework", run)})
@@ -103,6 +103,7 @@ def predict_whole(given: StatedWholeRun, catalog: Catalog) -> WholePrediction:
     stack = stack_of(run, model, catalog, assumed)
     tokens = int(given.tokens_b * BILLION)
     gpus = run.gpus or _fill("gpus", _usual_gpus(run, model, tokens, catalog), assumed)
+    run = run.model_copy(update={"gpus": gpus})
     candidate = candidate_of(run, stack, catalog, assumed, gpus=gpus)
     staged = _fastest(run, model, stack, candidate, gpus, tokens, catalog, assumed)
     steps = math.ceil(tokens / (int(staged.batch.rows.batch[staged.row]) * _length(run, model, said, [])))

@@ -14,9 +14,8 @@ from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
 from planner.jobs.solved import Solved
-from planner.process.news import tell
 from planner.simulate.trace import Trace
-from planner.solver.progress import SoFar
+from planner.solver.progress import SoFar, say
 
 MARGIN = 1.12
 """By how much what was not replayed may answer more than computed."""
@@ -195,7 +194,7 @@ def _settled(search: _Search, best: Solved) -> Settled:
     """Return the best fleet that replays within every target from one on that may not."""
     told: tuple[str, ...] = ()
     for _ in range(ROUNDS):
-        _tell(best)
+        _tell(best, best.solution.value)
         missed, whole = list(search.misses(best)), False
         if not missed:
             settled = _cheaper(search, best)
@@ -216,10 +215,12 @@ def _settled(search: _Search, best: Solved) -> Settled:
 
 
 def _tell(solved: Solved, value: int | None = None, bound: int | None = None) -> None:
-    """Tell who waits that all hardware is searched and fleets are replayed: the best that meets, and a bound."""
+    """Tell who waits that all hardware is searched and fleets are replayed: the cheapest by formula or by replay, and
+    the bound that replays leave.
+    """
     goal = solved.question.terms.objective
     value, bound = (None if of is None else round(solved.fleet.amount(of) / amount(goal, 1)) for of in (value, bound))
-    tell(lambda: SoFar(goal, 1.0, value, bound))
+    say(lambda: SoFar(goal, 1.0, value, bound, "requests are replayed on the best"))
 
 
 def _cheaper(search: _Search, best: Solved) -> Settled:

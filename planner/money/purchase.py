@@ -9,6 +9,7 @@ An hour of use is a year over its 8,760 hours times the utilization: the share o
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass, field
 from math import ceil
 
@@ -142,11 +143,7 @@ class Estate:
         """Return the most nodes, `limit` at most, that its switches can join."""
         if self.parts is None:
             return 1
-        low, high = 1, limit + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._buildable(middle) else (low, middle)
-        return low
+        return bisect(range(2, limit + 1), False, key=lambda nodes: not self._buildable(nodes)) + 1
 
     def _buildable(self, nodes: int) -> bool:
         try:

@@ -13,6 +13,7 @@ import pytest
 
 import planner
 from planner.answer.validation import Entry, Validation
+from planner.catalog.load import Catalog
 
 ROWS = Path(__file__).parents[1] / "evidence" / "rl.csv"
 
@@ -76,3 +77,31 @@ def test_a_larger_cluster_is_faster_as_published() -> None:
     few, many = (entry(f"nemorl-v0.6-{at}", "step_s") for at in (59, 60))
     assert float(few.predicted) > float(many.predicted)
     assert float(few.measured) > float(many.measured)
+
+
+@pytest.mark.parametrize(("model", "framework", "rows", "unlike"), [
+    ("qwen2.5-7b", "verl", 15, ()), ("qwen3-30b-a3b", "verl", 15, ("kind",)), ("qwen3-30b-a3b", "nemo-rl", 13, ()),
+    ("qwen2.5-7b", "openrlhf", 0, ())])
+def test_what_no_run_of_the_framework_is_like_widens_the_interval_and_is_said(model, framework, rows, unlike):
+    time = planner.estimate(model=model, method="grpo", stack=framework, node="dgx-h100", prompts=64,
+                            samples_per_prompt=8, input=256, output=512, nodes=2).time
+    law = Catalog().posttraining_law
+    wide = law.unseen if unlike or not rows else 1.0
+    assert (time.evidence.rows, time.evidence.unlike, time.evidence.validated) == (rows, unlike, rows > 0)
+    assert [limit / time.step_seconds for limit in time.interval90_seconds] == pytest.approx(
+        [(bound / law.step.q50)**wide * law.step.q50 for bound in (law.step.q05, law.step.q95)])
+
+
+def test_runs_by_framework_are_those_of_the_rows():
+    law = Catalog().posttraining_law
+    with ROWS.open(newline="") as lines:
+        frameworks = {row["id"]: law.framework(row["framework"]) for row in csv.DictReader(lines)}
+    errors = defaultdict(list)
+    for entry in validation().rows:
+        errors[entry.quantity, frameworks[entry.id]].append(abs(entry.error))
+    for quantity, residue in (("step_s", law.step), ("peak_mem_gib", law.memory)):
+        for name, runs in residue.by.items():
+            if name == "nemo-rl":
+                continue  # of which validation() has some alone
+            assert runs.rows == len(errors[quantity, name])
+            assert runs.error == pytest.approx(float(np.median(errors[quantity, name])), abs=0.01)

@@ -80,7 +80,8 @@ def test_twice_the_tokens_take_twice_the_hours(tmp_path):
     ({"gpu_hours": ""}, "GPU-hours not stated"),
     ({"gpus": "380"}, "no layout on 380 GPUs that keeps what the row states fits"),
     ({"precision": "int3"}, "GPU a100-sxm-80gb has no int3 rate in the catalog"),
-    ({"model": "secret", "layers": "", "hidden": ""}, "not in the catalog and its shape is not stated")])
+    ({"model": "secret", "layers": "", "hidden": "", "params_b": ""}, "not in the catalog and its shape is not stated"),
+])
 def test_a_run_without_a_prediction_says_why(tmp_path, changes, reason):
     (skipped,) = hours(tmp_path, **changes)["skipped"]
     assert reason in skipped["reason"]
@@ -92,6 +93,16 @@ def test_what_is_open_is_assumed_and_said(tmp_path):
     assert {"framework", "gpus", "global_batch_tokens", "recompute", "tp", "pp", "dp", "micro_batch"} <= said.keys()
     assert said["framework"] == "Megatron-DeepSpeed"
     assert int(said["gpus"]) & (int(said["gpus"]) - 1) == 0
+
+
+def test_a_dense_model_of_which_only_the_size_is_stated_takes_about_its_hours(tmp_path):
+    unnamed = {"model": "secret", "layers": "", "hidden": "", "ffn": "", "heads": "", "kv_heads": "", "vocab": ""}
+    for row in rows_of("train_runs"):
+        if row["id"] in ("llama1-13b", "llama1-65b", "deepseek-67b", "llama2-34b"):
+            (known,) = validated(write(tmp_path / "runs.csv", row))["rows"]
+            (sized,) = validated(write(tmp_path / "runs.csv", row | unnamed))["rows"]
+            assert {name.split("=")[0] for name in sized["assumed"]} >= {"layers", "hidden", "heads", "vocab"}
+            assert sized["predicted"] == pytest.approx(known["predicted"], rel=0.12), row["id"]
 
 
 def test_what_was_recalled_is_said(tmp_path):

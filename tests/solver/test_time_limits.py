@@ -15,7 +15,7 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.table import joined
 from planner.scenario.load import load_scenario
 from planner.solver.search import sieve
-from planner.solver.search.floor import floor
+from planner.solver.search.floor import floors
 from planner.solver.search.job import Pricing
 from planner.solver.search.parallel import UNGROWN
 from planner.solver.settings import Effort
@@ -112,7 +112,8 @@ def test_no_layout_is_below_the_floor() -> None:
     for seed in range(1000, 1008):
         case = small_case(seed)
         found = solved(case)[1]
-        least = floor(case.question, case.space, Pricing(case.job, case.question.candidates))
+        lowest = floors(case.question, case.space, Pricing(case.job, case.question.candidates))
+        least = lowest.lowest(range(len(case.space.candidates)))
         if found.value is not None and case.job.objective != "gpus":
             assert least[0] <= found.value
             shares.append(least[0] / found.value)

@@ -4,6 +4,7 @@ said.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 
@@ -170,10 +171,7 @@ def _first(values: Sequence[int], works: Callable[[int], bool]) -> int | None:
         low, high = high, 2 * high
     if high >= len(values):
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(values[middle]) else (middle, high)
-    return values[high]
+    return values[bisect_left(values, True, low + 1, high, key=works)]
 
 
 def _other_batch(failed: Solved) -> Iterator[Found]:
@@ -235,9 +233,7 @@ def _more_owned(failed: Solved) -> Iterator[Found]:
         if high > MOST_OWNED:
             return
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if possible(failed, Change(own=middle)) else (middle, high)
+    high = low + 1 + bisect_left(range(low + 1, high), True, key=lambda more: possible(failed, Change(own=more)))
     market = failed.question.terms.market
     owned = [(offer.nodes or 0, market.candidates[offer.candidate].node.name) for offer in market.offers
              if offer.how == "owned"]

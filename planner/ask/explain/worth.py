@@ -9,6 +9,7 @@ from planner.ask.explain.wording import advised, asked_limit, show_limit
 from planner.jobs.job import Change, Knob
 from planner.jobs.settle import settle
 from planner.jobs.solved import Solved, solve
+from planner.solver.progress import part
 from planner.units import DAY, plural
 
 HUNDREDTH = 0.01
@@ -16,7 +17,11 @@ HUNDREDTH = 0.01
 
 def worths(plan: Solved) -> list[Worth]:
     """Return what each limit and resource is worth to a plan, those that bind first."""
-    return sorted((_worth(plan, knob) for knob in _knobs(plan)), key=lambda worth: -(worth.without or 0.0))
+    knobs, worth = list(_knobs(plan)), list[Worth]()
+    for at, knob in enumerate(knobs):
+        with part(f"without the {knob.limit.replace('_', ' ')}", at, len(knobs)):
+            worth.append(_worth(plan, knob))
+    return sorted(worth, key=lambda each: -(each.without or 0.0))
 
 
 def _worth(plan: Solved, knob: Knob) -> Worth:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Infeasible
@@ -161,13 +163,11 @@ def _more_nodes(agenda: Agenda, effort: Effort) -> Iterator[Relaxation]:
     for at, supplier in enumerate(agenda.suppliers):
         if (capacity := supplier.pool.capacity) is None:
             continue
-        low, high = 0, max(sum(max((option.nodes for option in task.options if option.pool == at), default=0)
-                               for task in agenda.problem.tasks), *capacity) * 2
+        high = max(sum(max((option.nodes for option in task.options if option.pool == at), default=0)
+                       for task in agenda.problem.tasks), *capacity) * 2
         if not _enough(agenda, at, high, effort):
             continue
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if _enough(agenda, at, middle, effort) else (middle, high)
+        high = 1 + bisect_left(range(1, high), True, key=partial(_enough, agenda, at, effort=effort))
         owned = max(capacity)
         yield Relaxation(limit=f"own.{supplier.node}", from_=plural(owned, "node"), to=plural(owned + high, "node"))
 

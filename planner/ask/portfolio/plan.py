@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from planner.answer.schema import Plan
@@ -12,6 +12,7 @@ from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, objective_of, periods_of, supply_of
+from planner.ask.portfolio.served import replayed
 from planner.ask.portfolio.why import explained
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
@@ -22,8 +23,9 @@ from planner.jobs.market import price_dates
 from planner.jobs.pools import suppliers_of
 from planner.scenario.default import Default
 from planner.scenario.limits import Deadline
-from planner.scenario.portfolio import AnyWork, Portfolio
+from planner.scenario.portfolio import Portfolio
 from planner.solver.fleet.schedule import Schedule
+from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 
 Known = dict[object, Columns]
@@ -70,35 +72,52 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
 def answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
     """Return the question with its columns, and its schedule, proven only where all columns are known."""
     agenda = prepared(portfolio, catalog, effort, known)
-    return agenda, _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
+    if agenda.empty:
+        return agenda, _so_far(agenda, Schedule("infeasible"))
+    agenda, found = replayed(agenda, effort, solved)
+    return agenda, _so_far(agenda, found)
 
 
 def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> Agenda:
     """Return the question with the columns of every job; what asks the same is searched once, over all of `known`."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
-    columns = [_columns(asked.workload, job, jobs, effort, known) for asked, job in zip(
-        portfolio.jobs, jobs, strict=True)]
+    scalable = [(job.alike, job) if isinstance(job, Scalable) else (None, None) for job in jobs]
+    together: dict[Hashable, list[Scalable]] = {}
+    for alike, like in scalable:
+        if alike is not None and like is not None:
+            together.setdefault(alike, []).append(like)
+    longest = {alike: _longest(group) for alike, group in together.items()}
+    columns = []
+    for at, (asked, job, (alike, like)) in enumerate(zip(portfolio.jobs, jobs, scalable, strict=True)):
+        with part(f"layouts of {job.name}", at, len(jobs)):
+            if alike is None or like is None:
+                key: object = (asked.workload, job.terms.limits, job.terms.period, job.terms.market.offers)
+                columns.append(_searched(key, job, effort, known))
+            else:
+                most, limit = longest[alike]
+                columns.append(like.columns_like(_searched((alike, most.amount, limit), most, effort, known)))
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
 
 
-def _columns(work: AnyWork, job: Job, jobs: Sequence[Job], effort: Effort, known: Known) -> Columns:
-    """Return the columns of a job: of those that differ in amount and deadline alone the longest one is searched."""
-    key: object = (work, job.terms.limits, job.terms.period, job.terms.market.offers)
-    asked, alike = job, job.alike if isinstance(job, Scalable) else None
-    if alike is not None:
-        others = [other for other in jobs if isinstance(other, Scalable) and other.alike == alike]
-        longest = max(others, key=lambda other: other.amount)
-        limit = max(other.terms.limits.deadline.seconds / other.amount for other in others
-                    if other.terms.limits.deadline is not None) * longest.amount * (1 + HAIR)
-        limits = longest.terms.limits.model_copy(update={"deadline": Deadline(limit)})
-        asked = longest.under(replace(longest.terms, limits=limits))
-        key = alike, longest.amount, limit
+def _longest(group: Sequence[Scalable]) -> tuple[Scalable, float]:
+    """Return of jobs that differ in amount and deadline alone the one whose columns tell those of all, and its deadline
+    in seconds.
+    """
+    longest = max(group, key=lambda job: job.amount)
+    limit = max(job.terms.limits.deadline.seconds / job.amount for job in group
+                if job.terms.limits.deadline is not None) * longest.amount * (1 + HAIR)
+    limits = longest.terms.limits.model_copy(update={"deadline": Deadline(limit)})
+    return longest.under(replace(longest.terms, limits=limits)), limit
+
+
+def _searched(key: object, job: Job, effort: Effort, known: Known) -> Columns:
+    """Return the columns of a job, searched unless they are known."""
     if key not in known:
-        known[key] = asked.columns(effort, "shared")
+        known[key] = job.columns(effort, "shared")
         if known[key].interrupted:
             raise KeyboardInterrupt  # without all columns there is no schedule yet
-    return job.columns_like(known[key]) if isinstance(job, Scalable) and alike is not None else known[key]
+    return known[key]
 
 
 def _so_far(agenda: Agenda, found: Schedule) -> Schedule:

@@ -8,6 +8,7 @@ always as long (Cosmetatos 1976). Replays have the last word.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from planner.jobs.generation.options import Option
@@ -89,10 +90,4 @@ def fewest(way: Option, rate: float, target: tuple[float, float | None] | None) 
     high = low
     while not Queue(way, high, rate / high).keeps(target):
         low, high = high + 1, 2 * high
-    while low < high:
-        middle = (low + high) // 2
-        if Queue(way, middle, rate / middle).keeps(target):
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    return low + bisect_left(range(low, high), True, key=lambda count: Queue(way, count, rate / count).keeps(target))

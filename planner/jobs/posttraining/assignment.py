@@ -10,8 +10,7 @@ from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Fits, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import Layout, Offload
 from planner.answer.posttraining import RlPhase, RlRollouts
-from planner.catalog.diffusion_law import Residue
-from planner.catalog.posttraining import PostTrainingLaw
+from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
 from planner.jobs.columns import Run
 from planner.jobs.posttraining.way import RlWay
 from planner.jobs.quanta import offered, used_by
@@ -37,9 +36,14 @@ def verdict(way: RlWay) -> Fits:
     return "tight" if way.host <= way.host_usable and way.peak - reserve <= way.usable else "does not fit"
 
 
-def spread_of(law: PostTrainingLaw, residue: Residue, way: RlWay, share: float) -> float:
-    """Return a quantile of measured over predicted; wider for a framework without runs."""
-    return residue.at(share, 1.0 if way.framework in law.seen else law.unseen)
+def kind_of(way: RlWay) -> ModelKind:
+    """Return which kind of model learns, as published runs are told apart by it."""
+    return "mixture" if way.question.policy.model.mixes_experts else "dense"
+
+
+def spread_of(law: PostTrainingLaw, residue: FrameworkResidue, way: RlWay, share: float) -> float:
+    """Return a quantile of measured over predicted; wider where the framework has no runs of such a model."""
+    return residue.at(share, law.widened(residue, way.framework, kind_of(way)))
 
 
 def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[Candidate, ...], law: PostTrainingLaw,
@@ -116,11 +120,10 @@ def _memory(way: RlWay, candidate: Candidate, law: PostTrainingLaw) -> Memory:
     whole = {name: round(size) for name, size in parts.items()}
     low, high = (spread_of(law, law.memory, way, share) for share in (0.05, 0.95))
     median = way.peak - parts["reserve"]
-    likely = way.framework in law.seen
     return Memory(fits=verdict(way), usable_bytes=int(way.usable), peak_bytes=sum(whole.values()),
                   components=MemoryComponents(**whole), host_bytes_per_node=round(way.host),
                   host_usable_bytes=int(way.host_usable), interval90_bytes=(round(median * low), round(median * high)),
-                  evidence=_evidence(law.memory, likely=likely))
+                  evidence=_evidence(law.memory, way))
 
 
 def _add(parts: dict[str, float], part: str, size: float, way: RlWay) -> None:
@@ -134,9 +137,12 @@ def _add(parts: dict[str, float], part: str, size: float, way: RlWay) -> None:
             parts[name] += size * way.policy.held(name) / way.policy.states
 
 
-def _evidence(residue: Residue, *, likely: bool) -> Evidence:
-    return Evidence(rows=residue.rows if likely else 0, sources=residue.models if likely else 0,
-                    median_abs_error=residue.error if likely else None, validated=likely)
+def _evidence(residue: FrameworkResidue, way: RlWay) -> Evidence:
+    runs = residue.by.get(way.framework)
+    if runs is None:
+        return Evidence(rows=0, validated=False)
+    return Evidence(rows=runs.rows, sources=1, median_abs_error=runs.error, validated=True,
+                    unlike=residue.unlike(way.framework, kind_of(way)))
 
 
 def _time(way: RlWay, work: PostTraining, candidate: Candidate, law: PostTrainingLaw) -> Time:
@@ -150,7 +156,7 @@ def _time(way: RlWay, work: PostTraining, candidate: Candidate, law: PostTrainin
         name: float(spent) for name, spent in way.made.exposed.items()}), steps=work.steps,
                 tokens_per_second_per_gpu=tokens, model_tflops_per_gpu=flops / 1e12, mfu=flops / peak,
                 interval90_seconds=(step * low, step * high),
-                evidence=_evidence(law.step, likely=way.framework in law.seen))
+                evidence=_evidence(law.step, way))
 
 
 

@@ -182,6 +182,10 @@ class CoverModel:
         """Return the GPUs of all replicas in a period."""
         return sum(c.gpus * self.replicas[c.key][period] for c in self.problem.columns)
 
+    def held_gpus(self, period: int) -> cp_model.LinearExprT:
+        """Return the GPUs of the nodes in use in a period, those that are idle included."""
+        return sum(supply.node_gpus * self.nodes[supply.key][period] for supply in self.problem.supplies)
+
     def total_nodes(self, period: int) -> cp_model.LinearExprT:
         """Return the nodes in use in a period."""
         return sum(nodes[period] for nodes in self.nodes.values())
@@ -230,8 +234,11 @@ class CoverModel:
 
     def hold(self, known: Covered) -> None:
         """Let no period take more than it does of a known cover, of what the question minimizes, money and GPUs."""
-        amounts: list[Callable[[int], cp_model.LinearExprT]] = [self.cost, self.gpus]
-        taken = [known.costs(self.problem), known.gpus(self.problem)]
+        amounts: list[Callable[[int], cp_model.LinearExprT]] = [self.cost, self.held_gpus]
+        taken = [known.costs(self.problem), known.held_gpus(self.problem)]
+        if self.problem.objective == "gpus":
+            amounts.append(self.gpus)
+            taken.append(known.gpus(self.problem))
         if self.problem.objective == "energy":
             amounts.append(self.watts)
             taken.append(known.watts(self.problem))
@@ -252,17 +259,25 @@ class CoverModel:
                 return self._daily(self.watts)
 
     def then(self) -> list[cp_model.LinearExprT]:
-        """Return what is minimized among the best, in order: money, then GPUs."""
-        return [self._money(), self._daily(self.gpus)]
+        """Return what is minimized among the best, in order: money, then the GPUs of the nodes in use."""
+        return [self._money(), self._daily(self.held_gpus)]
 
     def tidy(self) -> list[cp_model.LinearExprT]:
-        """Return what is minimized last: the number of columns in use, then those listed late."""
-        return [sum(self.used.values()), sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))]
+        """Return what is minimized last: the number of columns in use, GPUs with replicas, then columns listed late.
+
+        A GPU that idles on a node in use saves nothing, so that fleets of fewer kinds of replicas come before it.
+        """
+        return [sum(self.used.values()), self._daily(self.gpus),
+                sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))]
 
     def tidy_at_once(self) -> cp_model.LinearExprT:
         """Return the same as one figure."""
-        more = len(self.problem.columns) ** 2
-        return sum((more + at) * self.used[c.key] for at, c in enumerate(self.problem.columns))
+        columns, hours = self.problem.columns, self.problem.hours
+        after = len(columns) ** 2
+        most = sum(c.gpus * self._most(c) for c in columns) * sum(hours) + 1
+        return sum([*((after * most + at) * self.used[c.key] for at, c in enumerate(columns)),
+                    *(after * many * c.gpus * self.replicas[c.key][p]
+                      for c in columns for p, many in enumerate(hours))])
 
     def read(self, ending: Ending, first: Ending) -> Covered:
         """Return the cover that a solve found, with the proof of `first`, which minimized what the question does."""

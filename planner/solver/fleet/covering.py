@@ -124,6 +124,11 @@ class Covered:
         """Return the GPUs of all replicas in each period."""
         return [sum(c.gpus * self.replicas[c.key][p] for c in problem.columns) for p in range(len(problem.hours))]
 
+    def held_gpus(self, problem: Cover) -> list[int]:
+        """Return the GPUs of the nodes in use in each period, those that are idle included."""
+        return [sum(one.node_gpus * self.nodes[one.key][p] for one in problem.supplies)
+                for p in range(len(problem.hours))]
+
     def watts(self, problem: Cover) -> list[int]:
         """Return the power of the nodes in use in each period."""
         return [sum(one.watts * self.nodes[one.key][p] for one in problem.supplies) for p in range(len(problem.hours))]

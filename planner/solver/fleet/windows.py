@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.branching import branched
-from planner.solver.fleet.greedy import greedy, guided
+from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.guided import guided
 from planner.solver.fleet.reading import read, solved
 from planner.solver.fleet.relaxing import Relaxation, Relaxed
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
@@ -51,20 +52,18 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
     problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
                                            for at, task in enumerate(problem.tasks)))
-    known = [one for one in (greedy(asked), guided(asked, relaxed.ways, relaxed.more, relaxed.lots), greedy(problem))
-             if one is not None]
-    if len(problem.tasks) <= MOST_BRANCHED or not known:
-        model = Model(problem, _near(relaxed, MOST_WAYS), relaxation.paused)
-        first = branched(model.program, GAP, NODES, settings.seconds)
-        known += [read(problem, model, first.values)] if first.values else []
+    known = [*_first(problem, must, relaxation, relaxed, settings), *([one] if (one := greedy(asked)) else [])]
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
-    random, each = Random(settings.seed), replace(settings, deterministic_limit=limit * WINDOW_SHARE)
+    random, each = Random(settings.seed), replace(
+        settings, deterministic_limit=limit * WINDOW_SHARE, heard=None)
     stop = None if settings.seconds is None else time.monotonic() + settings.seconds
     for _ in range(max(WINDOWS, len(problem.tasks) * OFTEN // WINDOW)):
         if best.value == relaxed.bound or (stop is not None and time.monotonic() > stop):
             break
+        if settings.heard is not None and all(best.tasks[at] is not None for at in must):
+            settings.heard(best.value, relaxed.bound)
         free = _window(problem, best, random, must)
         tried = solved(problem, _around(problem, relaxed, relaxation.paused, best, free), each, best)
         if tried.value is not None and best.value is not None and tried.value < best.value:
@@ -78,6 +77,19 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     bound = min(max(relaxed.bound, 0), best.value)
     return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound)
+
+
+def _first(problem: Problem, must: set[int], relaxation: Relaxation, relaxed: Relaxed, settings: Settings
+           ) -> Iterator[Schedule]:
+    """Yield schedules to start from, of what the relaxation finds near the best."""
+    made = guided(problem, must, relaxed)
+    if made is not None:
+        yield made
+    if len(problem.tasks) <= MOST_BRANCHED or made is None:
+        model = Model(problem, _near(relaxed, MOST_WAYS), relaxation.paused)
+        first = branched(model.program, GAP, NODES, settings.seconds)
+        if first.values:
+            yield read(problem, model, first.values)
 
 
 def _unit(problem: Problem) -> int:

@@ -58,7 +58,7 @@ class Bounding:
         once, as are those of several searches.
         """
         steps, unknown = np.full(len(stems), np.inf), np.arange(len(stems))
-        if source.alike is None:
+        if source.alike is None or not self.pricing.job.timed:
             return self._worked_out(stems, source, near)[0]
         memo = _STEPS.of(self.question, (self.levels, source.alike), 2)
         codes = memo.codes(self.question.alike[stems.candidate], *(getattr(stems, name) for name in STEM))
@@ -129,5 +129,7 @@ class Bounding:
             yield Batch(now, terms, memory, step, known[mine]), keys, keep
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
-        """Return where the bound already shows that memory costs time, or everything."""
+        """Return where the bound already shows that memory costs time, where that counts, or everything."""
+        if not self.pricing.job.timed:
+            return ~known.fits
         return ~known.fits | (known.step > time_bound(self.question, rows, time))

@@ -95,8 +95,8 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
 def _unreached(candidates: Iterable[float], lowest: Floors) -> list[_Part]:
     """Return what an interrupted search did not reach, of which no more is known than that nothing is below its floor.
     """
-    least = [lowest.least[int(at)] for at in candidates if int(at) in lowest.least]
-    return [_Part(Frontier(interrupted=True, open_bound=min(least)), Counter(), 0)] if least else []
+    least = lowest.lowest(candidates)
+    return [] if least is None else [_Part(Frontier(interrupted=True, open_bound=least), Counter(), 0)]
 
 
 def _ordered(frontier: Frontier) -> Frontier:
