@@ -34,14 +34,14 @@ ROUND = 360
 """Seconds."""
 SLACK = 1.05
 """At which the halving of the policy ends."""
-JOBS, SEEDS = 60, range(4)
+JOBS, SEEDS = 60, range(3)
 SCALES = (1,) * 14 + (2,) * 2 + (4,) * 3 + (8,)
 """GPUs of jobs, as often as in Gavel's own generator."""
 SHORT, LONG, LONG_SHARE = (1.5, 3.0), (3.0, 4.0), 0.2
 """Powers of ten between which a job takes minutes on V100, and how many are long, as in Gavel's own generator."""
 SHARE = 10**6
 """Parts in which speeds are whole numbers."""
-LIMIT = Settings(deterministic_limit=10.0)
+LIMIT = Settings(deterministic_limit=4.0)
 Floats = NDArray[np.float64]
 
 
@@ -82,8 +82,8 @@ def gavel(path: Path) -> Iterator[str]:
                      found.status, f"{least / 3600:.1f} h"])
     on = ", ".join(f"{count} {kind.upper()}" for count, kind in zip(GPUS, TYPES, strict=True))
     yield (f"{JOBS} jobs drawn from Gavel's table of measured speeds (1 to 8 GPUs each), there at the start, on {on}. "
-           "Its policy `min_total_duration` may move a job to other GPUs every 6 minutes, at no cost; the planner's jobs "
-           "stay where they start. Policy and rounds are restated in `benchmarks/gavel.py`.\n")
+           "Its policy `min_total_duration` may move a job to other GPUs every 6 minutes, at no cost; the planner's "
+           "jobs stay where they start. Policy and rounds are restated in `benchmarks/gavel.py`.\n")
     yield from table(("seed", "Gavel's policy", "planner", "difference", "status", "the policy's own bound"), rows)
 
 

@@ -44,8 +44,10 @@ def replayed(agenda: Agenda, effort: Effort, solve: Solve) -> tuple[Agenda, Sche
         missing = [one for one in shown if not one[2].meets]
         agenda = replace(agenda, missed=tuple(dict.fromkeys(
             f"{agenda.jobs[agenda.services[fleet.service].job].name} {tried.missed}" for fleet, _, tried in missing)))
-        if not missing or found.interrupted or effort.is_over or number == ROUNDS - 1:
+        if not missing:
             return agenda, found
+        if found.interrupted or effort.is_over or number == ROUNDS - 1:
+            break
         columns = list(agenda.columns)
         for fleet, picks, tried in missing:
             job = agenda.services[fleet.service].job
@@ -53,9 +55,9 @@ def replayed(agenda: Agenda, effort: Effort, solve: Solve) -> tuple[Agenda, Sche
         again = agenda.answering(columns)
         solved = solve(again, effort) if not again.empty else Schedule("infeasible")
         if solved.value is None:
-            return agenda, replace(found, status="feasible")
+            break
         agenda, found = again, solved
-    return agenda, found
+    return agenda, replace(found, status="feasible")
 
 
 def _fleets(agenda: Agenda, found: Schedule) -> Iterator[_Fleet]:
