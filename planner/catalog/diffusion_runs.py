@@ -32,8 +32,10 @@ class Example(Frozen):
 
     resolution: tuple[Width, Width]
     frames: Few = 1
-    swapped: bool = False
-    """Whether it keeps weights on the host."""
+    model: str | None = None
+    """Catalog name of what it trains; none means what the run is called."""
+    swapped: float = Field(default=0.0, ge=0, le=1)
+    """Share of the blocks whose weights it keeps on the host."""
 
 
 class DiffusionRuns(Sourced):
@@ -52,5 +54,9 @@ class DiffusionRuns(Sourced):
     examples: dict[str, Example]
     kronecker: dict[str, Kronecker]
     """Example -> factors."""
+    unlike: dict[str, str]
+    """Examples that do what is not modeled -> what that is."""
+    fed: tuple[str, ...]
+    """Models whose adapters of low rank reach the feed-forward too."""
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

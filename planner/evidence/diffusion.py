@@ -103,7 +103,11 @@ def predict_diffusion(run: DiffusionRun, catalog: Catalog) -> DiffusionPredictio
 def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str, ...]]:
     """Return what a run trains and its split, and what is taken from elsewhere than the row. Raises SkippedError."""
     runs = catalog.diffusion_runs
-    name = runs.models.get((run.model or "").lower(), run.model or "")
+    called = (run.notes or "").partition(";")[0].removeprefix("example ").strip()
+    example = runs.examples.get(called)
+    if called in runs.unlike:
+        raise SkippedError(f"{called}: {runs.unlike[called]}")
+    name = (example and example.model) or runs.models.get((run.model or "").lower(), run.model or "")
     try:
         model = catalog.diffusion(name)
     except UnknownName:
@@ -118,7 +122,6 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     if kept.share and model.name in runs.ineffective:
         kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
     factors = runs.kronecker.get(run.method or "")
-    example = runs.examples.get((run.notes or "").partition(";")[0].removeprefix("example ").strip())
     stated = resolution_of((run.resolution or "").partition(",")[0])
     if example is None and stated is None:
         raise SkippedError(f"the resolution is not stated: {run.resolution}")
@@ -129,13 +132,14 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
          "frames": frames, "batch": int(run.batch or 1),
          "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
          **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {}),
+         **({"lora_targets": ["attention", "mlp"]} if run.method == "lora" and model.name in runs.fed else {}),
          **({"lokr_factor": factors.attention, "lora_targets": ["attention"] + ["mlp"] * bool(factors.mlp)}
             if factors else {})})
     split = Split(micro_batch=work.batch, recomputed=kept.share, segment=kept.segment, spilled=kept.spilled)
     (tuning,) = tunings(work, catalog)
     if factors:
         tuning = replace(tuning, mlp=factors.mlp)
-    return tuning, replace(split, swapped=1.0) if example and example.swapped else split, assumed
+    return tuning, replace(split, swapped=example.swapped) if example else split, assumed
 
 
 def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
