@@ -17,6 +17,8 @@ class Recomputing(Frozen):
     segment: Few = 1
     spilled: bool = False
     """Whether what attention keeps goes to the host."""
+    entering: float = Field(default=1.0, ge=0, le=1)
+    """Share of what enters recomputed blocks that stays on the GPU."""
 
 
 class Kronecker(Frozen):
@@ -36,6 +38,8 @@ class Example(Frozen):
     """Catalog name of what it trains; none means what the run is called."""
     swapped: float = Field(default=0.0, ge=0, le=1)
     """Share of the blocks whose weights it keeps on the host."""
+    timed: bool = True
+    """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
 
 
 class DiffusionRuns(Sourced):
