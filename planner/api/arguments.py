@@ -53,8 +53,10 @@ def reference(value: object) -> Reference:
 
 
 def config(value: object) -> Config | None:
-    """Return the config of a framework or an engine: a file, or the line that starts it."""
-    return None if value is None else read_config(str(path("from_", value)))
+    """Return the config of a framework or an engine: a file, the line that starts it, or what was read of one."""
+    if value is None or isinstance(value, Config):
+        return value
+    return read_config(str(path("from_", value)))
 
 
 def catalog(folders: object) -> Catalog:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import cast, get_args
 
 from planner.answer.assignment import Assignment
 from planner.answer.comparison import Comparison
@@ -14,12 +15,13 @@ from planner.api import arguments
 from planner.api.arguments import Asked, FilePath
 from planner.ask.compare import Compared, comparison_of
 from planner.ask.compare import compare as compared
-from planner.ask.estimate import Estimating, estimating
+from planner.ask.estimate import Estimating, Measured, estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.solved import effort_of
 from planner.scenario.adding import with_jobs
+from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES, by_path
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
@@ -28,7 +30,7 @@ from planner.sweeping.line import Sweep
 
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
          time_limit: float | str | None = None, prefer: str | None = None, pareto: str | Iterable[str] | None = None,
-         workers: int = 1, replay: FilePath | None = None, from_: FilePath | None = None,
+         workers: int = 1, replay: FilePath | None = None, from_: FilePath | Config | None = None,
          add: FilePath | Iterable[FilePath] = (), **values: object) -> Plan:
     """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
 
@@ -61,7 +63,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
 
 def estimate(scenario: Asked | None = None, node: str | None = None,
              layout: Mapping[str, object] | str | None = None, *, nodes: int | None = None,
-             from_: FilePath | None = None,
+             from_: FilePath | None = None, largest: str | None = None,
              catalogs: FilePath | Iterable[FilePath] = (), **values: object) -> Assignment:
     """Return whether a job or a service fits on a node type, how fast it is, and where bytes and seconds go.
 
@@ -71,15 +73,25 @@ def estimate(scenario: Asked | None = None, node: str | None = None,
     `nodes` such, are used where `gpus` is not given. `layout` holds axis values as in `planner estimate --layout`
     (`{"tp": 8, "pp": 4}`); left out it is the best, and what a part of one leaves open is the fastest. `from_` is the
     config of a framework or an engine, or the line that starts one, whose values and layout hold where none are given.
-    Its kind follows the values: with `input`, `output`, `concurrency`, ... it is of a service. Raises PlannerError.
+    `largest` is what the largest that fits is looked for of, and estimated: as `planner estimate --max`; where none
+    fits, the next that does not. Its kind follows the values: with `input`, `output`, `concurrency`, ... it is of a
+    service. Raises PlannerError.
     """
-    return estimate_asked(scenario, node, layout, nodes=nodes, from_=from_, catalogs=catalogs, **values)()
+    asking = estimate_asked(scenario, node, layout, nodes=nodes, from_=from_, largest=largest, catalogs=catalogs,
+                            **values)
+    if largest is None:
+        return asking()
+    found = asking.largest(cast(Measured, largest))
+    made = found.estimate or found.misses
+    if made is None:
+        raise InputError(f"largest: no {largest} was found, and none that just does not fit")
+    return made
 
 
 def estimate_asked(scenario: Asked | None = None, node: str | None = None,
                    layout: Mapping[str, object] | str | None = None, *, nodes: int | None = None,
-                   from_: FilePath | None = None, catalogs: FilePath | Iterable[FilePath] | Catalog = (),
-                   **values: object) -> Estimating:
+                   from_: FilePath | Config | None = None, largest: str | None = None,
+                   catalogs: FilePath | Iterable[FilePath] | Catalog = (), **values: object) -> Estimating:
     """Return what `estimate` answers when it is called, with what else may be asked of it. Raises PlannerError."""
     overrides, names = by_path(values, "argument of planner.estimate")
     asked = arguments.reference(scenario)
@@ -88,9 +100,10 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
             raise InputError(f"scenario: no file and no shipped scenario is named {asked!r}, and model is given too")
         asked, overrides = None, {"workload.model": asked, **overrides}
     named = None if node is None else arguments.text("node", node, "'dgx-h100'")
+    measured = arguments.one_of("largest", largest, get_args(Measured))
     return estimating(asked, overrides, arguments.catalog(catalogs), node=named,
                       layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
-                      config=arguments.config(from_))
+                      config=arguments.config(from_), largest=cast(Measured | None, measured))
 
 
 def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),

@@ -14,12 +14,14 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
 from planner.jobs.fleet import Fleet
+from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import Tried
-from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY
 
@@ -59,7 +61,8 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
         return sorted((Compared(row, made, None) for row, made in compare_portfolio(scenario, catalog, effort)),
                       key=lambda compared: compared.row.rank("cost"))
     if asks_what_holds(scenario):
-        raise InputError("compare needs workload.tokens; without, planner plan lists the fewest GPUs of each kind")
+        raise InputError("compare needs workload.tokens, or the load of a service; without, planner plan lists the "
+                         "fewest GPUs of each kind")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
     if traced:
         only(question, "compare --trace")
@@ -67,11 +70,14 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     together = _together(question, effort)
     known: dict[object, Tried] = {}
     plans = []
-    for offer in market.every_offer:
+    offers = list(market.every_offer)
+    for at, offer in enumerate(offers):
         alone = question.under(replace(question.terms, market=market.only(offer)))
         solved = None if together is None else _of_offer(together, alone, offer)
-        plans.append(_compared(
-            alone, solved or settle(solve_lifted(alone, effort), known=known).solved, offer, site))
+        if solved is None:
+            with part(offer.label, at, len(offers)):
+                solved = settle(solve_lifted(alone, effort), known=known).solved
+        plans.append(_compared(alone, solved, offer, site))
     plans += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for compared in plans if compared.row.kind == "rent"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
 
 from planner.answer.sizing import Burst, LogReplay, Size, Sizing
 from planner.catalog.hardware import Node
@@ -17,9 +19,10 @@ from planner.errors import InputError
 from planner.jobs.market import market_of
 from planner.money.purchase import YEAR_HOURS
 from planner.money.rent import RentalOffer
-from planner.scenario.limits import Deadline, Sourcing
+from planner.scenario.fleet import fleet_of
+from planner.scenario.limits import Deadline, Limits, Sourcing
 from planner.simulate.backlog import Waited, replay
-from planner.simulate.joblog import JobLog
+from planner.simulate.joblog import JobLog, read_jobs
 from planner.units import DAY, HOUR
 
 MOST_MISSED = 200
@@ -48,6 +51,21 @@ def wait_of(asked: Deadline) -> Wait:
     if not asked.seconds > 0:
         raise InputError("--wait: expected more than no time, such as '4 h at 95%'")
     return Wait(asked.seconds, asked.confidence or 1.0)
+
+
+def sized(log: Path, wait: str | None, overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]
+          ) -> Sizing:
+    """Return the fewest nodes for a log, on the hardware that scenario values by path name. Raises InputError."""
+    if wait is None:
+        raise InputError("--jobs needs --wait: how long jobs may wait, such as --wait '4 h at 95%'")
+    try:
+        deadline = Limits.model_validate({"deadline": wait}).deadline
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].removeprefix("Value error, ").replace("deadline", "wait")
+        raise InputError(f"--wait: {problem}") from None
+    assert deadline is not None
+    fleet, _ = fleet_of(overrides, catalog, labels)
+    return size(read_jobs(log), wait_of(deadline), fleet.hardware.candidates, fleet.sourcing, catalog)
 
 
 def size(log: JobLog, wait: Wait, nodes: tuple[str, ...], sourcing: Sourcing, catalog: Catalog) -> Sizing:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -21,29 +20,13 @@ from planner.text_io import read_text
 
 def plan_log(log: Path, wait: str | None, flags: Mapping[str, object], catalog: Catalog, *, as_json: bool) -> int:
     """Print the fewest nodes for a log, and return the exit code. Raises InputError."""
-    from planner.ask.sizing import size, wait_of
+    from planner.ask.sizing import sized
     from planner.render.sizing import render_sizing, sizing_sentence
-    from planner.scenario.fleet import fleet_of
-    from planner.simulate.joblog import read_jobs
 
-    if wait is None:
-        raise InputError("--jobs needs --wait: how long jobs may wait, such as --wait '4 h at 95%'")
-    asked = wait_of(_deadline(wait))
-    fleet, _ = fleet_of(overrides(flags), catalog, LABELS)
-    sizing = size(read_jobs(log), asked, fleet.hardware.candidates, fleet.sourcing, catalog)
+    sizing = sized(log, wait, overrides(flags), catalog, LABELS)
     warn(sizing.notes)
     say_answer(sizing, lambda: sizing_sentence(sizing), lambda page: render_sizing(sizing, page), as_json=as_json)
     return EXIT_OK if sizing.sizes[0].status == "optimal" else EXIT_STOPPED
-
-
-def _deadline(wait: str) -> Any:  # noqa: ANN401 - a Deadline, whose type is an annotation
-    from planner.scenario.limits import Limits
-
-    try:
-        return Limits.model_validate({"deadline": wait}).deadline
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"].removeprefix("Value error, ").replace("deadline", "wait")
-        raise InputError(f"--wait: {problem}") from None
 
 
 def replay_log(log: Path, fleet: Path | None, node: str | None, gpus: object, catalog: Catalog, *, as_json: bool

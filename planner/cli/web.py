@@ -26,13 +26,13 @@ def command(port: int, host: str, as_json: bool, catalogs: tuple[Path, ...]) -> 
     if as_json:
         raise InputError("--json is for answers: POST /api/plan of this server gives them")
     try:
-        from planner.web.kept import usual_folder
+        from planner.web.places import answers_folder
         from planner.web.server import is_loopback, serve
     except ModuleNotFoundError as error:
         raise InputError(f"planner web needs {error.name}: pip install 'planner[web]'") from None
     token = None if is_loopback(host) else secrets.token_urlsafe(24)
     if token is not None:
         note("warning: other machines can reach this server; who has the address with its token may ask")
-    serve(host, port, tuple(folder.resolve() for folder in catalogs), usual_folder(), token,
+    serve(host, port, tuple(folder.resolve() for folder in catalogs), answers_folder(), token,
           lambda address: say(f"planner is at {address} (Ctrl-C stops it)"))
     return EXIT_OK

@@ -37,6 +37,8 @@ class Market:
     """Node types that nobody offers on these terms, and that are neither owned nor bought."""
     notes: tuple[str, ...] = ()
     """What the user should know of the offers."""
+    of_use: tuple[int, ...] = ()
+    """Candidates that are looked at where offers are not asked about; empty for all."""
 
     def only(self, offer: RentalOffer) -> Market:
         """Return the market in which nothing but one offer is to be had."""
@@ -51,8 +53,9 @@ class Market:
 
     @property
     def at_hand(self) -> tuple[int, ...]:
-        """Numbers of the candidates that some offer has; all where offers are not asked about."""
-        return tuple(sorted({offer.candidate for offer in self.offers})) or tuple(range(len(self.candidates)))
+        """Numbers of the candidates that some offer has; all of use where offers are not asked about."""
+        every = self.of_use or tuple(range(len(self.candidates)))
+        return tuple(sorted({offer.candidate for offer in self.offers})) or every
 
     @property
     def offered(self) -> tuple[Candidate, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -36,6 +37,12 @@ class ResolvedScenario:
     def under(self, terms: Terms) -> ResolvedScenario:
         """Return the question on other terms; candidates keep their numbers."""
         return replace(self, terms=terms, jobs=tuple(job.under(terms) for job in self.jobs))
+
+    def on(self, gpus: Container[str]) -> ResolvedScenario:
+        """Return a question without money asked of some GPUs alone, by name."""
+        market = self.terms.market
+        of_use = tuple(at for at, candidate in enumerate(market.candidates) if candidate.gpu.name in gpus)
+        return self.under(replace(self.terms, market=replace(market, of_use=of_use)))
 
     def changed(self, change: Change) -> ResolvedScenario:
         """Return the question with a change made; nothing is looked up again."""

@@ -22,11 +22,10 @@ from planner.jobs.way import J, W, Ways, WorkWithWays
 from planner.layouts.candidate import Candidate
 from planner.money.goodput import goodput, spare_nodes
 from planner.money.rent import RentalOffer
-from planner.process.news import tell
 from planner.scenario.default import Defaults
 from planner.scenario.limits import Objective
 from planner.solver.column import Column
-from planner.solver.progress import SoFar
+from planner.solver.progress import SoFar, say
 from planner.solver.quantize import duration_use
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import HOUR, show_more
@@ -58,7 +57,7 @@ class WaysJob(WorkWithWays[J, W]):
         looked = fit = 0
         at_hand = list(self.terms.market.at_hand)
         for done, at in enumerate(at_hand):
-            tell(partial(SoFar, self.terms.objective, done / len(at_hand), None, None))
+            say(partial(self._so_far, done / len(at_hand), runs))
             for gpus in self.sizes(at):
                 ways = list(self.ways(at, gpus, held))
                 looked += len(ways)
@@ -75,6 +74,11 @@ class WaysJob(WorkWithWays[J, W]):
         nearest = min(missed, key=self.lacking, default=None)
         return Ways(runs=tuple(runs), made=tuple(made), nearest=nearest, account=Search(
             layouts=looked, legal=looked, fit=fit, domains=dict(self.domains())))
+
+    def _so_far(self, done: float, runs: Sequence[Column]) -> SoFar:
+        """Return how far a look at the ways is; what was not looked at has no bound."""
+        values = [self._value(Run(0, column, self.offer(column.candidate))) for column in runs]
+        return SoFar(self.terms.objective, done, min(values, default=None), None)
 
     def counted(self, at: int) -> list[int]:
         """Return the numbers of GPUs that the limits admit on a candidate: in a node, or whole nodes."""

@@ -32,7 +32,7 @@ Call = Callable[[], Any]
 """What can be pickled: a function of a module, or a partial of one."""
 MOST_LOSSES = 3
 """Worker processes that one call may lose before it is given up."""
-START = ("import gc, sys; sys.path[:] = {path!r}; gc.set_threshold(*{gc}); "
+START = ("import gc, os, sys; os.nice({behind}); sys.path[:] = {path!r}; gc.set_threshold(*{gc}); "
          "from planner.process.workers import serve; serve()")
 GRACE = 0.5
 """Seconds after which a call that is told to stop and does not ask is interrupted, as by Ctrl-C."""
@@ -106,9 +106,13 @@ class _Worker:
 class Workers(Generic[K]):
     """Up to `count` processes, started when there is something to do; a `with` block ends them all."""
 
-    def __init__(self, count: int, heard: _Heard | None = None, most_losses: int = MOST_LOSSES) -> None:
-        """Start none yet. heard: is told the key and the news of calls that report; other calls say nothing."""
-        self.count, self.heard, self.most_losses = count, heard, most_losses
+    def __init__(self, count: int, heard: _Heard | None = None, most_losses: int = MOST_LOSSES, behind: int = 0
+                 ) -> None:
+        """Start none yet. heard: is told the key and the news of calls that report; other calls say nothing.
+
+        behind: by how much the processes yield to others, from their first moment.
+        """
+        self.count, self.heard, self.most_losses, self.behind = count, heard, most_losses, behind
         self.idle: list[_Worker] = []
         self.busy: dict[_Worker, tuple[K, Call]] = {}
         self.waiting: deque[tuple[K, Call]] = deque()
@@ -166,7 +170,7 @@ class Workers(Generic[K]):
 
     def _start(self) -> None:
         """Give the first call in line to a worker that is idle or new."""
-        worker = self.idle.pop() if self.ready() else _started()
+        worker = self.idle.pop() if self.ready() else _started(self.behind)
         self.busy[worker] = self.waiting.popleft()
         with suppress(OSError):  # gone, which answers() will see
             worker.ask(self.busy[worker][1])
@@ -207,10 +211,10 @@ class Workers(Generic[K]):
         return None
 
 
-def _started() -> _Worker:
+def _started(behind: int) -> _Worker:
     here, there = socket.socketpair()
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined] # as multiprocessing does
-    start = START.format(path=sys.path, gc=gc.get_threshold())
+    start = START.format(path=sys.path, gc=gc.get_threshold(), behind=behind)
     try:
         process = subprocess.Popen([sys.executable, *flags, "-c", start], stdin=there.fileno(),
                                    stdout=subprocess.DEVNULL, process_group=0)

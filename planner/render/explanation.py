@@ -9,7 +9,7 @@ from planner.answer.objective import NAMES, show_amount
 from planner.answer.schema import Plan
 from planner.render.facts import is_endless
 from planner.render.layout_text import brief
-from planner.render.page import Head, Page
+from planner.render.page import Head, Page, Sheet
 from planner.render.portfolio import is_portfolio, portfolio_sentence
 from planner.render.proof import show_infeasible
 from planner.render.sentence import close_call_sentence, infeasible_sentence, plan_sentence
@@ -31,12 +31,15 @@ def render_explanation_line(explanation: Explanation) -> str:
 
 def render_explanation(explanation: Explanation, console: Console) -> None:
     """Print the explanation."""
-    page = Page(console)
+    write_explanation(explanation, Page(console))
+
+
+def write_explanation(explanation: Explanation, page: Sheet) -> None:
+    """Write the explanation on a page of whatever kind."""
     if explanation.infeasible is not None:
         page.paragraph(infeasible_sentence(explanation.infeasible), "bold red")
         page.heading("Together these are enough, and each is needed")
-        for because in explanation.infeasible.because:
-            page.paragraph(f"  - {because}")
+        page.items(explanation.infeasible.because)
         show_infeasible(page, explanation.infeasible)
     else:
         page.paragraph(_answer(explanation), "bold")
@@ -66,7 +69,7 @@ def _asked(why_not: WhyNot) -> str:
     return ", ".join(f"{key}={value}" for key, value in why_not.asked.items())
 
 
-def _show_choice(page: Page, why_not: WhyNot) -> None:
+def _show_choice(page: Sheet, why_not: WhyNot) -> None:
     """Print what becomes of one choice: verdict, reason, and the best plan with it."""
     page.heading(f"Why not {_asked(why_not)}")
     page.paragraph(f"{why_not.verdict.capitalize()}: {why_not.because}")
@@ -77,7 +80,7 @@ def _show_choice(page: Page, why_not: WhyNot) -> None:
         show_infeasible(page, why_not.infeasible)
 
 
-def _show_worth(page: Page, explanation: Explanation) -> None:
+def _show_worth(page: Sheet, explanation: Explanation) -> None:
     """Print what each limit costs."""
     goal, plan = _GOALS[explanation.objective.name], _plan(explanation)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rich import box
 from rich.console import Console, Group
@@ -45,6 +46,28 @@ class FigureTable:
     style: str = ""
 
 
+class Sheet(Protocol):
+    """What an answer is written on: a console, or a part of an HTML page."""
+
+    def paragraph(self, value: str, style: str = "") -> None:
+        """Write one paragraph."""
+
+    def heading(self, value: str, style: str = "") -> None:
+        """Write a heading."""
+
+    def items(self, rows: Sequence[str]) -> None:
+        """Write a list."""
+
+    def facts(self, rows: Sequence[tuple[str, str]]) -> None:
+        """Write label and value pairs."""
+
+    def table(self, columns: Sequence[Head], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table."""
+
+    def lines(self, columns: Sequence[Head], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table of a line a row."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Writes to `console`, in the order of the calls."""
@@ -71,6 +94,11 @@ class Page:
         """Print an empty line and a heading."""
         self.console.print()
         self.console.print(self.text(value, f"bold {style}".strip()))
+
+    def items(self, rows: Sequence[str]) -> None:
+        """Print a list, a paragraph each."""
+        for row in rows:
+            self.paragraph(f"  - {row}")
 
     def facts(self, rows: Sequence[tuple[str, str]]) -> None:
         """Print label and value pairs; values wrap beside their label."""

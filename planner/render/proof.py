@@ -9,7 +9,7 @@ from planner.answer.level import above_targets
 from planner.answer.schema import Infeasible, Plan, Provenance
 from planner.render.figures import days, objective, percent, values
 from planner.render.layout_text import brief
-from planner.render.page import Head, Page
+from planner.render.page import Head, Page, Sheet
 from planner.render.runners_up import fleets_of
 from planner.render.serving import documents_of, is_service
 from planner.units import MONTH_DAYS, show_seconds, show_usd
@@ -19,7 +19,7 @@ _DIGEST_SHOWN = 12
 """Leading characters of the catalog digest that people see; the JSON has them all."""
 
 
-def show_infeasible(page: Page, infeasible: Infeasible) -> None:
+def show_infeasible(page: Sheet, infeasible: Infeasible) -> None:
     """Print the nearest miss and the single changes that are enough."""
     if infeasible.nearest:
         page.facts([("nearest miss", infeasible.nearest)])

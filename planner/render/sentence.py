@@ -183,7 +183,8 @@ def _one(a: Assignment) -> str:
 
 def _finished(a: Assignment, several: bool) -> str:
     verb = "finish" if several else "finishes"
-    work = f" {a.time.steps:,} {_of_method(a)}steps{batch(a)}" if a.time.steps else ""
+    step = f"{_of_method(a)}step"
+    work = f" {plural(a.time.steps, step)}{batch(a)}" if a.time.steps else ""
     line = "" if a.duration_days is None else f" {verb}{work} in {days(a.duration_days)}"
     return line if a.cost_usd is None else f"{line} for {show_usd(a.cost_usd)}"
 

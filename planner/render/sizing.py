@@ -8,7 +8,7 @@ from rich.console import Console
 
 from planner.answer.sizing import Burst, LogReplay, Size, Sizing
 from planner.render.figures import percent
-from planner.render.page import Head, Page
+from planner.render.page import Head, Page, Sheet
 from planner.units import plural, show_seconds, show_usd
 
 MOST_SIZES = 10
@@ -32,7 +32,11 @@ def _proof(size: Size) -> str:
 
 def render_sizing(sizing: Sizing, console: Console) -> None:
     """Print the sentence, a table of fleets, and how they were found."""
-    page = Page(console)
+    write_sizing(sizing, Page(console))
+
+
+def write_sizing(sizing: Sizing, page: Sheet) -> None:
+    """Write the same on a page of whatever kind."""
     page.paragraph(sizing_sentence(sizing), "bold")
     page.heading("Fleets")
     rows = [row for size in sizing.sizes[:MOST_SIZES] for row in _rows(size)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -10,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from planner.catalog.diffusion_law import Base
 from planner.errors import About
 from planner.scenario.job import JobScenario
+from planner.scenario.passes import check_amount, steps_of
 from planner.scenario.pixels import PixelSize
 from planner.scenario.targets import GROUPS, Targets
 from planner.scenario.workload import Count, Passes, listed
@@ -73,10 +73,7 @@ class DiffusionTraining(Frozen):
 
     @model_validator(mode="after")
     def _one_amount(self) -> DiffusionTraining:
-        if self.steps is not None and self.epochs is not None:
-            raise About("epochs", "steps and epochs are given: a job has one of them")
-        if self.epochs is not None and self.samples is None:
-            raise About("epochs", "epochs applies to samples, and none are given")
+        check_amount(self)
         if self.method == "full" and set(self.quantization) != {"bf16"}:
             raise About("quantization", "quantization is of a frozen base, and method full trains all weights: leave "
                         "it out, or ask for method lora")
@@ -97,9 +94,7 @@ class DiffusionTraining(Frozen):
     @property
     def total_steps(self) -> int | None:
         """Steps of the whole job; none where no amount of work is given."""
-        if self.steps is None and self.samples is not None:
-            return max(1, math.ceil(self.samples * (self.epochs or 1) / self.batch))
-        return self.steps
+        return steps_of(self, self.batch)
 
 
 class DiffusionScenario(JobScenario):

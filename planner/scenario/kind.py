@@ -36,8 +36,7 @@ INSTEAD: dict[Kind, dict[str, str]] = {
                   "tokens": "write --steps, or --samples and --epochs",
                   "rate": "write --method inference to run it", "e2e": "write --method inference to run it",
                   "documents": "write --method inference and --samples to run it"},
-    "posttraining": {"tokens": "write --steps", "samples": "write --steps, each of --prompts prompts",
-                     "epochs": "write --steps, each of --prompts prompts",
+    "posttraining": {"tokens": "write --steps, or --samples, the prompts, and --epochs",
                      "mean_length": "write --input and --output, the tokens of prompts and of answers",
                      "sequence_length": "write --input and --output, the tokens of prompts and of answers",
                      "global_batch": "write --prompts and --samples-per-prompt"}}

@@ -128,10 +128,8 @@ def _amount_missing(work: AnyWork) -> str:
     missing, ends = "", "required, but missing: a job of a portfolio ends"
     if isinstance(work, Training) and work.is_open:
         missing = f"tokens: {ends}"
-    elif isinstance(work, DiffusionTraining) and work.total_steps is None:
+    elif isinstance(work, DiffusionTraining | PostTraining) and work.total_steps is None:
         missing = f"steps: {ends}; or samples and epochs"
-    elif isinstance(work, PostTraining) and work.steps is None:
-        missing = f"steps: {ends}"
     elif isinstance(work, PostTraining) and work.rollouts_on:
         missing = "rollouts_on: a job of a portfolio runs on the nodes of one pool; plan it alone to have others"
     elif isinstance(work, Serving) and work.ends is None and all(getattr(work, load) is None for load in LOADS):

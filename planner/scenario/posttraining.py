@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, mo
 from planner.errors import About
 from planner.scenario.job import JobScenario
 from planner.scenario.lengths import Length, Lengths
+from planner.scenario.passes import check_amount, steps_of
 from planner.scenario.tuned import RANK
-from planner.scenario.workload import AUTO, Stacks
+from planner.scenario.workload import AUTO, Count, Passes, Stacks
 from planner.units import SECONDS, Tokens, exact, parse
 from planner.units.reading import LATENCY
 from planner.yaml_io import Frozen
@@ -71,7 +72,11 @@ class PostTraining(Frozen):
     lora_rank: int | None = Field(default=None, gt=0, le=4096)
     """Rank of the adapters; none means 16."""
     steps: int | None = Field(default=None, ge=1, le=10**9)
-    """Steps of the whole job."""
+    """Steps of the whole job; none means passes over the samples."""
+    samples: Count | None = None
+    """Prompts to draw answers to."""
+    epochs: Passes | None = None
+    """Passes over the samples; none means one."""
     prompts: int = Field(default=128, ge=1, le=10**6)
     """Prompts of a step."""
     samples_per_prompt: int = Field(default=8, ge=1, le=10**5)
@@ -122,6 +127,7 @@ class PostTraining(Frozen):
 
     @model_validator(mode="after")
     def _agrees(self) -> PostTraining:
+        check_amount(self)
         if self.prompts * self.samples_per_prompt > MOST:
             raise ValueError(f"a step draws at most {MOST:,} answers, got {self.prompts * self.samples_per_prompt:,}")
         if self.method in ("grpo", "rloo", "rejection-sampling") and self.samples_per_prompt == 1:
@@ -143,6 +149,11 @@ class PostTraining(Frozen):
             raise About("max_model_len", f"max_model_len {self.max_model_len:,} leaves no token for an answer to a "
                         f"prompt of {self.input.mean:,.0f}")
         return self
+
+    @property
+    def total_steps(self) -> int | None:
+        """Steps of the whole job; none where no amount of work is given."""
+        return steps_of(self, self.prompts)
 
     @property
     def rank(self) -> int:

@@ -19,10 +19,18 @@ def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, docum
     Raises InputError.
     """
     work, defaults = resolved_posttraining(scenario.workload, catalog, document)
+    objective = scenario.objective
     if work.steps is None:
-        raise document.error(("workload",), "how long? give steps; planner estimate needs none")
+        bound = next((name for name in ("deadline", "budget") if getattr(scenario.limits, name) is not None), None)
+        if bound is not None:
+            raise document.error(("limits", bound), f"{bound} is of a whole job: how long is it? give steps, or "
+                                 "samples and epochs")
+        work = work.model_copy(update={"steps": 1})
+        objective = objective if "objective" in scenario.model_fields_set else "gpus"
+        defaults.append(Default(name="steps", value="1", why="no amount of work is given: times and money are of one "
+                                "step, and unless told otherwise the fewest GPUs are looked for"))
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
-    return scenario.model_copy(update={"workload": work, **supply}), defaults
+    return scenario.model_copy(update={"workload": work, "objective": objective, **supply}), defaults
 
 
 def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Document,
@@ -55,6 +63,10 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         changed["max_model_len"] = longest
         defaults.append(Default(name="max_model_len", value=str(longest),
                                 why=f"a prompt and the answer that {law.longest:.1%} do not exceed"))
+    if work.samples is not None:
+        changed |= {"steps": work.total_steps, "samples": None, "epochs": None}
+        defaults.append(Default(name="steps", value=str(work.total_steps), why=f"{work.epochs or 1:g} x "
+                                f"{work.samples:,} prompts in steps of {work.prompts:,}"))
     if work.reference is None:
         uses = work.method not in UNCOMPARED and any(law.frameworks[name].reference for name in stacks)
         changed["reference"] = "initial" if uses else "none"

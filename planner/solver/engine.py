@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import floor
 
 from ortools.sat.python import cp_model
 
-from planner.solver.settings import Settings, Status
+from planner.solver.settings import Heard, Settings, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,12 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver.parameters.catch_sigint_signal = False
     if settings.deterministic_limit is not None:
         solver.parameters.max_deterministic_time = settings.deterministic_limit
-    status, interrupted = _interruptible(solver, model) if settings.so_far else (solver.solve(model), False)
+    told: tuple[_Heard, ...] = ()
+    if settings.heard is not None:
+        told = (_Heard(settings.heard),)
+        solver.best_bound_callback = told[0].on_bound
+    status, interrupted = _interruptible(solver, model, told) if settings.so_far else (
+        solver.solve(model, *told), False)
     spent = solver.response_proto.deterministic_time
     if status in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         value, bound = solver.value(objective), _bound(model, solver)
@@ -61,10 +67,31 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     raise RuntimeError(f"CP-SAT ended with {solver.status_name(status)}")
 
 
-def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel) -> tuple[cp_model.CpSolverStatus, bool]:
+class _Heard(cp_model.CpSolverSolutionCallback):
+    """Tells of every better solution and bound while the solver works, as integers of the objective."""
+
+    def __init__(self, heard: Heard) -> None:
+        super().__init__()
+        self.heard = heard
+        self.best: int | None = None
+        self.least: int | None = None
+
+    def on_solution_callback(self) -> None:
+        """Hear of a better solution."""
+        self.best = round(self.objective_value)
+        self.heard(self.best, self.least)
+
+    def on_bound(self, bound: float) -> None:
+        """Hear of a better bound."""
+        self.least = floor(bound)
+        self.heard(self.best, self.least)
+
+
+def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, told: tuple[_Heard, ...]
+                   ) -> tuple[cp_model.CpSolverStatus, bool]:
     """Return how a solve ended that Ctrl-C may end, and whether it did: Python hears of it in the main thread only."""
     with ThreadPoolExecutor(1) as pool:
-        ending = pool.submit(solver.solve, model)
+        ending = pool.submit(solver.solve, model, *told)
         try:
             return ending.result(), False
         except KeyboardInterrupt:

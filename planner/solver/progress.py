@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
+from planner.process.news import tell
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.candidate_run import Run
 from planner.solver.search.found import StagedLayout
@@ -21,6 +23,36 @@ class SoFar:
     """The best so far."""
     bound: int | None
     """Nothing of these candidates is better."""
+    part: str = ""
+    """What is searched now, where a question has several searches: `LoRA`, `without the deadline`; value and bound are
+    its own, and `done` is of all.
+    """
+
+
+_PARTS: list[tuple[str, int, int]] = []
+"""The parts that are worked on, the outermost first: name, number from 0, how many there are."""
+
+
+@contextmanager
+def part(name: str, at: int, of: int) -> Iterator[None]:
+    """What is told meanwhile is of this part of a question: the one numbered `at`, from 0, of so many."""
+    _PARTS.append((name, at, of))
+    try:
+        yield
+    finally:
+        _PARTS.pop()
+
+
+def say(how_far: Callable[[], SoFar]) -> None:
+    """Tell whoever waits how far a search is, in the part of the question that it is of."""
+    tell(lambda: _of_all(how_far()))
+
+
+def _of_all(one: SoFar) -> SoFar:
+    done = one.done
+    for _, at, of in reversed(_PARTS):
+        done = (at + done) / of
+    return replace(one, done=done, part=", ".join([name for name, *_ in _PARTS] + ([one.part] if one.part else [])))
 
 
 def so_far(goal: Goal, runs: Collection[Run], found: Sequence[StagedLayout]) -> SoFar:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
+Heard = Callable[[int | None, int | None], None]
+"""Is told the best value so far and the bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +19,7 @@ class Settings:
     With a limit, a solve may end as feasible or undecided; without one it ends with a proof. linearization: how much of
     a model CP-SAT's linear relaxation holds; at 1 it may have none of a cover, 2 is all of it. so_far: whether Ctrl-C
     leaves the best so far. seconds: of the clock, for what no other limit stops; none by default, as
-    answers would then differ.
+    answers would then differ. heard: is told of better values and bounds on the way.
     """
 
     deterministic_limit: float | None = None
@@ -25,6 +28,7 @@ class Settings:
     linearization: int = 1
     so_far: bool = False
     seconds: float | None = None
+    heard: Heard | None = None
 
 
 class OutOfTime(Exception):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import resource
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -11,12 +11,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from planner.answer.assignment import Assignment
 from planner.answer.exit_code import exit_code
 from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan, to_json
 from planner.api import functions
 from planner.ask.account import Interrupted
 from planner.ask.compare import comparison_of
+from planner.ask.estimate import Estimating
+from planner.ask.fastest import Estimated
+from planner.ask.sizing import sized
 from planner.catalog.importers.hf import import_config
 from planner.catalog.load import Catalog
 from planner.errors import (
@@ -31,12 +37,15 @@ from planner.errors import (
 )
 from planner.process.news import report_on
 from planner.render.report.runs import published_runs
-from planner.render.sentence import largest_sentence
+from planner.render.sentence import largest_sentence, levers_sentence
+from planner.render.tables import MOST_LEVERS
+from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
-from planner.web.question import CONFIG, OPTIONS, SCENARIO, TEXT, Question
-from planner.web.shown import shown, shown_comparison, shown_estimate
+from planner.web.places import files_folder
+from planner.web.question import CONFIG, FROM, FROM_FILE, LOG, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
+from planner.web.shown import shown, shown_comparison, shown_config, shown_estimate, shown_line, shown_sizing
 from planner.yaml_io import dump
 
 CONFIG_FILE = "config.json"
@@ -87,9 +96,8 @@ class File:
     content: bytes
 
 
-def prepare(folders: Folders, behind: int) -> str:
-    """Make this process ready for questions, and give way to others by `behind`; return the catalog's digest."""
-    os.nice(behind)
+def prepare(folders: Folders) -> str:
+    """Make this process ready for questions; return the catalog's digest."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(most, MOST_MEMORY)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
@@ -146,38 +154,83 @@ def _opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
 
 
 def _answered(question: Question, catalog: Catalog) -> Answered:
+    reference, values = question.opened
     if question.verb == "estimate":
-        asking = functions.estimate_asked(question.reference, catalogs=catalog, **question.values)
-        estimated = asking.answer()
-        page = shown_estimate(question, asking, estimated) if question.paged else ""
-        return Answered(f"{to_json(estimated.assignment)}\n", EXIT_OK, page)
+        return _estimated(question, functions.estimate_asked(reference, catalogs=catalog, **values), values)
     if question.verb == "compare":
-        rows = functions.compare_asked(question.reference, catalogs=catalog, **question.values)
+        rows = functions.compare_asked(reference, catalogs=catalog, **values)
         table = comparison_of(rows)
         return Answered(f"{to_json(table)}\n", exit_code(table),
                         shown_comparison(rows, table.headline(), question) if question.paged else "")
-    made, code = _searched(question, catalog)
-    return Answered(f"{to_json(made)}\n", code, shown(made, question, catalog) if question.paged else "")
+    if LOG in values:
+        return _sized(question, catalog, reference, dict(values))
+    made, code = _searched(question, catalog, reference, values)
+    page = f"{_read_of(values)}{shown(made, question, catalog)}" if question.paged else ""
+    return Answered(f"{to_json(made)}\n", code, page)
 
 
-def more(what: str, question: Question, folders: Folders) -> Answered | Refusal:
-    """Return what a page asks of an estimate beside it: the `longest` sequence that fits of a training job that does
-    not, as a line, or the published `runs` that it was held against, as a part of the page.
+def _estimated(question: Question, asking: Estimating, values: Mapping[str, Any]) -> Answered:
+    """Return an estimate; where the largest that fits is looked for, of that, or else of the next that does not."""
+    what, found, estimated = values.get("largest"), "", None
+    if what is None:
+        estimated = asking.answer()
+    else:
+        largest = asking.largest(what)
+        found = largest_sentence(what, largest)
+        made = largest.estimate or largest.misses
+        estimated = None if made is None else Estimated(made, (found,))
+    text = "" if estimated is None else f"{to_json(estimated.assignment)}\n"
+    if not question.paged:
+        return Answered(text, EXIT_OK)
+    page = shown_estimate(question, asking, estimated) if estimated else shown_line(found)
+    return Answered(text, EXIT_OK, f"{page}{_read_of(values)}")
+
+
+def _read_of(values: Mapping[str, Any]) -> str:
+    """Return what was read of a framework's or an engine's config, as a part of a page."""
+    config = values.get(FROM)
+    return shown_config(list(config.notes())) if isinstance(config, Config) else ""
+
+
+def _sized(question: Question, catalog: Catalog, reference: object, values: dict[str, Any]) -> Answered:
+    """Return how many nodes a log of jobs needs."""
+    log, wait = Path(str(values.pop(LOG))), values.pop("wait", None)
+    idle = [*([SCENARIO] if reference is not None else []), *(name for name in values if name not in NAMES)]
+    if idle:
+        raise InputError(f"{idle[0]} has no effect on how many nodes a log of jobs needs", key=idle[0])
+    asked = {NAMES[name]: value for name, value in values.items()}
+    labels = {path: name for name, path in FLAGS.items()}
+    sizing = sized(log, None if wait is None else str(wait), asked, catalog, labels)
+    code = EXIT_OK if sizing.sizes[0].status == "optimal" else EXIT_STOPPED
+    return Answered(f"{to_json(sizing)}\n", code, shown_sizing(sizing) if question.paged else "")
+
+
+def more(what: str, question: Question, text: str, folders: Folders) -> Answered | Refusal:
+    """Return what a page asks beside an estimate, whose JSON is `text`: what `levers` would save, the `longest`
+    sequence that fits of a training job that does not, each as a line, or the published `runs` that it was held
+    against, as a part of the page.
     """
     try:
         named, catalog = _opened(question, folders)
-        asking = functions.estimate_asked(named.reference, catalogs=catalog, **named.values)
-        told = (largest_sentence("sequence", asking.largest("sequence")) if what == "longest" else
-                published_runs(asking.answer().assignment, catalog))
+        reference, values = named.opened
+        asking = functions.estimate_asked(reference, catalogs=catalog, **values)
+        made = TypeAdapter[Assignment](Assignment).validate_json(text)
+        if what == "levers":
+            found = asking.levers(made)[:MOST_LEVERS]
+            told = levers_sentence(found) if found else "No single change of the layout saves memory"
+        else:
+            told = (largest_sentence("sequence", asking.largest("sequence")) if what == "longest" else
+                    published_runs(made, catalog)) or "<p>There are none.</p>"
     except PlannerError as error:
         return refusal(error, question)
-    return Answered("", EXIT_OK, told or "<p>There are none.</p>")
+    return Answered("", EXIT_OK, told)
 
 
-def _searched(question: Question, catalog: Catalog) -> tuple[Plan | Explanation, int]:
+def _searched(question: Question, catalog: Catalog, reference: object, values: Mapping[str, Any]
+              ) -> tuple[Plan | Explanation, int]:
     """Return an answer, and the exit code of the command."""
     try:
-        made = getattr(functions, question.verb)(question.reference, catalogs=catalog, **question.values)
+        made = getattr(functions, question.verb)(reference, catalogs=catalog, **values)
     except Interrupted as stopped:
         return stopped.plan, EXIT_INTERRUPTED
     assert isinstance(made, Plan | Explanation)
@@ -191,8 +244,14 @@ def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
     fields: list[str] = [field for field, value in (question.values if question else {}).items() if value == name]
     fields += [field for field in (said, key or "") if field in _FIELDS]
     fields += [field for field, path in FLAGS.items() if key is not None and f"{key}.".startswith(f"{path}.")]
-    return Refusal(str(error), error.exit_code, next(iter(fields), None), key, getattr(error, "file", None),
-                   getattr(error, "line", None))
+    file, message = getattr(error, "file", None), str(error)
+    if file is not None and question is not None:
+        name = Path(file).name
+        fields += [field for field, value in question.values.items() if (field == FROM and name == FROM_FILE)
+                   or (field in UPLOADED and str(value).startswith(f"{name}@"))]
+        if file.startswith(str(files_folder())):  # where the server keeps it is nobody's business
+            message, file = message.replace(file, name), name
+    return Refusal(message, error.exit_code, next(iter(fields), None), key, file, getattr(error, "line", None))
 
 
 def bug(error: BaseException) -> Refusal:

@@ -9,7 +9,7 @@ from pathlib import Path
 from planner.web.answering import Answered, Folders, answer, open_catalog
 from planner.web.kept import Kept
 from planner.web.limits import BEHIND, ESTIMATORS, MOST_PLANS, MOST_REMEMBERED
-from planner.web.pool import Ended, Job, Pool
+from planner.web.pool import Ended, Full, Job, Pool
 from planner.web.question import Question
 
 
@@ -22,9 +22,9 @@ class Desk:
         self.digest = open_catalog(folders).digest
         self.jobs: OrderedDict[str, Job] = OrderedDict()
         self.asked: dict[str, Job] = {}
-        """Searches that run or wait, by key: who asks the same waits for the same."""
+        """Questions that are being answered or wait, by key: who asks the same waits for the same."""
         self.searches = Pool(MOST_PLANS, BEHIND, folders, self._ended)
-        self.estimates = Pool(ESTIMATORS, 0, folders, self._ended)
+        self.estimates = Pool(ESTIMATORS, 0, folders, self._ended, warm=True)
 
     def ask(self, question: Question) -> Job:
         """Return the job of a question: a new one, one that runs, or one that is done. Raises Full."""
@@ -32,23 +32,25 @@ class Desk:
         known = self.asked.get(key)
         if known is not None and known.told_to_end is None:
             return known
-        job = Job(partial(answer, question, self.folders), key)
+        job = Job(partial(answer, question, self.folders), key, outlives=question.verb != "estimate")
         found = self.kept.get(key)
         if found is not None:
             job.result.set_result(found)
-        elif question.verb == "estimate":
-            self.estimates.add(job)
         else:
-            self.searches.add(job)
             self.asked[key] = job
+            try:
+                (self.searches if job.outlives else self.estimates).add(job)
+            except Full:
+                del self.asked[key]
+                raise
         self.jobs[job.id] = job
         while len(self.jobs) > MOST_REMEMBERED and next(iter(self.jobs.values())).result.done():
             self.jobs.popitem(last=False)
         return job
 
     def make(self, job: Job) -> Job:
-        """Put a job in line for which no answer is kept: a file made of an answer. Raises Full."""
-        self.estimates.add(job)
+        """Put a job in line, behind estimates, for which no answer is kept: a file made of an answer. Raises Full."""
+        self.estimates.add(job, later=True)
         return job
 
     def place(self, job: Job) -> int | None:
@@ -62,7 +64,7 @@ class Desk:
 
     def _ended(self, job: Job, ended: Ended) -> None:
         """Keep an answer, before anybody hears of it."""
-        if isinstance(ended, Answered) and ended.is_final:
-            self.kept.put(job.key, ended, on_disk=job.key in self.asked)
+        if job.key and isinstance(ended, Answered) and ended.is_final:
+            self.kept.put(job.key, ended, on_disk=job.outlives)
         if self.asked.get(job.key) is job:
             del self.asked[job.key]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import get_args
 
-from planner.ask.estimate import HEARD
+from planner.ask.estimate import HEARD, Measured
 from planner.catalog.architecture import Model
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
@@ -17,7 +17,7 @@ from planner.scenario.flags import NAMES, TABLE
 from planner.scenario.kind import KEYS, Kind, kind_by_model
 from planner.scenario.posttraining import RlMethod
 from planner.web.openapi import TOLD
-from planner.web.question import OPTIONS
+from planner.web.question import FROM, OPTIONS, UPLOADED
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ FORMS = {
                       has_blank=False)}
 """Form -> what it holds."""
 USUAL = {"model", "method", "on", "deadline", "budget", "gpus", "objective", "node", "layout", "why_not", "pareto",
-         "terms", "own"}
+         "terms", "own", "largest"}
 """Fields that no form folds, beside its own."""
 FOLDED_HERE = {"estimate": {"tokens", "samples", "epochs", "mean_length", "ttft", "tpot", "users"}}
 """Verb -> fields that are folded there all the same: they change what a plan is, and hardly an estimate."""
@@ -76,7 +76,9 @@ WORDS = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "End-to-end latency", "gpus": "G
          "max_nodes": "Most nodes", "max_power": "Most power", "seq_len": "Sequence length", "on": "Hardware",
          "lora_rank": "LoRA rank", "kv_cache": "KV cache", "think": "Thinking time", "own": "Own hardware",
          "input": "Prompt tokens", "output": "Output tokens", "day": "Rate by hour", "node": "Node type",
-         "layout": "Layout", "pareto": "Frontier of", "why_not": "Why not", "nodes": "Nodes"}
+         "layout": "Layout", "pareto": "Frontier of", "why_not": "Why not", "nodes": "Nodes",
+         "largest": "Largest that fits", "jobs": "Log of jobs", "wait": "They may wait",
+         "requests": "Trace of requests", "replay": "Replay a trace", "dataset": "Dataset"}
 """Field -> what it is called where its name alone would not say."""
 LISTED = {"model": "models", "node": "nodes", "on": "hardware", "stack": "stacks", "engine": "engines",
           "provider": "providers"}
@@ -85,6 +87,18 @@ SLIDERS = {"seq_len": (7, 20), "global_batch": (0, 14), "gpus": (0, 14), "concur
            "output": (0, 14), "users": (0, 14), "batch": (0, 7), "frames": (0, 8), "prompts": (4, 12),
            "samples_per_prompt": (0, 7)}
 """Field -> the powers of two between which a slider moves it."""
+
+
+OF_A_LOG = ("jobs", "wait", "on", "terms", "own")
+"""Fields of the page of portfolios, beside its file: those of a log of jobs."""
+CHOICES: Mapping[str, tuple[str, ...]] = {"prefer": ("simple",), "largest": get_args(Measured)}
+"""Field of a verb -> what it may be."""
+ONLY: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "largest": {**dict.fromkeys(("micro-batch", "sequence", "model"), ("training", "preferences")),
+                    **dict.fromkeys(("resolution", "frames", "batch"), ("generation", "diffusion"))},
+        "method": {method: tuple(form for form, said in FORMS.items() if method in said.methods)
+                   for said in FORMS.values() for method in said.methods}}
+"""Field -> its choices that only some forms have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +118,41 @@ class Input:
     """The forms that have it."""
     usual: tuple[str, ...] = tuple(FORMS)
     """Those that do not fold it."""
+    is_file: bool = False
+    """Whether it is uploaded."""
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Choices that only some forms have."""
+
+
+def inputs_of_a_log(values: Mapping[str, str]) -> list[Input]:
+    """Return the fields of how many nodes a log of jobs needs, with their values."""
+    known = {one.name: one for one in _inputs("plan", values)}
+    return [known[name] for name in OF_A_LOG]
 
 
 def inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
     """Return the fields of a verb with their values: of an estimate those that it heeds."""
+    return [one for one in _inputs(verb, values) if one.name not in (*OF_A_LOG[:2], FROM)]
+
+
+def _inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
     folded = FOLDED_HERE.get(verb, set())
     made = []
     for name, flag in TABLE.items():
-        if flag.metavar == "FILE" or name == "tokenizer" or (verb == "estimate" and not flag.path.startswith(HEARD)):
+        if verb == "estimate" and not flag.path.startswith(HEARD):
             continue
-        field = Input(name, WORDS.get(name) or _words(name), flag.help, values.get(name) or values.get(flag.also, ""),
-                      flag.choices, flag.switch, LISTED.get(name, ""), SLIDERS.get(name), _forms_with(flag.path))
-        made.append(replace(field, usual=tuple(form for form in field.forms if name not in folded and (
+        one = Input(name, WORDS.get(name) or _words(name), flag.help, values.get(name) or values.get(flag.also, ""),
+                    flag.choices, flag.switch, LISTED.get(name, ""), SLIDERS.get(name), _forms_with(flag.path),
+                    is_file=name in UPLOADED, only=ONLY.get(name, {}))
+        made.append(replace(one, usual=tuple(form for form in one.forms if name not in folded and (
             name in USUAL or name in FORMS[form].usual))))
-    made += [Input(name, WORDS.get(name) or _words(name), TOLD[name], values.get(name, ""),
-                   listed=LISTED.get(name, ""), usual=tuple(FORMS) if name in USUAL else (),
-                   choices=("simple",) if name == "prefer" else ())
-             for name in OPTIONS[verb]]
+    for name in OPTIONS[verb]:
+        only = ONLY.get(name, {})
+        forms = tuple(dict.fromkeys(form for admitted in only.values() for form in admitted)) or (
+            ("serving",) if name == "replay" else tuple(FORMS))
+        made.append(Input(name, WORDS.get(name) or _words(name), TOLD[name], values.get(name, ""),
+                          CHOICES.get(name, ()), listed=LISTED.get(name, ""), forms=forms,
+                          usual=forms if name in USUAL else (), is_file=name in UPLOADED, only=only))
     return sorted(made, key=lambda field: -FIRST.index(field.name) if field.name in FIRST else 1)
 
 

@@ -10,11 +10,13 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from planner.web.limits import MOST_BODY
+from planner.web.limits import MOST_BODY, MOST_FILE
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 """Names by which a page of this machine is asked for; others are some site's that points here."""
 COOKIE = "planner_token"
+UPLOADS = "/api/files"
+"""Where files are uploaded, which may be larger than questions."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -46,9 +48,10 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, with_headers)
             return
-        body = await _body(receive)
+        most = _most(scope)
+        body = await _body(receive, most)
         if body is None:
-            await _error(413, f"a request has at most {MOST_BODY >> 20} MiB")(scope, receive, with_headers)
+            await _too_large(most)(scope, receive, with_headers)
             return
         rest: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -67,8 +70,8 @@ class Guard:
         foreign = origin is not None and urlsplit(origin).netloc != host
         if scope["method"] not in ("GET", "HEAD") and (foreign or headers.get("sec-fetch-site") == "cross-site"):
             return _error(403, "another site's page may not ask here")
-        if not headers.get("content-length", "0").isdigit() or int(headers.get("content-length", "0")) > MOST_BODY:
-            return _error(413, f"a request has at most {MOST_BODY >> 20} MiB")
+        if not headers.get("content-length", "0").isdigit() or int(headers.get("content-length", "0")) > _most(scope):
+            return _too_large(_most(scope))
         return None if self.token is None else self._without_token(scope, headers, self.token)
 
     def _without_token(self, scope: Scope, headers: Headers, token: str) -> Response | None:
@@ -104,17 +107,26 @@ def _cookie(headers: Headers) -> str:
     return morsel.value if morsel else ""
 
 
+def _most(scope: Scope) -> int:
+    """Return how many bytes a request may have."""
+    return MOST_FILE if scope["path"] == UPLOADS else MOST_BODY
+
+
+def _too_large(most: int) -> Response:
+    return _error(413, f"a {'file' if most == MOST_FILE else 'request'} has at most {most >> 20} MiB")
+
+
 def _error(status: int, message: str) -> Response:
     return JSONResponse({"error": {"message": message}}, status)
 
 
-async def _body(receive: Receive) -> bytes | None:
+async def _body(receive: Receive, most: int) -> bytes | None:
     """Return the whole of a request; none where it is too large."""
     body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
-        if len(body) > MOST_BODY:
+        if len(body) > most:
             return None
         if not message.get("more_body", False):
             return bytes(body)

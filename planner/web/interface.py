@@ -16,9 +16,11 @@ from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_STOPPED,
 from planner.text_io import decoded
 from planner.web.answering import Answered, Refusal, refusal
 from planner.web.desk import Desk
+from planner.web.guard import UPLOADS
 from planner.web.openapi import document
 from planner.web.pool import Ended, Full, Job
 from planner.web.question import OPTIONS, question_of
+from planner.web.uploads import put
 
 STATUSES = {EXIT_INPUT: 400, EXIT_STOPPED: 422, EXIT_BUG: 500, EXIT_INTERRUPTED: 409}
 """Exit code of the command -> status of the response, where there is no answer."""
@@ -33,7 +35,7 @@ def routes() -> list[Route]:
             Route("/api/jobs", begin, methods=["POST"]), Route("/api/jobs/{id}", stand, methods=["GET"]),
             Route("/api/jobs/{id}", cancel, methods=["DELETE"]), Route("/api/jobs/{id}/answer", answer),
             Route("/api/jobs/{id}/page", page), Route("/api/jobs/{id}/events", events),
-            Route("/api/openapi.json", described)]
+            Route(UPLOADS, upload, methods=["POST"]), Route("/api/openapi.json", described)]
 
 
 def desk_of(request: Request) -> Desk:
@@ -67,6 +69,7 @@ async def begin(request: Request) -> Response:
     question = question_of(body["verb"], body.get("question"), paged=body.get("page") is True)
     desk = desk_of(request)
     job = desk.ask(question)
+    job.askers += 1  # who comes back for it
     return JSONResponse(told(job, desk), 202, {"location": f"/api/jobs/{job.id}"})
 
 
@@ -108,6 +111,13 @@ async def events(request: Request) -> Response:
     return StreamingResponse(lines(), media_type="text/event-stream")
 
 
+async def upload(request: Request) -> Response:
+    """Keep a file, the body as it is: `?name=samples.jsonl`; say what a question calls it."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
+        raise InputError("expected Content-Type: application/octet-stream, and the file as the body")
+    return JSONResponse({"file": put(request.query_params.get("name", ""), await request.body())}, 201)
+
+
 async def described(request: Request) -> Response:
     """Return the API as an OpenAPI document."""
     return JSONResponse(document())
@@ -119,13 +129,18 @@ def job_of(request: Request) -> Job:
 
 
 async def ended(job: Job, request: Request | None = None) -> Ended:
-    """Return what became of a job. Where its asker leaves, an estimate that still waits is not begun."""
+    """Return what became of a job. Where all who asked leave, an estimate that still waits is not begun."""
     waiting = asyncio.shield(asyncio.wrap_future(job.result))
-    while request is not None and not job.result.done():
-        done, _ = await asyncio.wait({waiting}, timeout=BEAT)
-        if not done and await request.is_disconnected():
-            job.cancel()
-            break
+    job.askers += 1
+    try:
+        while request is not None and not job.result.done():
+            done, _ = await asyncio.wait({waiting}, timeout=BEAT)
+            if not done and await request.is_disconnected():
+                break
+    finally:
+        job.askers -= 1
+    if request is not None and not job.askers and not job.result.done():
+        job.cancel()
     return await waiting
 
 
@@ -137,7 +152,7 @@ def told(job: Job, desk: Desk) -> dict[str, Any]:
         value, bound = (None if quanta is None else amount(job.so_far.goal, quanta)
                         for quanta in (job.so_far.value, job.so_far.bound))
         said["progress"] = {"objective": NAMES[job.so_far.goal], "done": round(job.so_far.done, 3), "value": value,
-                            "bound": bound}
+                            "bound": bound, "part": job.so_far.part}
     if job.result.done() and isinstance(failed := job.result.result(), Refusal):
         said |= failed.data()
     return said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
@@ -16,11 +15,6 @@ from planner.web.limits import MOST_KEPT, MOST_REMEMBERED
 
 MOST_BYTES = 64 << 20
 """Of an answer read back."""
-
-
-def usual_folder() -> Path:
-    """Return where answers are kept: in the user's cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "planner" / "answers"
 
 
 class Kept:

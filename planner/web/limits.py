@@ -4,6 +4,10 @@ from __future__ import annotations
 
 MOST_BODY = 1 << 20
 """Bytes of a request."""
+MOST_FILE = 16 << 20
+"""Bytes of an upload."""
+MOST_FILES = 50
+"""Uploads kept on disk; the oldest go first."""
 MOST_PLANS = 4
 """Searches at once; others wait in line."""
 ESTIMATORS = 2

@@ -19,7 +19,14 @@ TOLD = {"prefer": "simple: the simplest layout within model error of the best.",
         "pareto": "The exact frontier of these: cost, days, gpus, energy; the plan minimizes the first.",
         "time_limit": "Stop after this time and say the remaining gap.", "node": "Node type.",
         "nodes": "All GPUs of so many nodes.", "layout": "Axes and their values: tp=8,pp=4; left out, the best.",
-        "why_not": "Choices that the plan does not make: tp=4,pp=2 or gpu=a100."}
+        "why_not": "Choices that the plan does not make: tp=4,pp=2 or gpu=a100.",
+        "largest": "Find the largest that fits, and estimate it.",
+        "from_": "The text of a config whose values hold where nothing else is said: axolotl, LLaMA-Factory, TRL, "
+                 "accelerate, DeepSpeed, torchtitan, Megatron-LM's arguments, or the line that starts vLLM or SGLang.",
+        "replay": "For services: replay this trace (Azure CSV or Mooncake JSON lines) instead of synthetic requests.",
+        "jobs": "How many nodes a log of jobs needs: Slurm's sacct, or CSV with submit, start, end (or duration), "
+                "gpus.",
+        "wait": "For a log of jobs: how long jobs may wait: 4 h at 95%."}
 """What a verb is told beside the question -> its help."""
 
 
@@ -31,6 +38,11 @@ def document() -> dict[str, Any]:
     for schema in answers.values():
         schemas |= schema.pop("$defs", {})
     schemas |= {f"{name} answer": schema for name, schema in answers.items()}
+    files = {"/api/files": {"post": {
+        "summary": "Keep a file of text; its name is what values that name a file take.",
+        "parameters": [{"name": "name", "in": "query", "required": True, "schema": {"type": "string"}}],
+        "requestBody": {"required": True, "content": {"application/octet-stream": {}}},
+        "responses": {"201": {"description": "{file: what a question calls it}"}}}}}
     jobs = {"/api/jobs": {"post": _operation("Begin to answer; returns the job.", {
         "type": "object", "required": ["verb", "question"],
         "properties": {"verb": {"enum": list(OPTIONS)}, "question": {"type": "object"}}}, {"type": "object"}, "202")}}
@@ -44,7 +56,7 @@ def document() -> dict[str, Any]:
         "$ref": f"#/components/schemas/{verb} answer"} if verb in answers else {
         "$ref": "#/components/schemas/TrainingAssignment"})} for verb, says in SAYS.items()}
     made: dict[str, Any] = _moved({"openapi": "3.1.0", "info": {"title": "planner", "version": __version__},
-                                   "paths": {**paths, **jobs},
+                                   "paths": {**paths, **files, **jobs},
                                    "components": {"schemas": schemas}})
     return made
 

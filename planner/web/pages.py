@@ -16,16 +16,27 @@ from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
 from planner.web.answering import Answered, Refusal, more, open_catalog, refusal
 from planner.web.files import as_file
-from planner.web.forms import FORMS, form_of, inputs, names
+from planner.web.forms import FORMS, form_of, inputs, inputs_of_a_log, names
 from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.pool import Ended, Job
-from planner.web.question import SCENARIO, TEXT, Question, question_of, shipped_names, typed
+from planner.web.question import FROM, SCENARIO, TEXT, Question, question_of, shipped_names, typed
 from planner.web.shown import templates
-from planner.web.wording import address, as_command, as_fields, as_python, as_yaml, deadlines, with_deadline
+from planner.web.wording import (
+    address,
+    as_command,
+    as_fields,
+    as_python,
+    as_yaml,
+    deadlines,
+    is_config,
+    with_deadline,
+)
 
 PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
          "/explain": ("Explain", "explain"), "/portfolio": ("Portfolio", "plan")}
 """Address -> its title, and the verb that it asks."""
+BESIDE = ("levers", "longest", "runs")
+"""What is told beside an estimate."""
 LAID = {"kind": "kind", "left": "left", "right": "right"}
 """Fields of an address that are of the page, not of the question."""
 
@@ -73,7 +84,8 @@ async def _page(request: Request, title: str, verb: str, kind: str, query: Mappi
     portfolio = title == "Portfolio"
     said = _said(question, request) if question else dict.fromkeys(("yaml", "command", "python"), "")
     return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
-                 fields=[] if portfolio else inputs(verb, query), values=query, forms=FORMS, answer=Markup(answer),
+                 fields=[] if portfolio else inputs(verb, query),
+                 log=inputs_of_a_log(query) if portfolio else [], values=query, forms=FORMS, answer=Markup(answer),
                  problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
                  scenarios=[name for name in shipped_names() if not portfolio or name in _portfolios()],
@@ -98,11 +110,13 @@ async def part(request: Request) -> Response:
 
 
 async def beside(request: Request) -> Response:
-    """Return what is told beside an estimate only where it is looked at: `longest` or `runs`."""
-    desk, what = desk_of(request), request.path_params["what"]
-    if what not in ("longest", "runs"):
-        raise UnknownName("part of an estimate", what, ("longest", "runs"))
-    made = await ended(desk.make(Job(partial(more, what, asked(request, "estimate"), desk.folders), "")), request)
+    """Return what is told beside an estimate after it, or only where it is looked at."""
+    desk, what, question = desk_of(request), request.path_params["what"], asked(request, "estimate")
+    if what not in BESIDE:
+        raise UnknownName("part of an estimate", what, BESIDE)
+    made = await ended(desk.ask(question), request)
+    if isinstance(made, Answered):
+        made = await ended(desk.make(Job(partial(more, what, question, made.text, desk.folders), "")), request)
     return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
 
 
@@ -127,7 +141,7 @@ async def fields(request: Request) -> Response:
     if not isinstance(text, str):
         raise InputError("expected the text of a scenario file", key=TEXT)
     catalog = open_catalog(desk_of(request).folders)
-    said = as_fields(text, catalog)
+    said = {FROM: text} if is_config(text) else as_fields(text, catalog)
     return JSONResponse({"kind": form_of(said, catalog), "fields": said})
 
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from secrets import token_urlsafe
@@ -30,6 +31,10 @@ class Job:
 
     call: Callable[[], Ended]
     key: str
+    outlives: bool = False
+    """Whether its answer is kept beyond the end of the server, and goes on when who asked leaves."""
+    askers: int = 0
+    """Who wait for it now."""
     id: str = field(default_factory=lambda: token_urlsafe(12))
     began: float | None = None
     so_far: SoFar | None = None
@@ -59,22 +64,27 @@ class Full(PlannerError):
 class Pool:
     """So many processes that answer, and the questions in line for them."""
 
-    def __init__(self, count: int, behind: int, folders: Folders, ended: Callable[[Job, Ended], None]) -> None:
-        """Start the threads; `behind` is how much the processes yield to others. ended: is told of each answer."""
-        self.folders, self.behind, self.ended = folders, behind, ended
+    def __init__(self, count: int, behind: int, folders: Folders, ended: Callable[[Job, Ended], None], *,
+                 warm: bool = False) -> None:
+        """Start the threads; `behind` is how much the processes yield to others. ended: is told of each answer.
+
+        warm: the processes are started before anything is asked.
+        """
+        self.folders, self.behind, self.ended, self.warm = folders, behind, ended, warm
         self.waiting: deque[Job] = deque()
+        self.later: deque[Job] = deque()
         self.changed = Condition()
         self.closing = False
         self.threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
         for thread in self.threads:
             thread.start()
 
-    def add(self, job: Job) -> None:
-        """Put a question in line. Raises Full."""
+    def add(self, job: Job, *, later: bool = False) -> None:
+        """Put a question in line; `later`: behind all that are not. Raises Full."""
         with self.changed:
-            if len(self.waiting) >= MOST_WAITING:
+            if len(self.waiting) + len(self.later) >= MOST_WAITING:
                 raise Full(f"{MOST_WAITING} questions wait already: ask again in a minute")
-            self.waiting.append(job)
+            (self.later if later else self.waiting).append(job)
             self.changed.notify()
 
     def place(self, job: Job) -> int | None:
@@ -86,7 +96,8 @@ class Pool:
         """Begin nothing more, end what runs with what it has, and wait for that."""
         with self.changed:
             self.closing = True
-            waiting, self.waiting = [*self.waiting], deque()
+            waiting = [*self.waiting, *self.later]
+            self.waiting, self.later = deque(), deque()
             self.changed.notify_all()
         for job in waiting:
             job.result.set_result(Refusal("the server was stopped before the search began", EXIT_INTERRUPTED))
@@ -95,26 +106,35 @@ class Pool:
 
     def _next(self) -> Job | None:
         with self.changed:
-            while not (self.waiting or self.closing):
+            while not (self.waiting or self.later or self.closing):
                 self.changed.wait()
-            return None if self.closing else self.waiting.popleft()
+            return None if self.closing else (self.waiting or self.later).popleft()
 
     def _serve(self) -> None:
         """Answer questions one by one: the life of a thread."""
         running: dict[str, Job] = {}
-        with Workers[str](1, heard=partial(_hear, running), most_losses=1) as workers:
+        with Workers[str](1, heard=partial(_hear, running), most_losses=1, behind=self.behind) as workers:
+            if self.warm:
+                with suppress(PlannerError):  # what is asked will say it
+                    self._start(workers)
             while (job := self._next()) is not None:
                 if job.told_to_end is not None:
                     self._end(job, Refusal("canceled before it began", EXIT_INTERRUPTED))
                     continue
-                if not workers.ready():  # the first, or the one before is gone
-                    workers.add("", partial(prepare, self.folders, self.behind))
-                    list(workers.answers())
                 running[job.id] = job
                 job.began = time.monotonic()
-                ended = self._answer(job, workers)
+                try:
+                    if not workers.ready():  # the first, or the one before is gone
+                        self._start(workers)
+                    ended = self._answer(job, workers)
+                except PlannerError as error:  # no process can be started
+                    ended = Refusal(str(error), EXIT_STOPPED)
                 del running[job.id]
                 self._end(job, ended)
+
+    def _start(self, workers: Workers[str]) -> None:
+        workers.add("", partial(prepare, self.folders))
+        list(workers.answers())
 
     def _answer(self, job: Job, workers: Workers[str]) -> Ended:
         workers.add(job.id, job.call)

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from typing import Any
 
 from planner.catalog.load import data_root
 from planner.errors import InputError, UnknownName
+from planner.scenario.configs.read import text_config
 from planner.scenario.flags import NAMES, TABLE
 from planner.scenario.load import shipped
+from planner.web.uploads import is_named, path_of
 from planner.yaml_io import Document, parse, read
 
 FILE = "question.yaml"
 """What a file's text is called in messages."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "plan": ("prefer", "pareto", "time_limit"), "estimate": ("node", "nodes", "layout"), "compare": ("time_limit",),
+    "plan": ("prefer", "pareto", "time_limit", "from_", "replay", "jobs", "wait"),
+    "estimate": ("node", "nodes", "layout", "largest", "from_"), "compare": ("time_limit",),
     "explain": ("why_not", "time_limit")}
 """Verb -> what it is told beside the question."""
 SCENARIO, TEXT, CONFIG = "scenario", "yaml", "config"
 """The name of a shipped scenario or what a file holds; the text of a file; the text of a model's config.json."""
-_FILES = {key for name, flag in TABLE.items() if flag.metavar == "FILE" or name == "tokenizer"
-          for key in (name, flag.path.rpartition(".")[2])}
+FROM = "from_"
+FROM_FILE = "config.txt"
+"""The text of a framework's or an engine's config, and what it is called in messages."""
+LOG = "jobs"
+"""A log of jobs, of which a plan says how many nodes it needs."""
+UPLOADED = {"replay", LOG, *(name for name, flag in TABLE.items() if flag.metavar == "FILE" or name == "tokenizer")}
+"""Values that name a file, which is uploaded before."""
+_FILES = UPLOADED | {TABLE[name].path.rpartition(".")[2] for name in UPLOADED if name in TABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,19 @@ class Question:
         document = parse(self.text, FILE)
         _refuse_files(document.data)
         return document
+
+    @property
+    def opened(self) -> tuple[Mapping[str, Any] | Document | None, dict[str, Any]]:
+        """Return the scenario and the values with the files that they name where they are, and a config as read.
+
+        Raises InputError.
+        """
+        reference, values = self.reference, _with_files(dict(self.values))
+        if FROM in values:
+            values[FROM] = text_config(str(values[FROM]), FROM_FILE)
+        if self.text is not None and isinstance(reference, Document):
+            return replace(reference, data=_with_files(reference.data)), values
+        return reference if isinstance(reference, Document) else _with_files(reference), values
 
 
 def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
@@ -93,7 +115,7 @@ def _text(body: Mapping[str, object], name: str) -> str | None:
 
 def typed(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of an address or a form as the values of a question; what is empty is not said."""
-    said = {name: text if name == TEXT else text.strip() for name, text in fields.items()}
+    said = {name: text if name in (TEXT, FROM) else text.strip() for name, text in fields.items()}
     return {name: _typed(name, text) for name, text in said.items() if text}
 
 
@@ -112,8 +134,18 @@ def shipped_names() -> tuple[str, ...]:
 def _refuse_files(data: object) -> None:
     """Refuse what would make the server open a file of its machine."""
     for key, value in _inside(data):
-        if key in _FILES and value is not None:
-            raise InputError(f"{key}: names a file, and the page opens none: use the command line for it", key=key)
+        if key in _FILES and value is not None and not (key == LOG and isinstance(value, list)) and (
+                not is_named(value)):
+            raise InputError(f"{key}: names a file, and none is opened by its name: upload it, or use the command line",
+                             key=key)
+
+
+def _with_files(data: Any) -> Any:  # noqa: ANN401 - a part of a question
+    """Return a part of a question with the paths of the files that it names."""
+    if isinstance(data, Mapping):
+        return {key: path_of(str(key), value) if key in _FILES and is_named(value) else _with_files(value)
+                for key, value in data.items()}
+    return [_with_files(item) for item in data] if isinstance(data, list) else data
 
 
 def _inside(data: object) -> Iterator[tuple[str, object]]:

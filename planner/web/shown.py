@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from io import StringIO
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
-from rich.console import Console
 
 from planner.answer.assignment import Alternative
 from planner.answer.explanation import Explanation
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
+from planner.answer.sizing import Sizing
 from planner.ask.compare import Compared
 from planner.ask.estimate import HEARD, Estimating
 from planner.ask.fastest import Estimated
 from planner.catalog.load import Catalog
 from planner.render.comparison import BOUGHT, margin, of_services, purchases, swings
 from planner.render.comparison_lines import of_portfolio
-from planner.render.explanation import render_explanation
+from planner.render.explanation import write_explanation
 from planner.render.facts import facts, latencies, time_parts
 from planner.render.figures import percent
 from planner.render.report.charts import rows_by_days_and_cost
 from planner.render.report.page import memory_shares, report
+from planner.render.report.sheet import HtmlSheet
 from planner.render.report.templates import templates as compiled
-from planner.render.sentence import estimate_sentence, levers_sentence
+from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
-from planner.render.tables import MOST_LEVERS
+from planner.render.sizing import write_sizing
 from planner.scenario.flags import NAMES
 from planner.units import GIB, show_seconds, show_usd
 from planner.web.question import Question
 from planner.web.wording import address
-
-WIDTH = 100
-"""Columns of what is shown as on a terminal."""
 
 
 def templates() -> Environment:
@@ -48,9 +45,31 @@ def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
         return report(made, catalog, part=True, link=lambda other: _opened(other, question))
-    text = StringIO()
-    render_explanation(made, Console(file=text, width=WIDTH, highlight=False, color_system=None))
-    return templates().get_template("explanation.html.j2").render(text=text.getvalue().strip("\n"))
+    sheet = HtmlSheet()
+    write_explanation(made, sheet)
+    return sheet.html()
+
+
+def shown_sizing(sizing: Sizing) -> str:
+    """Return how many nodes a log of jobs needs as a part of a page."""
+    sheet = HtmlSheet()
+    write_sizing(sizing, sheet)
+    return sheet.html()
+
+
+def shown_line(text: str) -> str:
+    """Return an answer of one line as a part of a page."""
+    sheet = HtmlSheet()
+    sheet.paragraph(text, "bold")
+    return sheet.html()
+
+
+def shown_config(notes: Sequence[str]) -> str:
+    """Return what was read of a config, and what was not, as a part of a page."""
+    sheet = HtmlSheet()
+    sheet.heading("Read from the config")
+    sheet.items(notes)
+    return sheet.html()
 
 
 def shown_comparison(plans: list[Compared], headline: str, question: Question) -> str:
@@ -67,22 +86,20 @@ def shown_comparison(plans: list[Compared], headline: str, question: Question) -
 
 
 def shown_estimate(question: Question, asking: Estimating, estimated: Estimated) -> str:
-    """Return an estimate as a part of a page, with what single changes would save."""
+    """Return an estimate as a part of a page; what takes longer than the verdict is asked by the page after it."""
     a = estimated.assignment
-    if a.serving:
-        sentence, levers = capacity_sentence(a, asking.rate, offline=asking.is_offline), []
-    else:
-        sentence, levers = estimate_sentence(a, asking.scenario.confidence), asking.levers(a)
+    sentence = (capacity_sentence(a, asking.rate, offline=asking.is_offline) if a.serving else
+                estimate_sentence(a, asking.scenario.confidence))
     groups: dict[str, list[Any]] = {}
     for fact in facts(a, asking.scenario.confidence):
         groups.setdefault(fact.group, []).append(fact)
     return templates().get_template("estimate.html.j2").render(
-        a=a, sentence=sentence, why=estimated.why, levers=levers_sentence(levers[:MOST_LEVERS]) if levers else "",
+        a=a, sentence=sentence, why=estimated.why,
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
-        groups=groups, runs=f"/part/runs?{address(question)}" if a.time.evidence and a.time.evidence.alike else None,
+        groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
-        longest=f"/part/longest?{address(question)}")
+        asked=address(question))
 
 
 def _opened(other: Alternative, question: Question) -> str | None:

@@ -8,15 +8,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from planner.catalog.load import Catalog
-from planner.errors import InputError
+from planner.errors import InputError, PlannerError
+from planner.scenario.configs.read import text_config
 from planner.scenario.flags import FLAGS, NAMES, TABLE
 from planner.scenario.kind import kind_by_model
-from planner.scenario.load import merge
+from planner.scenario.load import merge, paths
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
 from planner.web.forms import FORMS, form_of
-from planner.web.question import CONFIG, FILE, SCENARIO, TEXT, Question
+from planner.web.question import CONFIG, FILE, FROM, FROM_FILE, SCENARIO, TEXT, UPLOADED, Question
 from planner.yaml_io import Document, dump, parse
+
+SAID = {"largest": "max", FROM: "from"}
+"""Value -> what the command line calls it, where that is another name."""
 
 
 def address(question: Question) -> str:
@@ -31,7 +35,9 @@ def as_yaml(question: Question, catalog: Catalog) -> str:
     """Return the question as a scenario file, as far as a file can ask it. Raises InputError."""
     reference = question.reference
     stated = reference if isinstance(reference, Document) else NO_FILE
-    overrides = {NAMES[name]: value for name, value in question.values.items() if name in NAMES}
+    overrides: Mapping[str, Any] = {NAMES[name]: value for name, value in question.values.items() if name in NAMES}
+    if FROM in question.values:
+        overrides = text_config(str(question.values[FROM]), FROM_FILE).planned(overrides, catalog)
     if not overrides and stated is NO_FILE:
         return ""
     kind = kind_by_model(overrides, catalog) if stated is NO_FILE else None
@@ -64,6 +70,18 @@ def as_fields(text: str, catalog: Catalog) -> dict[str, str]:
     return fields | ({TEXT: dump(rest)} if rest else {})
 
 
+def is_config(text: str) -> bool:
+    """Say whether text is a framework's or an engine's config, which somebody took for a scenario file."""
+    try:
+        data = parse(text, FILE).data
+        if isinstance(data, dict) and {path.partition(".")[0] for path, _ in paths()} & data.keys():
+            return False
+        text_config(text, FROM_FILE)
+    except PlannerError:
+        return False
+    return True
+
+
 def deadlines(text: str) -> dict[str, str]:
     """Return the deadlines of the jobs of a scenario file, by name. Raises InputError."""
     return {name: str(job["deadline"]) for name, _, job in _jobs(parse(text, FILE)) if "deadline" in job}
@@ -94,12 +112,13 @@ def as_command(question: Question) -> str:
     """Return the question as a command line; a pasted config is imported first, from a file."""
     before = "planner catalog import hf config.json -o imported\n" if question.config else ""
     words = ["planner", question.verb, *(["--catalogs", "imported"] if question.config else [])]
+    values = {name: _file(name, value) for name, value in question.values.items()}
     if isinstance(question.scenario, str):
         words.append(question.scenario)
     if question.text:
         words.append(FILE)
-    for name, value in question.values.items():
-        option = "--" + name.replace("_", "-")
+    for name, value in values.items():
+        option = "--" + SAID.get(name, name).replace("_", "-")
         for each in value if isinstance(value, list) and name == "why_not" else [value]:
             words += [option] if each is True else [option, _text(each)]
     return before + shlex.join(words)
@@ -109,8 +128,15 @@ def as_python(question: Question) -> str:
     """Return the question as a call."""
     given = [repr(question.scenario)] if isinstance(question.scenario, str) else [repr(FILE)] if question.text else []
     given += ["catalogs='imported'"] if question.config else []
-    given += [f"{name}={value!r}" for name, value in question.values.items()]
+    given += [f"{name}={_file(name, value)!r}" for name, value in question.values.items()]
     return f"import planner\n\nanswer = planner.{question.verb}({', '.join(given)})\nprint(answer)"
+
+
+def _file(name: str, value: object) -> object:
+    """Return a value as it is said beside the file that it names: by the file's own name."""
+    if name == FROM:
+        return FROM_FILE
+    return str(value).partition("@")[0] if name in UPLOADED else value
 
 
 def _is_plain(value: object) -> bool:

@@ -24,6 +24,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, monkeypatch_of_all: pytest.Mon
     for name in ("MOST_PLANS", "ESTIMATORS"):  # a process more takes as long to start as most tests
         monkeypatch_of_all.setattr(f"planner.web.desk.{name}", 1)
     monkeypatch_of_all.setattr("planner.web.desk.BEHIND", 0)  # other tests leave nothing to what yields to them
+    monkeypatch_of_all.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         app = application((), tmp_path_factory.mktemp("answers"))
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))

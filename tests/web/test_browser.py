@@ -21,7 +21,8 @@ FIT = "/?model=llama-3.1-8b&node=dgx-h100&layout=tp%3D8"
 expect.set_options(timeout=60_000)
 SCREENS = {"fit": (FIT, "#answer .bars"), "service": ("/?kind=serving", "#answer .bars"),
            "plan": (f"/plan?{ASKED}", "#plan"), "compare": (f"/compare?{ASKED}", ".sortable"),
-           "explain": (f"/explain?{ASKED}", ".terminal"), "portfolio": ("/portfolio", "#f-yaml"), "api": ("/api", "h2")}
+           "explain": (f"/explain?{ASKED}", "#answer section"), "portfolio": ("/portfolio", "#f-yaml"),
+           "api": ("/api", "h2")}
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 import zipfile
 from urllib.parse import parse_qsl
@@ -26,10 +27,14 @@ ASKED = "model=gpt2&tokens=1+G&on=h100-sxm-1x&max_gpus=1&stack=fsdp2"
 SERVED = {"model": "llama-3.1-8b", "rate": "5", "input": "1000", "output": "200", "ttft": "1 s", "on": "l4,l40s"}
 
 
-def test_an_estimate_is_in_the_page_of_its_address(web):
+def test_an_estimate_is_in_the_page_of_its_address_and_its_levers_follow(web, capsys):
     page = web.get("/?model=llama-3.1-8b&node=dgx-h100&layout=tp%3D8")
     assert page.status_code == 200
-    assert "Largest lever" in page.text
+    later = re.search('data-later="(/part/levers.*?)"', page.text).group(1).replace("&amp;", "&")
+    main(["estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", "tp=8"])
+    lever = web.get(later).text
+    assert lever.startswith("Largest lever: full recompute")
+    assert lever in " ".join(capsys.readouterr().out.split())
     assert 'value="llama-3.1-8b"' in page.text
     assert "of 79.2 GiB at 95% confidence" in page.text
     assert "<script>" not in page.text
@@ -53,10 +58,11 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
     assert "<b>" not in web.get("/?model=<b>x&node=dgx-h100").text
 
 
-def test_every_flag_that_names_no_file_is_a_field_with_its_help():
+def test_every_flag_is_a_field_with_its_help_and_files_are_uploaded():
     fields = {field.name: field for field in inputs("plan", {"ttft": "2 s"})}
     files = {name for name, flag in TABLE.items() if flag.metavar == "FILE"} | {"tokenizer"}
-    assert TABLE.keys() - files <= fields.keys()
+    assert TABLE.keys() <= fields.keys()
+    assert {name for name, field in fields.items() if field.is_file} == files | {"replay"}
     assert all(fields[name].help == flag.help for name, flag in TABLE.items() if name in fields)
     assert {name: fields[name].forms for name in ("ttft", "tokens", "guidance", "prompts", "reference", "model")} == {
         "ttft": ("serving",), "tokens": ("training",), "guidance": ("generation",), "prompts": ("posttraining",),

@@ -53,6 +53,17 @@ def test_a_finished_answer_outlives_its_server(tmp_path, monkeypatch):
     second.close()
 
 
+def test_who_asks_the_same_waits_for_the_same_and_what_comes_beside_waits_behind_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("planner.web.desk.ESTIMATORS", 0)
+    desk = Desk((), tmp_path)
+    beside, first = desk.make(Job(partial(answer, HELD, ()), "")), desk.ask(HELD)
+    assert desk.ask(HELD) is first
+    assert [desk.estimates._next(), desk.estimates._next()] == [first, beside]
+    first.cancel()
+    assert desk.ask(HELD) is not first, "what was told to end is not waited for"
+    desk.close()
+
+
 def test_what_is_kept_is_bounded_and_a_damaged_file_is_no_answer(tmp_path, monkeypatch):
     monkeypatch.setattr("planner.web.kept.MOST_KEPT", 2)
     monkeypatch.setattr("planner.web.kept.MOST_REMEMBERED", 1)

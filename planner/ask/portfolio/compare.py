@@ -12,18 +12,21 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.limits import Hardware
 from planner.scenario.portfolio import Portfolio
+from planner.solver.progress import part
 from planner.solver.settings import Effort
 
 
 def compare_portfolio(portfolio: Portfolio, catalog: Catalog, effort: Effort
                       ) -> Iterator[tuple[Row, tuple[Assignment, ...]]]:
     """Yield a row for all jobs on each node type alone, by each way to have it. Raises PlannerError."""
-    for node in portfolio.hardware.candidates:
+    nodes = portfolio.hardware.candidates
+    for at, node in enumerate(nodes):
         for kind, how, asked in _ways(portfolio, node):
             row = Row.model_validate({"node": node, "gpu": catalog.gpu(catalog.node(node).gpu).name, "kind": kind,
                                       "offer": how, "status": "infeasible"})
             try:
-                plan = plan_portfolio(asked, catalog, effort=effort)
+                with part(node, at, len(nodes)):
+                    plan = plan_portfolio(asked, catalog, effort=effort)
             except InputError as error:  # nobody rents or sells this
                 yield row.model_copy(update={"why_not": str(error)}), ()
                 continue

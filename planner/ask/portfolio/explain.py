@@ -26,6 +26,7 @@ from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import Owned, Portfolio
 from planner.solver.check_schedule import used
 from planner.solver.fleet.schedule import Schedule
+from planner.solver.progress import part
 from planner.solver.settings import Effort
 from planner.units import plural, show_usd
 
@@ -75,11 +76,12 @@ def _worths(agenda: Agenda, schedule: Schedule, catalog: Catalog, effort: Effort
             return None
         return max(schedule.value - other.value, 0) / MICRO
 
-    rows = []
-    for knob in _knobs(agenda, schedule):
-        without = None if knob.without is None else saves(knob.without)
-        # what is worth nothing altogether is worth nothing by the unit
-        per_unit = 0.0 if without == 0 else saves(knob.more)
+    rows, knobs = [], list(_knobs(agenda, schedule))
+    for at, knob in enumerate(knobs):
+        with part(f"without the {knob.name.replace('_', ' ')}", at, len(knobs)):
+            without = None if knob.without is None else saves(knob.without)
+            # what is worth nothing altogether is worth nothing by the unit
+            per_unit = 0.0 if without == 0 else saves(knob.more)
         rows.append(Worth(limit=knob.name, given=knob.given, used=knob.used, binds=bool(without or per_unit),
                           unit=knob.unit, saves=per_unit, without=without))
     return sorted(rows, key=lambda row: -(row.without or row.saves or 0.0))

@@ -24,6 +24,7 @@ from planner.scenario.default import Default
 from planner.scenario.limits import Deadline
 from planner.scenario.portfolio import Portfolio
 from planner.solver.fleet.schedule import Schedule
+from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 
 Known = dict[object, Columns]
@@ -84,13 +85,14 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Know
             together.setdefault(alike, []).append(like)
     longest = {alike: _longest(group) for alike, group in together.items()}
     columns = []
-    for asked, job, (alike, like) in zip(portfolio.jobs, jobs, scalable, strict=True):
-        if alike is None or like is None:
-            key: object = (asked.workload, job.terms.limits, job.terms.period, job.terms.market.offers)
-            columns.append(_searched(key, job, effort, known))
-        else:
-            most, limit = longest[alike]
-            columns.append(like.columns_like(_searched((alike, most.amount, limit), most, effort, known)))
+    for at, (asked, job, (alike, like)) in enumerate(zip(portfolio.jobs, jobs, scalable, strict=True)):
+        with part(f"layouts of {job.name}", at, len(jobs)):
+            if alike is None or like is None:
+                key: object = (asked.workload, job.terms.limits, job.terms.period, job.terms.market.offers)
+                columns.append(_searched(key, job, effort, known))
+            else:
+                most, limit = longest[alike]
+                columns.append(like.columns_like(_searched((alike, most.amount, limit), most, effort, known)))
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
 
 

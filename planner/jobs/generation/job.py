@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import le
 from typing import Any, cast
 
@@ -36,6 +37,7 @@ from planner.scenario.default import Defaults
 from planner.scenario.generation import Generation
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Trace
+from planner.solver.progress import SoFar, say
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY, MONTH_DAYS
 
@@ -116,7 +118,9 @@ class GenerationJob(GenerationChoices):
         made, columns = dict[Key, Option](), list[ReplicaColumn]()
         tight, slow = list[Option](), list[Option]()
         looked = fit = 0
-        for at in self.terms.market.at_hand:
+        at_hand = list(self.terms.market.at_hand)
+        for done, at in enumerate(at_hand):
+            say(partial(SoFar, self.terms.objective, done / len(at_hand), None, None))
             best = dict[tuple[str, int], ReplicaColumn]()
             for way, fitting in ways_on(self.asked, self.catalog, self.terms, at, held, self.confidence):
                 looked += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from planner.answer.assignment import Assignment
@@ -24,6 +25,7 @@ from planner.layouts.candidate import Candidate
 from planner.scenario.default import Default, Defaults
 from planner.scenario.serving import Serving
 from planner.simulate.trace import Trace
+from planner.solver.progress import SoFar, say
 from planner.solver.settings import UNLIMITED, Effort
 
 AXES = ("tp", "pp", "ep", "dp", "role")
@@ -86,10 +88,12 @@ class ServingJob:
         def admitted(column: ReplicaColumn) -> bool:
             return all(getattr(column, axis) == value for axis, value in held.items())
 
-        account = Account()
-        columns = tuple((at, column) for at, service in enumerate(self.services)
-                      for column in options(self.catalog, service, self.terms.market.candidates, account, admitted,
-                                                self.here, effort))
+        account, found = Account(), list[tuple[int, ReplicaColumn]]()
+        for at, service in enumerate(self.services):
+            say(partial(SoFar, self.terms.objective, at / len(self.services), None, None, "layouts of replicas"))
+            found += [(at, column) for column in options(
+                self.catalog, service, self.terms.market.candidates, account, admitted, self.here, effort)]
+        columns = tuple(found)
         return Columns(replicas=columns, demands=_demands(self.asked, self.services),
                        account=self._account(account, columns), open_bound=0 if account.cut_short else None)
 

@@ -24,7 +24,7 @@ from planner.physics.training.question import Question, computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.physics.training.tuning import LANGUAGE, tuning_of
 from planner.scenario.batch import Batch
-from planner.scenario.limits import Limits
+from planner.scenario.limits import Limits, Objective
 from planner.scenario.media import media_of
 from planner.scenario.usual import refuse_stack, usual
 from planner.scenario.workload import Training
@@ -38,14 +38,21 @@ STEPS = 1000
 """Of the global batch, over which speeds compare where no amount of work is given."""
 
 
-def facts_of(question: Question, model: Model, asked: Training, batch: Batch, limits: Limits) -> Facts:
-    """Return the space of a job's layouts, and what rules look up."""
+def is_timed(asked: Training, objective: Objective) -> bool:
+    """Say whether time counts: where there is nothing to train, nothing but the number of GPUs does."""
+    return asked.tokens is not None or objective == "time"
+
+
+def facts_of(question: Question, model: Model, asked: Training, batch: Batch, limits: Limits, *,
+             timed: bool = True) -> Facts:
+    """Return the space of a job's layouts, and what rules look up; timed: whether time counts."""
     stack, candidates = question.stack, question.candidates
     space = Space(model, candidates, asked.precision, question.longest, batch.sequences,
                   most_gpus(asked, limits), batch.tolerance, hybrid_shard=stack.hybrid_shard,
                   expert_tp=(0, 1) if stack.expert_tp else (0,),
                   no_sync=stack.accumulation, schedules=tuple(SCHEDULES.index(name) for name in stack.schedules))
-    whole = _whole_sequences(question, space)
+    # without sequence parallelism no layout holds less
+    whole = _whole_sequences(question, space) if timed else np.zeros(0, np.int64)
     space = replace(space, sequence_parallel=(1, 0) if len(whole) else (1,))
     return Facts(space=space, stack=stack, node_gpus=np.array([c.node.gpus for c in candidates]),
                   clustered=np.array([c.clustered for c in candidates]),

@@ -23,6 +23,7 @@ from planner.jobs.training.facts import (
     batch_of,
     checkpoint_bytes,
     facts_of,
+    is_timed,
     most_gpus,
     preferred,
     processed,
@@ -143,7 +144,7 @@ class TrainingJob:
             if reclaims else (),
             **self._errors(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
             max_power_w=held.max_power_w, place=self.place,
-            timed=self.asked.tokens is not None or terms.objective == "time")
+            timed=is_timed(self.asked, terms.objective))
 
     @property
     def checkpoint_bytes(self) -> float:
@@ -285,6 +286,6 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     stack = question.stack
     saved = checkpoint_bytes(stack, asked.precision[0], question)
     terms = replace(terms, market=stored(terms.market, asked.tokens or 0, saved))
-    facts = facts_of(question, model, asked, batch, terms.limits)
+    facts = facts_of(question, model, asked, batch, terms.limits, timed=is_timed(asked, terms.objective))
     facts = replace(facts, space=replace(facts.space, only=values_for(target, stack, method)))
     return TrainingJob(name, asked, catalog, terms, confidence, model, stack, question, facts, place)

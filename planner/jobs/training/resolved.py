@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError, Unsupported
 from planner.jobs.job import Terms
+from planner.jobs.training.facts import is_timed
 from planner.jobs.training.in_use import stacks_of
 from planner.jobs.training.job import TrainingJob, training_job
 from planner.jobs.training.stacks import ByStack
@@ -19,7 +20,7 @@ def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, conf
     made: list[tuple[TrainingJob, ...]] = []
     refused: PlannerError | None = None
     place = 0
-    for group in stacks_of(asked, catalog, timed=asked.tokens is not None or terms.objective == "time"):
+    for group in stacks_of(asked, catalog, timed=is_timed(asked, terms.objective)):
         jobs = []
         for stack in group:
             try:

@@ -13,7 +13,7 @@ from planner.catalog.recipes import Recipes
 from planner.errors import InputError, UnknownName
 from planner.scenario.configs import readers
 from planner.scenario.configs.reading import Reader, Reading
-from planner.scenario.configs.source import Source, source_of
+from planner.scenario.configs.source import Source, source_of, text_source
 from planner.scenario.limits import COUNTED
 from planner.scenario.tuned import ADAPTERS
 
@@ -156,7 +156,15 @@ class Config:
 
 def read_config(given: str) -> Config:
     """Return what a config file, or a command line itself, asks. Raises InputError where its kind is not known."""
-    source = source_of(given)
+    return _read(source_of(given))
+
+
+def text_config(text: str, file: str) -> Config:
+    """Return what the text of a config asks, whose file is called that. Raises InputError, as for a file."""
+    return _read(text_source(text, file))
+
+
+def _read(source: Source) -> Config:
     reader = _reader(source)
     reading = Reading(source)
     reader.read(reading)

@@ -45,7 +45,11 @@ def source_of(given: str) -> Source:
         if len(given.split()) < 2:
             raise InputError("cannot read: no such file", file=given)
         return _command(given, "the command line")
-    text = read_text(path, MAX_BYTES)
+    return text_source(read_text(path, MAX_BYTES), given)
+
+
+def text_source(text: str, given: str) -> Source:
+    """Return the config that text is, of a file that is called `given`. Raises InputError where it is none."""
     for form, parser in (("json", _json), ("toml", _toml), ("yaml", _yaml)):
         data = parser(text, given)
         if data is not None:

@@ -9,10 +9,11 @@ from dataclasses import replace
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.reading import solved
-from planner.solver.fleet.schedule import Placed, Problem, Schedule
+from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.ways import Ways, every_way
-from planner.solver.settings import Effort, Settings
+from planner.solver.progress import SoFar, say
+from planner.solver.settings import Effort, Heard, Settings
 
 LIMITED = Settings(deterministic_limit=30.0, linearization=2, so_far=True)
 """About a minute."""
@@ -40,6 +41,20 @@ def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
         found = cheap if cheap is not None and done else solved(
             problem, Model(problem), settings, cheap or greedy(problem))
     return _earlier(problem, found) if problem.tasks and found.value is not None and not found.interrupted else found
+
+
+def telling(problem: Problem) -> Heard:
+    """Return what tells who waits of better schedules, in cents; of no value where jobs may be left out, whose worth
+    the solver counts and nobody pays.
+    """
+    counted = not any(task.worth for task in problem.tasks)
+
+    def heard(value: int | None, bound: int | None) -> None:
+        found, least = (None if usd is None or not counted else usd // CENT for usd in (value, bound))
+        say(lambda: SoFar("cost", 1.0, found, least, "schedules of all jobs"))
+
+    heard(None, None)
+    return heard
 
 
 def _cheap(problem: Problem, settings: Settings) -> Schedule | None:
@@ -122,7 +137,7 @@ def checked(problem: Problem, effort: Effort) -> Schedule:
     """Return the cheapest schedule in the time that is left. Raises RuntimeError where a check contradicts it."""
     left = None if effort.stop is None else max(effort.stop - time.monotonic(), LEAST_SECONDS)
     settings = LIMITED if left is None else replace(LIMITED, deterministic_limit=left, seconds=left / 2)
-    found = schedule(problem, settings)
+    found = schedule(problem, replace(settings, heard=telling(problem)))
     if wrong := check_schedule(problem, found):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     return found

@@ -54,10 +54,13 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
-    random, each = Random(settings.seed), replace(settings, deterministic_limit=limit * WINDOW_SHARE)
+    random, each = Random(settings.seed), replace(
+        settings, deterministic_limit=limit * WINDOW_SHARE, heard=None)
     for _ in range(WINDOWS):
         if best.value == relaxed.bound:
             break
+        if settings.heard is not None and all(best.tasks[at] is not None for at in must):
+            settings.heard(best.value, relaxed.bound)
         free = _window(problem, best, random, must)
         tried = solved(problem, _around(problem, relaxed, relaxation.paused, best, free), each, best)
         if tried.value is not None and best.value is not None and tried.value < best.value:

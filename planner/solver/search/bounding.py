@@ -15,7 +15,7 @@ from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_steps
+from planner.solver.search.holding import backward_short, least_short, stems_steps
 from planner.solver.search.job import Pricing
 from planner.solver.search.keys import Keys
 from planner.solver.search.source import Source
@@ -58,7 +58,7 @@ class Bounding:
         once, as are those of several searches.
         """
         steps, unknown = np.full(len(stems), np.inf), np.arange(len(stems))
-        if source.alike is None:
+        if source.alike is None or not self.pricing.job.timed:
             return self._worked_out(stems, source, near)[0]
         memo = _STEPS.of(self.question, (self.levels, source.alike), 2)
         codes = memo.codes(self.question.alike[stems.candidate], *(getattr(stems, name) for name in STEM))
@@ -110,7 +110,8 @@ class Bounding:
                 continue
             now = at.take(mine)
             memory = memory_terms(self.question, now)
-            holds = least_short(self.question, now, memory) <= 0
+            holds = ((least_short(self.question, now, memory) <= 0)
+                     & (backward_short(self.question, now, memory) <= 0))
             open_[number, mine] = True
             if not holds.all():
                 self.out.removed["memory"] += int((~holds).sum())
@@ -129,5 +130,7 @@ class Bounding:
             yield Batch(now, terms, memory, step, known[mine]), keys, keep
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
-        """Return where the bound already shows that memory costs time, or everything."""
+        """Return where the bound already shows that memory costs time, where that counts, or everything."""
+        if not self.pricing.job.timed:
+            return ~known.fits
         return ~known.fits | (known.step > time_bound(self.question, rows, time))

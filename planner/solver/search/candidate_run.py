@@ -20,6 +20,8 @@ MARGIN = 1.01
 """How far above the least sharp bound a search often ends."""
 FIRST_GROWN = 64
 """Stems grown at once, alike."""
+FEW = (64, 8)
+"""Both where time does not count, as the first that fits is the best."""
 LARGEST_BATCH = 8192
 """Stems of a candidate sharpened or grown in one round at most."""
 Heap = list[tuple[Key, int, int, int]]
@@ -46,10 +48,10 @@ class Run:
     ended: bool = False
 
     @classmethod
-    def start(cls, leaders: Keeping, stems: Layouts, keys: Keys) -> Run:
-        """Return the search of a candidate with these stems and their least keys."""
-        none = slice(0, 0)
-        return cls(leaders, stems, keys, keys.order(), stems.take(none), keys.take(none))
+    def start(cls, leaders: Keeping, stems: Layouts, keys: Keys, *, timed: bool = True) -> Run:
+        """Return the search of a candidate with these stems and their least keys; timed: whether time counts."""
+        none, (size, grown) = slice(0, 0), (FIRST_BATCH, FIRST_GROWN) if timed else FEW
+        return cls(leaders, stems, keys, keys.order(), stems.take(none), keys.take(none), size=size, grown=grown)
 
     @property
     def ahead(self) -> Key | None:

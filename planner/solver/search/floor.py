@@ -1,7 +1,8 @@
 """Bounds on what is not enumerated: the work of the layers with the traffic inside them, on all GPUs at once.
 
 What a layer takes depends on neither the number of copies nor of stages, so that a few thousand rows stand for any
-grid; bubbles, other traffic, failures and spares only add to it.
+grid; bubbles, other traffic, failures and spares only add to it. Where time does not count, the bound is by memory: the
+states of the model have to be somewhere, however they are split.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from functools import lru_cache
 import numpy as np
 
 from planner.layouts.axes import AXES, Space, column_type, domain
-from planner.layouts.table import Floats, Ints, Layouts, constant
+from planner.layouts.table import Floats, Ints, Layouts, constant, from_columns
 from planner.physics.training.estimate import layer_terms
+from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question, computes
+from planner.solver.search.bounding import offers
+from planner.solver.search.holding import leanest
 from planner.solver.search.job import Pricing
 from planner.solver.search.keys import Key
+from planner.solver.search.leaders import LAST
 
 DECISIVE = ("candidate", "precision", "tp", "cp", "micro_batch", "sp", "ep", "expert_tp")
 """What decides how long a layer takes."""
@@ -56,7 +61,7 @@ def floors(question: Question, space: Space, pricing: Pricing) -> Floors:
         first, cents = _least(question, space, pricing, rows, work)
     else:
         rows = _every(question, domains)
-        first = cents = np.zeros(len(rows), np.int64)
+        first, cents = fewest(question, space)[rows.candidate], np.zeros(len(rows), np.int64)
     order = np.lexsort((cents, first, rows.candidate))
     order = order[np.flatnonzero(np.diff(rows.candidate[order], prepend=-1))]
     least = {int(rows.candidate[row]): (int(first[row]), int(cents[row])) for row in order}
@@ -89,6 +94,28 @@ def _least(question: Question, space: Space, pricing: Pricing, rows: Layouts, wo
     first = {"cost": cents, "time": gpu_seconds / space.max_gpus * 1e6, "gpus": np.maximum(fewest, 1),
              "energy": node_seconds * loads[at] / 3600}[job.objective]
     return np.floor(first).astype(np.int64), cents
+
+
+def fewest(question: Question, space: Space) -> Ints:
+    """Return by candidate GPUs below which all of them together do not hold one copy of every state, in any precision,
+    at any ZeRO stage, and with whatever may be outside.
+    """
+    count, kinds = len(question.candidates), len(question.precisions)
+    single = np.ones(count * kinds, np.int64)
+    rows = from_columns({"candidate": np.repeat(np.arange(count), kinds), "dp": single, "micro_batch": single,
+                         "precision": np.tile(np.arange(kinds), count)}, 1)
+    stack, levels = question.stack, offers(question, space)
+    least = np.full(len(rows), np.inf)
+    for stage in map(int, domain("zero", space)):
+        for one in leanest(question, levels, space.flash, rows, stage):
+            memory = memory_terms(question, one)
+            layer, first, last = (states.held(stack.gradients_persist)
+                                  for states in (memory.layer, memory.first, memory.last))
+            # a byte at least, where frameworks alone take more than there is
+            room = np.maximum(1.0, memory.usable - stack.context_bytes) / stack.allocator_ratio
+            least = np.minimum(least, (question.shape.layers * layer + first + last) * HAIR / room)
+    found: Ints = np.ceil(np.clip(least.reshape(count, kinds).min(axis=1), 1, LAST)).astype(np.int64)
+    return found
 
 
 @lru_cache(maxsize=8)

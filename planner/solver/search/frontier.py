@@ -18,9 +18,8 @@ from planner.layouts.offload import Offloaded, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
-from planner.process.news import tell
 from planner.process.workers import told_to_stop
-from planner.solver.progress import so_far
+from planner.solver.progress import say, so_far
 from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import time_bound
 from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
@@ -117,11 +116,11 @@ class Search:
         for candidate, own, least in by_candidate(parts):
             if candidate not in self.kept:
                 self.kept[candidate] = self.leaders(own.gpus)
-            self.runs[candidate] = Run.start(self.kept[candidate], own, least)
+            self.runs[candidate] = Run.start(self.kept[candidate], own, least, timed=self.job.timed)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)
-                tell(lambda: so_far(self.job.objective, self.runs.values(), self.out.found))
+                say(lambda: so_far(self.job.objective, self.runs.values(), self.out.found))
         except OutOfTime:
             pass
         except KeyboardInterrupt:
@@ -277,8 +276,10 @@ class Search:
             run = self.runs[int(batch.rows.candidate[row])]
             heapq.heappush(run.heap, (keys.entry(row), at, int(rows[row]), 0))
         # whoever is short of memory here may be better with more of it elsewhere
-        short = np.flatnonzero(steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12))
-        self._offload_more(self.batches[at], rows[short])
+        short = np.isinf(steps)
+        if self.job.timed:
+            short = steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12)
+        self._offload_more(self.batches[at], rows[np.flatnonzero(short)])
 
     def _offload_more(self, batch: Batch, rows: Ints) -> None:
         """Put the variants of rows of one batch that offload more on the heaps, unless they are bounded already."""

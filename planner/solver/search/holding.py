@@ -50,6 +50,15 @@ def least_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Float
     return found
 
 
+def backward_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
+    """Return the bytes that the average stage of each row is short of at least when backward ends, with all gradients.
+    """
+    layer, first, last = (states.every for states in (memory.layer, memory.first, memory.last))
+    states = (question.shape.layers * layer + first + last) / rows.pp
+    found: Floats = states * (1 - HAIR) + memory.live + memory.gathered - memory.capacity
+    return found
+
+
 def stems_short(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
                 stages: Iterable[tuple[int, Mask]]) -> Floats:
     """Return the bytes that the average stage of whatever grows from each stem is short of at least.
@@ -77,7 +86,7 @@ def _by_stage(question: Question, levels: Sequence[Offloaded], flash: Mask, stem
             columns: list[Ints] = [getattr(stems, name)[left] for name in STATES]
             first, place = distinct(*columns)
             shorts = [least_short(question, at, memory_terms(question, at))
-                      for at in _leanest(question, levels, flash, stems.take(left[first]), stage)]
+                      for at in leanest(question, levels, flash, stems.take(left[first]), stage)]
             yield stage, left, np.min(shorts, axis=0)[place]
 
 
@@ -206,7 +215,7 @@ def _may_hold_more(question: Question, memory: MemoryTerms, other: MemoryTerms) 
     return found
 
 
-def _leanest(question: Question, levels: Sequence[Offloaded], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:
+def leanest(question: Question, levels: Sequence[Offloaded], flash: Mask, rows: Layouts, stage: int) -> list[Layouts]:
     """Return the rows at a ZeRO stage with the largest share of everything offloaded that is allowed there."""
     rows = _at_stage(rows, np.full(len(rows), stage))
     shares = {name: np.zeros(len(rows)) for name in OFFLOAD_AXES[:3]}

@@ -29,6 +29,8 @@ MOST_NODES = 2**32
 """Above the spare nodes of any run."""
 HAIR = 1e-9
 """Of a doubling, that floats may lose."""
+HARDEST = 2**10
+"""Above every complexity."""
 
 
 class Sized(NamedTuple):
@@ -235,18 +237,24 @@ class Pricing:
         if self.job.timed and not self.trades and len(waits):
             micros = micros.copy()
             micros[waits] = duration_floor(useful[waits] / sized.patient[place[waits]])
-        return Keys(objective, cents, micros, uppers, watts, surplus, rows.gpus, energy)
+        third = micros if self.job.timed else nodes[place] * HARDEST + complexities(rows)
+        return Keys(objective, cents, third, uppers, watts, surplus, rows.gpus, energy)
 
     def cost(self, column: Column) -> int:
         """Return the cost of a column in cents at the cheapest offer."""
         return self.job.offers[column.candidate].cents(column.rented_nodes, column.paid_us)
 
     def key(self, column: Column) -> Key:
-        """Return what the objective sorts by, ties broken by cost, time, GPUs, nodes, then the simpler layout."""
+        """Return what the objective sorts by, ties broken by cost, time, GPUs, nodes, then the simpler layout.
+
+        Where time does not count, nodes and complexity are in its place: known of a row before it is staged, they end
+        the search at the first layout that fits.
+        """
         cents = self.cost(column)
         first = {"cost": cents, "time": column.duration_us, "gpus": column.gpus,
                  "energy": column.energy_wh}[self.job.objective]
-        return (first, cents, column.duration_us, column.gpus, column.rented_nodes, column.complexity, column.key)
+        third = column.duration_us if self.job.timed else column.rented_nodes * HARDEST + column.complexity
+        return (first, cents, third, column.gpus, column.rented_nodes, column.complexity, column.key)
 
     def columns(self, rows: Layouts, row: int, step: float) -> list[tuple[Column, float]]:
         """Return the columns of one staged row that takes `step` seconds, and their goodputs: by its spare nodes."""

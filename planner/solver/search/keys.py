@@ -19,6 +19,7 @@ class Keys:
     first: Ints
     cents: Ints
     micros: Ints
+    """Where time does not count, nodes and complexity, as `Pricing.key` has it."""
     uppers: Ints
     watts: Ints
     surplus: Ints

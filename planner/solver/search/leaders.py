@@ -16,6 +16,8 @@ SORTED = 3
 """Parts of a key that a search sorts by: objective, cost and time. Under a commitment many layouts cost the same."""
 EACH_SIZE = 2
 """Layouts of one number of GPUs among the best, where there are several numbers."""
+LAST = 2**62
+"""Above every measure."""
 
 
 class Keeping(Protocol):
@@ -92,4 +94,4 @@ def _at_most(keys: Keys, key: Key) -> Mask:
 
 def beaten_by_fewer(staged: StagedLayout) -> StagedLayout:
     """Return a layout as one that only fewer GPUs beat, where nothing else counts."""
-    return replace(staged, key=(staged.key[0] - 1, *staged.key[1:]))
+    return replace(staged, key=(staged.key[0] - 1, LAST, *staged.key[2:]))

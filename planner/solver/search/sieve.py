@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.layouts.axes import Space, domain
 from planner.layouts.rules import Columns
-from planner.layouts.table import Floats, Layouts, Mask, joined
+from planner.layouts.table import Floats, Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import layer_terms
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.candidate_run import near_leaders
@@ -25,7 +25,7 @@ MANY = 1024
 """Rows without pipeline above which those with the least floors are searched first."""
 FIRST = 1.25
 """How far above the least floor of a candidate the floors of the stems searched first may be."""
-LIMITS = {"cost": "budget", "time": "deadline"}
+LIMITS = {"cost": "budget", "time": "deadline", "gpus": "states"}
 """What limits the measure of an objective."""
 
 
@@ -37,6 +37,7 @@ class Sieve:
         """kept: what is known of each candidate; end: the key behind which nothing is of interest."""
         self.space, self.bounding, self.kept, self.end, self.effort = space, bounding, kept, end, effort
         self.known, self.out = known, bounding.out
+        self.timed = bounding.pricing.job.timed
 
     @cached_property
     def floors(self) -> Floors:
@@ -47,8 +48,14 @@ class Sieve:
     def _limit(self) -> float:
         """The objective above which a limit is broken, where one is on what the objective measures."""
         job = self.bounding.pricing.job
-        limit = {"cost": job.budget_cents, "time": job.deadline_us}.get(job.objective)
+        limits = {"cost": job.budget_cents, "time": job.deadline_us}
+        limit = limits.get(job.objective) if job.timed else self.space.max_gpus
         return np.inf if limit is None else limit
+
+    @cached_property
+    def _fewest(self) -> Ints:
+        """GPUs that hold one copy of all states, by candidate, where nothing but their number counts."""
+        return np.array([self.floors.least.get(at, (1, 0))[0] for at in range(len(self.space.candidates))], np.int64)
 
     @property
     def _ends(self) -> Floats:
@@ -82,6 +89,10 @@ class Sieve:
         if count <= MANY and self._ends[candidate] == np.inf:
             yield np.ones(count, bool), False
             return
+        if not self.timed:
+            ranks, stages = columns["tp"] * columns["cp"] * columns["dp"], max(domain("pp", self.space))
+            yield (ranks <= self._ends[candidate]) & (ranks * stages >= self._fewest[candidate]), False
+            return
         least = self.floors.of({**columns, "candidate": np.full(count, candidate)})
         if count <= MANY:
             yield least <= self._ends[candidate], False
@@ -98,9 +109,19 @@ class Sieve:
         for start in range(0, max(1, len(stems)), CHUNK):
             self.effort.check()
             chunk = stems.take(np.arange(start, min(start + CHUNK, len(stems)))) if len(stems) > CHUNK else stems
-            keys = pricing.least(chunk, stem_bound(question, chunk, layer_terms(question, chunk)))
+            chunk = chunk if self.timed else self._enough(chunk, source)
+            # where time does not count, none is worked out
+            steps = stem_bound(question, chunk, layer_terms(question, chunk)) if self.timed else np.zeros(len(chunk))
+            keys = pricing.least(chunk, steps)
             parts.append(self._kept(chunk, keys, source))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
+
+    def _enough(self, stems: Layouts, source: Source) -> Layouts:
+        """Return the stems with enough GPUs to hold one copy of all states, and no more than are of interest."""
+        enough, few = stems.gpus >= self._fewest[stems.candidate], stems.gpus <= self._ends[stems.candidate]
+        self.out.removed["states"] += int((~enough).sum()) * source.points
+        self.out.removed["bound"] += int((enough & ~few).sum()) * source.points
+        return stems.take(np.flatnonzero(enough & few))
 
     def held(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
         """Return the stems that their GPUs can hold and that meet every limit so, with their keys."""

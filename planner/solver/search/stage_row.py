@@ -24,7 +24,8 @@ def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
     if staged is None:
         out.removed["staging"] += 1
         return [], True
-    short = _costs_time(problem, staged)
+    # where time does not count, what fits is not bettered by more offload
+    short = pricing.job.timed and _costs_time(problem, staged)
     step = (problem.seconds(staged.objective) + float(time.step[row])) * float(time.jitter[row])
     found, over = priced(pricing, batch, row, staged, step)
     if not found:

@@ -31,9 +31,8 @@ function progressText(job) {
   if (job.state === "waiting") return job.waiting_before ? `In line: ${job.waiting_before} before this` : "In line: next";
   const so = job.progress;
   if (!so) return "Searching";
-  const show = amounts[so.objective] ?? String, parts = [`${Math.round(100 * so.done)}% of the hardware searched`];
-  if ("portfolio" in (form?.dataset ?? {})) return `Searching the layouts of each job: ${Math.round(100 * so.done)}% of the hardware for this one`;
-  if (so.done === 1 && so.value === null && so.bound === null) parts.push("requests are replayed on the best");
+  const show = amounts[so.objective] ?? String, parts = [`${Math.round(100 * so.done)}% searched`];
+  if (so.part) parts.push(so.part);
   if (so.value !== null) parts.push("best so far " + show(so.value));
   if (so.bound !== null) parts.push("none below " + show(so.bound));
   return parts.join("; ");
@@ -92,12 +91,17 @@ async function save(event) {
 }
 
 // ---- tables that sort and filter ---------------------------------------------------------------------------------------
+let filling = new AbortController();
+
 async function fill(place) {
-  const response = await fetch(place.dataset.later).catch(() => null);
+  const response = await fetch(place.dataset.later, { signal: filling.signal }).catch(() => null);
   if (place.isConnected) place.textContent = response?.ok ? await response.text() : "";
 }
 
+// what is told beside an answer that is gone is not waited for
 function enhance(place) {
+  filling.abort();
+  filling = new AbortController();
   place.querySelectorAll("[data-later]").forEach(fill);
   for (const fold of place.querySelectorAll("details[data-more]")) fold.addEventListener("toggle", async () => {
     const response = await fetch(fold.dataset.more).catch(() => null);

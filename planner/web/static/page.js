@@ -23,10 +23,11 @@ function showKind() {
   }
   if (kind.value !== form.dataset.shows) for (const field of all) form.querySelector(has(field, "usual") ? ".fields" : "#more .fields").append(field);
   form.dataset.shows = kind.value;
-  const method = byId("f-method");
-  for (const option of method?.options ?? []) {
-    option.hidden = option.disabled = option.value ? option.dataset.forms !== undefined && !has(option, "forms") : !("blank" in kind.dataset);
+  const method = byId("f-method"), largest = byId("f-largest");
+  for (const select of [method, largest]) for (const option of select?.options ?? []) {
+    option.hidden = option.disabled = option.value ? option.dataset.forms !== undefined && !has(option, "forms") : select === method && !("blank" in kind.dataset);
   }
+  if (largest?.selectedOptions[0]?.disabled) largest.value = "";
   if (method && !method.disabled && method.selectedOptions[0]?.disabled) method.value = JSON.parse(kind.dataset.start).method;
   byId("f-model")?.setAttribute("list", kind.dataset.models);
 }
@@ -48,10 +49,12 @@ function startKind() {
 function asked() {
   const said = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    const text = name === "yaml" ? value : name === "config" ? compact(value) : value.trim();
+    if (value instanceof File) continue;
+    const text = name === "yaml" || name === "from_" ? value : name === "config" ? compact(value) : value.trim();
     if (text && !(name === "kind" && text === "training")) said.append(name, text);
   }
   if (said.has("config")) said.delete("model");
+  if (said.has("from_") && !said.get("from_").trim()) said.delete("from_");
   return said;
 }
 
@@ -125,7 +128,8 @@ const fromFile = later(300, async () => {
   const { kind, fields: values } = response ? await response.json() : { fields: {} };
   const radio = kind && form.querySelector(`[name=kind][value=${kind}]`);
   if (radio) radio.checked = true;
-  for (const input of form.querySelectorAll(".field [name], [name=yaml]")) {
+  if (values.from_) byId("have").open = true;
+  for (const input of form.querySelectorAll(".field [name], [name=yaml], [name=from_]")) {
     if (input.type === "checkbox") input.checked = values[input.name] === "true";
     else if (input.tagName === "SELECT") choose(input, values[input.name] ?? "");
     else input.value = values[input.name] ?? "";
@@ -155,6 +159,21 @@ const live = later(120, () => { keepAddress(false); estimate(); });
 function slide(range) {
   const input = byId(range.dataset.for);
   input.value = Math.round(2 ** Number(range.value));
+}
+
+// a file is read into its place, and where it is large kept by the server under a name that the question has
+async function take(file, place) {
+  if (file.size > 1 << 20) { showError({ field: place.id.slice(2), message: "a file has at most 1 MiB here" }); return; }
+  place.value = await file.text();
+  if ("yaml" in place.dataset) fromFile(); else changed();
+}
+
+async function upload(file, place) {
+  const response = await fetch("/api/files?" + new URLSearchParams({ name: file.name }), { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file }).catch(() => null);
+  clearErrors();
+  if (!response?.ok) { showError({ ...(response ? await told(response) : { message: "the server is gone: start planner web again" }), field: place.id.slice(2) }); return; }
+  place.value = (await response.json()).file;
+  changed();
 }
 
 function showSliders() {
@@ -188,15 +207,14 @@ if (form) {
   });
   for (const place of form.querySelectorAll("[data-drop]")) {
     place.addEventListener("dragover", event => event.preventDefault());
-    place.addEventListener("drop", async event => {
-      const file = event.dataTransfer.files[0];
-      if (!file) return;
+    place.addEventListener("drop", event => {
+      if (!event.dataTransfer.files[0]) return;
       event.preventDefault();
-      if (file.size > 1 << 20) { showError({ field: place.id.slice(2), message: "a file has at most 1 MiB" }); return; }
-      place.value = await file.text();
-      if ("yaml" in place.dataset) fromFile(); else changed();
+      take(event.dataTransfer.files[0], place);
     });
   }
+  for (const pick of form.querySelectorAll("[data-into]")) pick.addEventListener("change", () => { if (pick.files[0]) take(pick.files[0], byId(pick.dataset.into)); });
+  for (const pick of form.querySelectorAll("[data-upload]")) pick.addEventListener("change", () => { if (pick.files[0]) upload(pick.files[0], byId(pick.dataset.upload)); });
   byId("cancel").addEventListener("click", () => { if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" }); });
   byId("copy").addEventListener("click", async () => {
     byId("copy").textContent = await navigator.clipboard?.writeText(location.href).then(() => "Copied", () => null) ?? location.href;

@@ -1,0 +1,132 @@
+"""How long estimates take on the page while many people ask and searches run: `python -m benchmarks.web`.
+
+Each of USERS people moves a value of one of the page's kinds of work, waits for the answer, looks at it, and moves it
+again; four long searches run all the while. Then all ask at the same moment, each another question. Every question is a
+new one, so that no kept answer is found. Wall time is told with the processor time that the server took for it: on a
+machine that others use too, the latter decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import quantiles
+
+import httpx
+
+USERS = 50
+LOOKS = 2.0
+"""Mean seconds that a person looks at an answer before the next."""
+SECONDS = 30.0
+"""Of the part in which people look at their answers."""
+SEARCHES = ("deepseek-v3", "llama-3.1-405b", "qwen3-235b-a22b", "llama-3.1-70b")
+KINDS: tuple[tuple[dict[str, str], str, int, int], ...] = (
+    ({"model": "llama-3.1-70b", "method": "lora", "node": "dgx-h100"}, "seq_len", 512, 8192),
+    ({"model": "llama-3.1-8b", "node": "dgx-h100", "layout": "tp=8"}, "seq_len", 512, 8192),
+    ({"model": "llama-3.1-8b", "method": "full", "node": "dgx-h100"}, "seq_len", 512, 8192),
+    ({"model": "qwen2.5-32b", "method": "qlora", "node": "rtx-4090-1x"}, "seq_len", 512, 8192),
+    ({"model": "llama-3.1-70b", "method": "pretrain", "node": "dgx-h100", "gpus": "64"}, "seq_len", 512, 8192),
+    ({"model": "llama-3.1-70b", "node": "dgx-h100", "concurrency": "32", "output": "300"}, "input", 100, 4000),
+    ({"model": "llama-3.1-8b", "node": "l40s-1x", "rate": "1", "output": "300"}, "input", 100, 4000),
+    ({"model": "llama-3.1-8b", "method": "dpo", "node": "dgx-h100"}, "seq_len", 512, 8192),
+    ({"model": "qwen2.5-7b", "method": "grpo", "node": "dgx-h100", "input": "512"}, "output", 256, 4000),
+    ({"model": "flux.1-dev", "method": "inference", "node": "h100-sxm-1x"}, "steps", 4, 200))
+"""A question as the page asks it, the value that is moved, and between what."""
+
+
+class People:
+    """Who asks: draws questions that nobody has asked yet, and notes how long each answer took."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client, self.draw, self.seen = client, random.Random(1), set[str]()
+        self.took: list[float] = []
+
+    def question(self, kind: int) -> dict[str, str]:
+        """Return a new question of a kind."""
+        while True:
+            values, name, least, most = KINDS[kind % len(KINDS)]
+            asked = values | {name: str(self.draw.randint(least, most))}
+            if str(asked) not in self.seen:
+                self.seen.add(str(asked))
+                return asked
+
+    async def ask(self, kind: int) -> None:
+        """Ask as the page does: the answer, and the question in words beside it."""
+        asked, began = self.question(kind), time.perf_counter()
+        answer, _ = await asyncio.gather(self.client.get("/part/estimate", params=asked),
+                                         self.client.get("/words/estimate", params=asked))
+        answer.raise_for_status()
+        self.took.append(time.perf_counter() - began)
+
+    async def look(self, kind: int, until: float) -> None:
+        """Ask again and again until a time."""
+        await asyncio.sleep(self.draw.uniform(0, LOOKS))
+        while time.perf_counter() < until:
+            await self.ask(kind)
+            await asyncio.sleep(self.draw.expovariate(1 / LOOKS))
+
+
+async def measured(at: str, server: int) -> None:
+    """Print what people wait, one part after the other."""
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(base_url=at, timeout=300, trust_env=False, limits=limits) as client:
+        people = People(client)
+        for kind in range(len(KINDS)):  # what is loaded once
+            await asyncio.gather(people.ask(kind), people.ask(kind))
+        for model in SEARCHES:
+            question = {"model": model, "tokens": "1 T"}
+            answer = await client.post("/api/jobs", json={"verb": "plan", "question": question})
+            answer.raise_for_status()
+        await asyncio.sleep(10)  # until their processes are there
+        for name, asking in (("people who look at their answers", [
+                people.look(user, time.perf_counter() + SECONDS) for user in range(USERS)]),
+                ("all at one moment", [people.ask(user) for user in range(USERS)])):
+            people.took.clear()
+            began, used = time.perf_counter(), answering_seconds(server)
+            await asyncio.gather(*asking)
+            took, used = sorted(people.took), answering_seconds(server) - used
+            p95 = quantiles(took, n=20)[-1]
+            print(f"{name}: {USERS} people, {len(took)} estimates in {time.perf_counter() - began:.1f} s; median "
+                  f"{took[len(took) // 2]:.3f} s, p95 {p95:.3f} s, longest {took[-1]:.3f} s; "
+                  f"{1000 * used / len(took):.0f} ms of a processor each", flush=True)
+
+
+def answering_seconds(server: int) -> float:
+    """Return the processor time of a server and of its processes that do not give way to others."""
+    ticks = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        mine = int(folder.name) == server or (int(fields[1]) == server and int(fields[16]) <= os.nice(0))
+        ticks += int(fields[11]) + int(fields[12]) if mine else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> int:
+    """Start a server, ask it, and stop it."""
+    with tempfile.TemporaryDirectory() as folder:
+        argv = [sys.executable, "-u", "-m", "planner", "web", "--port", "0"]
+        with subprocess.Popen(argv, env=os.environ | {"XDG_CACHE_HOME": folder}, stdout=subprocess.PIPE, text=True
+                              ) as server:
+            try:
+                assert server.stdout is not None
+                said = server.stdout.readline()
+                at = re.search(r"http://\S+", said)
+                assert at is not None, said
+                asyncio.run(measured(at.group(), server.pid))
+            finally:
+                server.terminate()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

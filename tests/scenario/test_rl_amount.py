@@ -1,0 +1,33 @@
+"""How much reinforcement learning is asked for: steps, passes over prompts, or nothing, which asks for one step."""
+
+import pytest
+
+import planner
+from planner.errors import InputError
+
+ASKED = {"model": "qwen2.5-1.5b", "method": "grpo", "on": "8xh100", "prompts": 128, "input": 256, "output": 256}
+
+
+def test_passes_over_prompts_are_steps():
+    made = planner.plan(**ASKED, samples="40k", epochs=2)
+    assert made.assignments[0].time.steps == 625
+    assert made.provenance.scenario["workload"]["steps"] == 625
+    (said,) = [default for default in made.provenance.defaults if default.name == "steps"]
+    assert said.why == "2 x 40,000 prompts in steps of 128"
+
+
+def test_nothing_said_asks_for_the_fewest_gpus_and_one_step():
+    made = planner.plan(**ASKED)
+    assert (made.objective.name, made.assignments[0].time.steps) == ("gpus", 1)
+    cheapest = planner.plan(**ASKED, objective="cost")
+    assert cheapest.objective.name == "cost_usd"
+    assert cheapest.assignments[0].gpus >= made.assignments[0].gpus
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"deadline": "2d"}, "deadline is of a whole job"), ({"budget": "500 USD"}, "budget is of a whole job"),
+    ({"steps": 10, "samples": 100, "epochs": 2}, "steps and epochs are given"),
+    ({"epochs": 2}, "epochs applies to samples"), ({"tokens": "1G"}, "write --steps, or --samples")])
+def test_what_does_not_go_together_is_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        planner.plan(**ASKED, **given)
