@@ -54,7 +54,8 @@ def test_an_example_says_what_it_trains_and_what_of_it_is_not_modeled(tmp_path: 
             notes="example cosmos3-edge-image-24g.lycoris-lokr; printed")]))
     validation = planner.validate(file)
     assert {(entry.id, entry.quantity) for entry in validation.rows} == {
-        ("named", "peak_mem_gib"), ("named", "step_time_s"), ("named", "fits"), ("compiled", "peak_mem_gib"), ("compiled", "fits")}
+        ("named", "peak_mem_gib"), ("named", "step_time_s"), ("named", "fits"), ("compiled", "peak_mem_gib"),
+        ("compiled", "fits")}
     reasons = {skipped.id: skipped.reason for skipped in validation.skipped}
     assert "distillation" in reasons["teacher"]
     assert "not cached" in reasons["songs"]

@@ -104,7 +104,7 @@ def test_recompute_costs_a_forward_pass() -> None:
 
 
 def test_what_eager_fp8_rounds_is_kept_by_numbers_that_enter_its_products() -> None:
-    """By hand: Z-Image's 30 joint blocks have 4 products of 3,840 inputs, 2 more of the gated feed-forward, 1 of 10,240."""
+    """By hand: a block of Z-Image has six products of 3,840 inputs and one of 10,240."""
     tuning = lora("z-image", (512, 512), 64, "lion", "fp8")
     plain = LAW.model_copy(update={"bases": {**LAW.bases, "fp8": LAW.bases["fp8"].model_copy(update={"rounded": 0.0})}})
     image, text, entering = 1024, 128, 6 * 3840 + 10240
