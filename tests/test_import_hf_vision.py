@@ -34,12 +34,18 @@ def test_a_vision_language_model_is_imported_with_its_encoder(tmp_path: Path, na
     assert found.tower == known.tower
 
 
-def test_a_vision_language_model_is_its_text_part_only_if_asked(tmp_path: Path,
-                                                                capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_encoder_of_no_known_kind_is_counted_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """27 blocks of 1,152 and 4,304: 4 x 1152^2 + 2 x 1152 x 4304 each, and patches of 16 x 16 x 3 to 1,152."""
     (tmp_path / "newest").mkdir()
-    unknown = str(saved(tmp_path / "newest", {**SEES, "model_type": "newest_vl"}))
-    assert main(["catalog", "import", "hf", unknown]) == 2
-    assert "the vision tower is not modeled; --text-only imports the language model alone" in capsys.readouterr().err
+    unknown = saved(tmp_path / "newest", {**SEES, "model_type": "newest_vl"})
+    assert main(["catalog", "import", "hf", str(unknown)]) == 0
+    assert "text part alone: vision_config is not modeled" in capsys.readouterr().err
+    tower = import_config(unknown, "2026-11-23").tower
+    assert tower is not None
+    assert (tower.encoder, tower.parameters) == (None, 27 * (4 * 1152**2 + 2 * 1152 * 4304) + 3 * 16**2 * 1152)
+
+
+def test_a_vision_language_model_is_its_text_part_if_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(saved(tmp_path, SEES))
     assert main(["catalog", "import", "hf", path, "--text-only", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)

@@ -14,8 +14,9 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import Site
 from planner.errors import InputError
 from planner.jobs.fleet import Fleet
+from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import Tried
-from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
@@ -60,7 +61,8 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
         return sorted((Compared(row, made, None) for row, made in compare_portfolio(scenario, catalog, effort)),
                       key=lambda compared: compared.row.rank("cost"))
     if asks_what_holds(scenario):
-        raise InputError("compare needs workload.tokens; without, planner plan lists the fewest GPUs of each kind")
+        raise InputError("compare needs workload.tokens, or the load of a service; without, planner plan lists the "
+                         "fewest GPUs of each kind")
     question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
     if traced:
         only(question, "compare --trace")

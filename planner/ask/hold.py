@@ -11,18 +11,20 @@ from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Counted, Infeasible, Objective, Plan, Search, Status
 from planner.ask.account import provenance_of
 from planner.ask.fastest import fastest
+from planner.ask.no_more import TRAINS, lenders, no_more
 from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
 from planner.errors import InputError, Unsupported
 from planner.jobs.columns import Run, joined
+from planner.jobs.holding import MOST_HOLDING, holding, holding_served, trained_by
 from planner.jobs.job import NOTHING_HELD, Held
-from planner.jobs.kinds import MOST_HOLDING, holding, on_node
+from planner.jobs.kinds import on_node
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
 from planner.scenario.model_notes import text_notes
-from planner.scenario.scenario import AnyScenario, only_training
+from planner.scenario.scenario import AnyScenario, Scenario, only_training
 from planner.scenario.workload import EVERY
 from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
@@ -55,6 +57,13 @@ class _Found:
         self.proven &= solved.columns[0].open_bound is None
         return solved
 
+    def serve(self, found: Sequence[Assignment], account: Search) -> bool:
+        """Add the GPUs of every kind that hold a model to serve it, fewest first; say whether any do."""
+        self.accounts.append(account)
+        self.best += found[:1]
+        self.others += [alternative(made, f"{made.gpus:,} of this kind") for made in found[1:]]
+        return bool(found)
+
     def add(self, question: ResolvedScenario) -> Mapping[str, Assignment] | None:
         """Add the fewest GPUs of every kind; return those by GPU that need the host, or none where nothing fits."""
         with part("with help of the host", 0, 2):
@@ -84,15 +93,20 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     alternative. Every count is proven: no layout of the space on fewer GPUs of that kind fits at the asked confidence;
     unless a time limit cut a search short, which the status says.
     """
-    started, work = time.monotonic(), only_training(scenario, "what holds it").workload
-    tally = _Found(effort)
+    started, tally = time.monotonic(), _Found(effort)
+    work = trained_by(scenario)
+    if work is None:
+        if not tally.serve(*holding_served(scenario, catalog)):
+            tally.without.append("inference")
+        return _plan(scenario, catalog, defaults, tally, started)
     methods = list(holding(scenario, catalog))
     for number, (method, models, asking) in enumerate(methods):
         inside = [model for model in models if _may_be_inside(scenario, catalog, method, model)]
         for at, model in enumerate(inside if method == "inference" and work.model == EVERY else models):
             try:
                 with part(method, number, len(methods)):
-                    outside = tally.add(asking(model))
+                    outside = tally.add(asking(model)) if method != "inference" else (
+                        {} if tally.serve(*holding_served(scenario, catalog, model)) else None)
             except Unsupported:
                 if work.model != EVERY:
                     raise
@@ -104,17 +118,23 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
                 tally.others += _largest_alone(
                     tally, [name for name in models[at + 1:] if name in inside], asking, model)
             break
+    expected = [] if work.has_several or not tally.proven else [
+        *_no_more(only_training(scenario, "what holds it"), catalog, tally),
+        *_expected(scenario, catalog, tally.best, tally.others, effort)]
+    return _plan(scenario, catalog, defaults, tally, started, expected)
+
+
+def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], tally: _Found, started: float,
+          expected: Sequence[str] = ()) -> Plan:
+    """Return what was found as an answer."""
     best, proven = tally.best, tally.proven
     total = float(sum(assignment.gpus for assignment in best))
     ended: Status = "optimal" if best else "infeasible"
     if not proven:
         ended = "feasible" if best else "undecided"
     nothing = _nothing(scenario, tally.without) if tally.without and proven else None
-    notes = [] if best and work.model == EVERY else [nothing] if nothing else []
-    if not work.has_several and proven:
-        notes += _expected(scenario, catalog, best, [*tally.others], effort)
-    if not proven:
-        notes = ["stopped by the time limit: fewer GPUs may do"]
+    notes = [] if best and _asks_of_every(scenario) else [nothing] if nothing else []
+    notes = [*notes, *expected] if proven else ["stopped by the time limit: fewer GPUs may do"]
     account = joined(tally.accounts, time.monotonic() - started)
     return Plan(
         status=ended, notes=(*text_notes(defaults), *(notes if best or not proven else ())),
@@ -125,6 +145,33 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
         infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
         counted=_counted(scenario, catalog, best, tally.without) if proven else None,
         provenance=provenance_of(scenario, catalog, defaults))
+
+
+def _no_more(scenario: Scenario, catalog: Catalog, tally: _Found) -> list[str]:
+    """Let what trains less take what holds what trains more; return what did."""
+    shown = [made.workload for made in tally.best if made.workload != "inference"]
+    shown += [method for method in tally.without if method in TRAINS]
+    asking, lending = lenders(scenario, catalog, (*tally.best, *tally.others))
+    more = _Found(tally.effort)
+    for method in lending:
+        work = asking.workload.model_copy(update={"method": method})
+        for _, (model,), ask in holding(asking.model_copy(update={"workload": work}), catalog):
+            with suppress(Unsupported):
+                more.add(ask(model))
+    served = [made for made in tally.best if made.workload == "inference"]
+    others = [made for made in tally.others if made.workload == "inference"]
+    trained = [made for made in (*tally.best, *tally.others) if made.workload != "inference"]
+    best, beside, notes = no_more([*trained, *more.best, *more.others], list(dict.fromkeys(shown)))
+    tally.best, tally.others = [*served, *best], [*others, *beside]
+    tally.accounts += more.accounts
+    tally.proven &= more.proven
+    tally.without = [method for method in tally.without if method not in {made.workload for made in best}]
+    return notes
+
+
+def _asks_of_every(scenario: AnyScenario) -> bool:
+    work = trained_by(scenario)
+    return work is not None and work.model == EVERY
 
 
 def _expected(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment], others: Sequence[Assignment],
@@ -139,6 +186,8 @@ def _expected(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment
     even, inside = scenario.model_copy(update={"confidence": EVEN}), {
         held.workload: held.gpus for held in (*others, *best) if held.layout.offload.to == "none"}
     for method, (model,), asking in holding(even, catalog):
+        if method == "inference":  # what an engine allocates is its own choice, at any confidence
+            continue
         with suppress(Unsupported):
             likely = solve(asking(model), effort, held=INSIDE)
             for held in likely.assignments() if likely.picks else ():
@@ -153,7 +202,7 @@ def _may_be_inside(scenario: AnyScenario, catalog: Catalog, method: Method, mode
     limits, precision = scenario.limits, only_training(scenario, "what holds it").workload.precision
     count = limits.gpus or limits.max_gpus or MOST_HOLDING
     memory = max(catalog.gpu(catalog.node(candidate).gpu).usable_memory for candidate in scenario.hardware.candidates)
-    each = FROZEN if method == "qlora" else NARROW if LOW_PRECISION & set(precision) else WIDE
+    each = FROZEN if method in ("qlora", "inference") else NARROW if LOW_PRECISION & set(precision) else WIDE
     return parameters(catalog.model(model)) * (each + MOMENTS * (method == "full")) <= count * memory
 
 
@@ -177,13 +226,13 @@ def _counted(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment]
     are enough for a yes, as the others may stay idle.
     """
     limits, (name, *others) = scenario.limits, scenario.hardware.candidates
-    work = only_training(scenario, "what holds it").workload
-    if others or work.has_several or (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
+    work = trained_by(scenario)
+    if others or (work and work.has_several) or (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
         return None
     node = catalog.node(name)
     gpus = node.gpus * scenario.sourcing.own.get(name, 1)
     fastest_of: tuple[Assignment, ...] = ()
-    if work.method is not None and work.method != "inference" and best and best[0].gpus <= gpus:
+    if work and work.method is not None and work.method != "inference" and best and best[0].gpus <= gpus:
         with suppress(InputError):
             assignment = fastest(on_node(scenario, catalog, name), gpus, {}).assignment
             fastest_of = (assignment,) if assignment.memory.fits == "fits" else ()
@@ -226,8 +275,8 @@ def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:
 
 def _nothing(scenario: AnyScenario, without: Sequence[str]) -> str:
     """Say which methods no count of GPUs within the limits holds."""
-    limits, work = scenario.limits, only_training(scenario, "what holds it").workload
+    limits, work = scenario.limits, trained_by(scenario)
     count = f"{limits.gpus} GPUs" if limits.gpus else f"up to {limits.max_gpus or MOST_HOLDING} GPUs of a kind"
-    if work.model == EVERY:
+    if _asks_of_every(scenario):
         return f"nothing on {count} holds any model of the catalog"
-    return f"nothing on {count} holds {'' if work.has_several else 'the model for '}{', '.join(without)}"
+    return f"nothing on {count} holds {'' if work and work.has_several else 'the model for '}{', '.join(without)}"

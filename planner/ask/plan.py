@@ -17,8 +17,9 @@ from planner.ask.explain.cause import infeasible_of
 from planner.ask.simple import simplest, tells_apart
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import Progress, Replaying
-from planner.jobs.kinds import asks_for_load, asks_what_holds, at_one, question_of
+from planner.jobs.kinds import asks_for_load, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
 from planner.money.rent import old_prices

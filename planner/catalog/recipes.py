@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -38,6 +38,22 @@ class UsualRequests(Frozen):
     """Whose requests they are, as a reason says it."""
     input: int = Field(gt=0, le=10**7)
     output: int = Field(gt=0, le=10**7)
+
+
+class UsualSteps(Frozen):
+    """How many steps a job has unless it is told."""
+
+    example: str
+    """Whose job it is, as a reason says it."""
+    steps: int = Field(gt=0, le=10**9)
+
+
+class UsualMade(Frozen):
+    """How many images or clips are made unless a question is told."""
+
+    example: str
+    """What the number is, as a reason says it."""
+    samples: int = Field(gt=0, le=10**9)
 
 
 class PreferenceMethod(Frozen):
@@ -96,7 +112,12 @@ class Recipes(Sourced):
     tuning: UsualTuning
     preference: PreferenceRecipes
     requests: UsualRequests
+    pictures: UsualSteps
+    """Of training a diffusion model."""
+    made: UsualMade
     text: Text
+    currencies: dict[str, Annotated[float, Field(ge=1e-6, le=1e3)]]
+    """US dollars for one of each currency that budgets are given in."""
 
     def sequences(self, method: Preference | None) -> int:
         """Return the sequences that a sample trains on by a method of preferences; one where it is none."""

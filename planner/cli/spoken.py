@@ -17,6 +17,12 @@ from planner.scenario.words import named
 
 _BETWEEN = ("or", "and", "vs", "versus")
 """Words between the values of a list."""
+AXES = {said: axis for axis, names in {
+    "tp": "tp tensor-parallel tensor-parallel-size tensor-model-parallel-size", "dp": "dp data-parallel-size",
+    "pp": "pp pipeline-parallel-size pipeline-model-parallel-size", "ep": "ep expert-parallel-size",
+    "cp": "cp context-parallel-size", "zero": "zero zero-stage", "recompute": "recompute", "vpp": "vpp",
+    "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size"}.items() for said in names.split()}
+"""What people call the axes of a layout on the command line, with their names in --layout."""
 _ALIKE = 0.85
 """From which likeness a word is a scenario's name with a slip in it."""
 
@@ -27,7 +33,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
     argv: list[str] = []
-    waiting = list(args)
+    waiting = _with_axes(args, options)
     while waiting:
         word = _called(waiting.pop(0), options)
         name, given, value = word.partition("=")
@@ -44,6 +50,28 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
             argv[-1] = f"{name}={text}"
         else:
             argv.append(text)
+    return argv
+
+
+def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
+    """Return the arguments with axes that are given alone as parts of the layout, where a command takes one."""
+    if "--layout" not in options:
+        return list(args)
+    argv: list[str] = []
+    axes: list[str] = []
+    waiting = list(args)
+    while waiting:
+        name, given, value = (word := waiting.pop(0)).partition("=")
+        axis = AXES.get(name.removeprefix("--").replace("_", "-")) if name.startswith("--") else None
+        if axis is None or name in options or not (given or waiting):
+            argv.append(word)
+            continue
+        axes.append(f"{axis}={value if given else waiting.pop(0)}")
+    if axes and "--layout" in argv[:-1]:
+        at = argv.index("--layout") + 1
+        argv[at] = ",".join([argv[at], *axes])
+    elif axes:
+        argv += ["--layout", ",".join(axes)]
     return argv
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
 from planner.answer.assignment import Assignment
-from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
-from planner.catalog.stack import Method
 from planner.errors import InputError
 from planner.jobs.diffusion.estimate import estimate_diffusion
 from planner.jobs.diffusion.job import DiffusionJob
@@ -19,7 +17,7 @@ from planner.jobs.generation.estimate import idle_keys as idle_generation
 from planner.jobs.generation.job import generation_job
 from planner.jobs.idle import Idle, several
 from planner.jobs.job import Job, Terms
-from planner.jobs.market import Market, market_of, unpriced
+from planner.jobs.market import Market, market_of
 from planner.jobs.posttraining.estimate import estimate_posttraining
 from planner.jobs.posttraining.job import PostTrainingJob
 from planner.jobs.posttraining.pairs import Pair, paired
@@ -29,7 +27,6 @@ from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job, with_load
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import ResolvedScenario
-from planner.jobs.training.facts import MOST_HOLDING
 from planner.jobs.training.in_use import first_stack
 from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import check_axes, estimate_training, is_whole, open_layout, with_steps
@@ -37,7 +34,6 @@ from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.jobs.training.resolved import training_of
 from planner.jobs.training.stacks import ByStack
 from planner.money.rent import usual_candidate
-from planner.physics.shapes import parameters
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
@@ -46,31 +42,29 @@ from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
-from planner.scenario.workload import EVERY
 from planner.yaml_io import Frozen
 
-__all__ = ["MOST_HOLDING", "asks_for_load", "asks_what_holds", "at_load", "at_one", "check_axes", "computed_on",
-           "estimate_of", "holding", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
+__all__ = ["asks_for_load", "at_load", "at_one", "check_axes",
+           "computed_on", "estimate_of", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
            "service_of", "simulate_fleet", "with_steps"]
-METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
 def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
     """Look up everything a scenario names. Raises PlannerError where it cannot be asked."""
+    limits = scenario.limits
+    # one machine, unless the question says how large it may be
+    machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
     if isinstance(scenario, ServingScenario):
         if scenario.objective == "rate" or scenario.objective == "users":  # noqa: PLR1714 - narrows the type
             raise InputError(f"objective: {scenario.objective} is for planner plan; ask about the load that it answers "
                              "with")
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
-                           by_provider=isinstance(scenario.limits, ServingLimits)
-                           and bool(scenario.limits.one_provider))
+                           by_provider=isinstance(limits, ServingLimits) and bool(limits.one_provider),
+                           machines=machines if all(asked.ends is not None for asked in scenario.services) else None)
         terms = Terms(market, scenario.limits, scenario.objective)
         return ResolvedScenario(scenario, catalog, tuple(
             _job_of(asked.label, asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)
-    limits = scenario.limits
-    # one machine, unless the question says how large it may be
-    machines = 1 if limits.gpus is limits.max_gpus is limits.max_nodes is None else None
     market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, machines=machines)
     if isinstance(scenario, DiffusionScenario):
         terms = Terms(market, limits, scenario.objective)
@@ -85,7 +79,7 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         terms = Terms(market, limits, scenario.objective)
         learning = PostTrainingJob(scenario.name, work, catalog, terms, scenario.confidence, pairs)
         return ResolvedScenario(scenario, catalog, (learning,), terms)
-    return _training(scenario, catalog, market)
+    return training_question(scenario, catalog, market)
 
 
 def _making(name: str, asked: Generation, catalog: Catalog, terms: Terms, confidence: float) -> Job:
@@ -93,7 +87,8 @@ def _making(name: str, asked: Generation, catalog: Catalog, terms: Terms, confid
     return (generation_job if asked.ends is None else generation_batch)(name, asked, catalog, terms, confidence)
 
 
-def _training(scenario: Scenario, catalog: Catalog, market: Market) -> ResolvedScenario:
+def training_question(scenario: Scenario, catalog: Catalog, market: Market) -> ResolvedScenario:
+    """Return a question of a training job on a market. Raises PlannerError where it cannot be asked."""
     job = training_of(scenario.name, scenario.workload, catalog, Terms(
         market, scenario.limits, scenario.objective, robust=scenario.robust), scenario.confidence)
     return ResolvedScenario(scenario, catalog, (job,), job.terms)
@@ -196,7 +191,7 @@ def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScena
     lengths = {} if asked.workload.preference else {"mean_length": None}
     work = asked.workload.model_copy(update={"tokens": None, **lengths})
     market = Market((usual_candidate(catalog.node(node), catalog),))
-    return _training(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
+    return training_question(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
 
 
 def idle_in(scenario: AnyScenario) -> list[Idle]:
@@ -218,11 +213,6 @@ def idle_in(scenario: AnyScenario) -> list[Idle]:
 
 def _stated(block: Frozen, key: str) -> bool:
     return key in block.model_fields_set and getattr(block, key) != type(block).model_fields[key].default
-
-
-def asks_what_holds(scenario: AnyScenario) -> bool:
-    """Say whether a scenario states no work, so that the question is what holds the model."""
-    return isinstance(scenario, Scenario) and scenario.workload.tokens is None
 
 
 def asks_for_load(scenario: AnyScenario) -> TypeGuard[ServingScenario]:
@@ -249,39 +239,3 @@ def at_load(scenario: ServingScenario, load: float) -> ServingScenario:
     """Return a question of one service at another rate, or with as many users."""
     (asked,) = scenario.services
     return scenario.model_copy(update={"workload": with_load(asked, load)})
-
-
-def holding(scenario: AnyScenario,
-            catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
-    """Yield every method asked about with its models, the largest first, and what asks about one of them.
-
-    Asking raises PlannerError.
-    """
-    assert isinstance(scenario, Scenario)
-    market = unpriced(scenario.hardware.candidates, catalog)
-    models = published(scenario.workload.sequence_length, catalog) if scenario.workload.model == EVERY else sorted(
-        scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
-
-    def asking(method: Method) -> Callable[[str], ResolvedScenario]:
-        return lambda model: _training(_holding(scenario, method, model), catalog, market)
-
-    for method in (scenario.workload.method,) if scenario.workload.method else METHODS:
-        yield method, models, asking(method)
-
-
-def published(length: int | None, catalog: Catalog) -> list[str]:
-    """Return the models that people may tune, the largest first, one of every size: published, for text, and trained on
-    sequences of `length` tokens.
-    """
-    sizes = {parameters(model): model.name for model in catalog.all("models", Model)
-             if model.hf_id and not model.encodes and model.sequence_length >= (length or 1)
-             and not (model.tower is not None and model.like)}
-    return [name for _, name in sorted(sizes.items(), reverse=True)]
-
-
-def _holding(scenario: Scenario, method: Method, model: str) -> Scenario:
-    name = f"{method} {model}" if scenario.workload.has_several else method
-    work = scenario.workload.model_copy(update={"method": method, "model": model})
-    return scenario.model_copy(update={"name": name, "workload": work})
-
-

@@ -9,6 +9,7 @@ from planner.answer.schema import Plan
 from planner.render.figures import METHODS
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
+from planner.scenario.serving import LOADS
 from planner.scenario.workload import EVERY
 from planner.units import GIB
 
@@ -16,7 +17,11 @@ from planner.units import GIB
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
     work = plan.provenance.scenario.get("workload")
-    return isinstance(work, dict) and work.get("tokens") is None and work.get("kind", "training") == "training"
+    if not isinstance(work, dict):
+        return False
+    kind = work.get("kind", "training")
+    return (kind == "training" and work.get("tokens") is None) or (
+        kind == "serving" and plan.objective.name == "gpus" and not work.keys() & set(LOADS))
 
 
 def holding_sentence(plan: Plan) -> str:
@@ -84,12 +89,20 @@ def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     page.heading("Layouts of the fewest")
     shown = [(label, assignment) for a in plan.assignments
              for label, assignment in ((_called(a, plan), a), ("no offload", _alone(a, plan))) if assignment]
-    rows = [(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})"
+    rows = [(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {_held(a)} ({a.stack})"
              f"{_speed(a) if a.layout.offload.to != 'none' else ''}") for label, a in shown]
     fastest = plan.counted.fastest if plan.counted else ()
     rows += [(f"all {a.gpus}", f"the fastest: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})"
               f"{_speed(a)}") for a in fastest]
     page.facts(rows)
+
+
+def _held(a: Assignment) -> str:
+    """Return what a GPU holds: of an engine, which takes what there is, the weights and the room beside them."""
+    if a.serving is None:
+        return f"{a.memory.peak_bytes / GIB:.1f} GiB per GPU"
+    return (f"{a.memory.components.weights / GIB:.1f} GiB of weights per GPU, room for {a.serving.kv_tokens:,} tokens "
+            "in the cache")
 
 
 def _speed(a: Assignment) -> str:
@@ -106,7 +119,7 @@ def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
     for assignment in (*plan.assignments, *plan.alternatives):
         by_kind.setdefault(assignment.gpu, {}).setdefault(assignment.workload, []).append(assignment)
     work = plan.provenance.scenario["workload"]
-    page.heading(f"GPUs needed, at {work['sequence_length']} tokens a sequence")
+    page.heading(f"GPUs needed, at {work.get('sequence_length') or work.get('max_model_len')} tokens a sequence")
     heads = [Head(METHODS.get(m, m), True) for m in methods]
     kinds = sorted(by_kind, key=lambda gpu: (-_usable(by_kind[gpu]), gpu))
     rows = {gpu: tuple(_count(by_kind[gpu].get(m)) for m in methods) for gpu in kinds}

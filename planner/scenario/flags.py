@@ -193,10 +193,14 @@ _ALSO = {
     "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
     "precision": "dtype", "objective": "minimize optimize goal",
-    "samples": "clips num-samples", "images": "images-per-sample num-images", "provider": "cloud providers vendor",
+    "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
+    "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
+    "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
+    "samples": "clips num-samples dataset-size num-examples examples rows",
+    "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
-    "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length",
-    "output": "output-tokens output-len output-length max-new-tokens", "gpus": "num-gpus n-gpus ngpus gpu-count",
+    "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
+    "output": "output-tokens output-len output-length max-new-tokens osl", "gpus": "num-gpus n-gpus ngpus gpu-count",
     "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
@@ -207,9 +211,6 @@ CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
 _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
 INSTEAD = {
-    **dict.fromkeys(("batch-size", "train-batch-size"),
-                    "write --global-batch, the sequences of a step on all GPUs together, or for a diffusion model "
-                    "--batch"),
     **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
                     "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),

@@ -92,7 +92,8 @@ _LOADS = {"concurrency", "users", "think", "documents", "trace", "ttft", "tpot",
 def is_generation(work: dict[object, object]) -> bool:
     """Say whether a diffusion model is run, by the keys of its workload: by the method, or what only one of both has.
 
-    What counts images or clips, and trains nothing, asks for these; steps alone are steps of training.
+    What counts images or clips, and trains nothing, asks for these; so does what says of no training at all. Steps
+    alone are steps of training.
     """
     method = work.get("method")
     if method is not None:
@@ -100,4 +101,5 @@ def is_generation(work: dict[object, object]) -> bool:
     stated = {key for key, value in work.items() if value is not None}
     if stated & (ONLY_GENERATED | _LOADS):
         return True
-    return not stated & ONLY_TRAINED and "samples" in stated and "batch" not in stated
+    return not stated & (ONLY_TRAINED | {"batch", "steps"}) or (
+        not stated & ONLY_TRAINED and "samples" in stated and "batch" not in stated)

@@ -15,18 +15,14 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
+from planner.scenario.called import as_called
+from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.in_thousands import thousands
-from planner.scenario.kind import (
-    Kind,
-    kind_by_model,
-    kind_of,
-    refuse_other_kinds,
-    refuse_wrong_kind,
-    said_by_method,
-)
+from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, said_by_method
+from planner.scenario.largest import asks_for_the_largest, largest_asked
 from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
@@ -36,15 +32,15 @@ from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffu
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
-from planner.scenario.words import BLOCKS, LARGEST, in_our_words
+from planner.scenario.served import as_asked, with_images
+from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Document, Frozen, read, validate
 
 Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
 alone ask."""
-_OPEN = {"kind", "method", "tuning", "sequence_length", "precision", "stack", "optimizer", "lora_rank", "lora_targets"}
-"""Keys of a training job that say neither what is trained nor for how long."""
+
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -61,7 +57,7 @@ def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Cat
 
 
 def only_one(scenario: AnyQuestion) -> AnyScenario:
-    """Return a question of one workload, or of services that share a pool. Raises Unsupported for a portfolio."""
+    """Return a question of one workload, or services that share a pool. Raises Unsupported for a portfolio."""
     if isinstance(scenario, Portfolio):
         raise Unsupported("a portfolio (jobs:) here: planner plan answers it; give one workload")
     return scenario
@@ -70,17 +66,24 @@ def only_one(scenario: AnyQuestion) -> AnyScenario:
 def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
                   labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
-    document = _document(reference, overrides, labels or {}, catalog)
-    scenario = as_question(document)
+    recipes = catalog.recipes
+    document, converted = in_dollars(_document(reference, overrides, labels or {}, catalog), recipes.currencies)
+    document, loaded = with_images(document, recipes.made)
+    resolved, defaults = _resolved(as_question(document), catalog, document)
+    called = as_called(reference, overrides, getattr(resolved, "workload", None))
+    return resolved, [*called, *defaults, *thousands(document), *converted, *loaded]
+
+
+def _resolved(scenario: AnyQuestion, catalog: Catalog, document: Document) -> tuple[AnyQuestion, Defaults]:
     if isinstance(scenario, Portfolio):
         return resolve_portfolio(scenario, catalog, document)
     if isinstance(scenario, DiffusionScenario):
         return resolve_diffusion(scenario, catalog, document)
     if isinstance(scenario, PostTrainingScenario):
         return resolve_posttraining(scenario, catalog, document)
-    resolved, defaults = (resolve_serving(scenario, catalog, document) if isinstance(scenario, ServingScenario)
-                          else resolve(scenario, catalog, document))
-    return resolved, [*defaults, *thousands(document)]
+    if isinstance(scenario, ServingScenario):
+        return resolve_serving(scenario, catalog, document)
+    return resolve(scenario, catalog, document)
 
 
 def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -233,24 +236,13 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
             data = _put(data, ["workload", "kind"], kind)
         elif _serves(overrides):
             data = _put(data, ["workload", "kind"], "serving")
-    data = _largest_asked(data, labels)
-    if many is None and _asks_for_the_largest(data):
+    data = largest_asked(data, labels)
+    if many is None and asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
         data = _put(data, ["hardware", "candidates"], [ANY])
-    return Document(in_our_words(_listed(data, dict(paths()) | lists)), document.file, document.lines, named)
-
-
-def _largest_asked(data: object, labels: Mapping[str, str]) -> object:
-    """Return `data` without the objective that asks for the largest model. Raises InputError beside another question.
-    """
-    if not isinstance(data, dict) or str(data.get("objective")).lower() not in LARGEST:
-        return data
-    data = {key: value for key, value in data.items() if key != "objective"}
-    if not _asks_for_the_largest(data):
-        raise InputError(f"{labels.get('objective', 'objective')}: the largest model is asked by hardware and "
-                         "method alone, such as --on 8xh100 --method full: leave model, tokens and loads out")
-    return data
+    data = as_asked(in_our_words(_listed(data, dict(paths()) | lists)))
+    return Document(data, document.file, document.lines, named)
 
 
 def _serves(overrides: Mapping[str, object]) -> bool:
@@ -265,14 +257,6 @@ def _keys(path: str, data: object) -> tuple[Hashable, ...]:
         if isinstance(job, dict) and path.startswith(prefix := f"jobs.{job.get('name')}."):
             return ("jobs", at, *path.removeprefix(prefix).split("."))
     return tuple(path.split("."))
-
-
-def _asks_for_the_largest(data: object) -> bool:
-    """Say whether hardware is named and neither a model nor an amount of work: what is the largest that it holds?"""
-    blocks = data if isinstance(data, dict) else {}
-    work, sourcing = blocks.get("workload"), blocks.get("sourcing")
-    return isinstance(work, dict) and work.keys() <= _OPEN and work.get("kind", "training") == "training" and bool(
-        blocks.get("hardware") or (isinstance(sourcing, dict) and sourcing.get("own")))
 
 
 def _listed(data: object, lists: Mapping[str, bool], path: str = "") -> object:

@@ -21,6 +21,13 @@ from planner.yaml_io import Document, Frozen
 ANY = "any"
 """The candidate that stands for every node type with an admitted offer; used where no hardware is named."""
 _COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| (?:nodes? )?(?:of )?)(?P<what>[^ ].*)", re.IGNORECASE)
+_COUNTS = {word: count for count, words in (
+    (1, "one single a an"), (2, "two dual twin"), (3, "three triple"), (4, "four quad"), (6, "six"), (8, "eight octo"),
+    (16, "sixteen")) for word in words.split()}
+_HOW_MANY = re.compile(rf"^({'|'.join(_COUNTS)})[ -](?=[^ ])", re.IGNORECASE)
+"""dual 3090, a single H100, two A100."""
+_GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
+"""A100-80G."""
 _TIMES = "x*×:"
 """8xH100, 16 H200, 2 nodes of 8xH100; and behind the name H100x8, H100:8."""
 E = TypeVar("E")
@@ -183,6 +190,19 @@ class _Meant(NamedTuple):
 
 
 def _meant(name: str, catalog: Catalog) -> _Meant:
+    try:
+        return _as_written(name, catalog)
+    except UnknownName as error:
+        said = _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
+        if error.name != name or said == name:
+            raise
+        try:
+            return _as_written(said, catalog)
+        except UnknownName:
+            raise error from None
+
+
+def _as_written(name: str, catalog: Catalog) -> _Meant:
     text = " ".join(name.split())
     if (node := _known(catalog.node, text)) is not None:
         return _Meant([node.name])

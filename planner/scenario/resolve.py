@@ -156,6 +156,8 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
     defaults = Defaults()
     if scenario.workload is not None:
         service, decided = resolve_service(scenario.workload, catalog, document, ("workload",))
+        if scenario.asks_what_holds:
+            service, decided = _with_room(scenario.workload, service, decided, catalog)
         services: dict[str, object] = {"workload": service}
         defaults += decided
     else:
@@ -164,12 +166,25 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services = {"workloads": tuple(service for service, _ in resolved)}
         defaults += [default.model_copy(update={"name": f"{service.label}.{default.name}"})
                      for service, decided in resolved for default in decided]
-    update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
+    holds = scenario.asks_what_holds
+    update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults, priced=not holds)
     limits, named_places = scenario.limits, ANY not in scenario.hardware.candidates
     if scenario.objective in ("rate", "users") and named_places and limits.budget is None and limits.max_power is None:
         # the most that a machine serves is asked of the machine
         update = {**update, "limits": _of_one_node(update, catalog, defaults)}
-    return scenario.model_copy(update={**services, **update}), defaults
+    goal = {"objective": "gpus"} if holds else {}
+    return scenario.model_copy(update={**services, **update, **goal}), defaults
+
+
+def _with_room(asked: Serving, service: Serving, decided: Defaults, catalog: Catalog) -> tuple[Serving, Defaults]:
+    """Return a service that is asked without a load with the tokens of the one request there must be room for."""
+    lengths = [length.mean for length in (asked.input, asked.output) if length is not None]
+    room = asked.max_model_len or round(sum(lengths)) or catalog.model(service.model).sequence_length
+    said = [default for default in decided if default.name not in ("input", "output")]
+    if not asked.max_model_len:
+        said.append(Default(name="max_model_len", value=str(room), why="the request asked about" if lengths else
+                            "the model's default; a longer one takes more room"))
+    return service.model_copy(update={"max_model_len": room}), said
 
 
 def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, document: Document = NO_FILE) -> AnyScenario:

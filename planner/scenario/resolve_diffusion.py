@@ -18,8 +18,10 @@ def resolve_diffusion(scenario: DiffusionScenario, catalog: Catalog, document: D
     """
     work, defaults = resolved_diffusion(scenario.workload, catalog, document)
     if work.total_steps is None:
-        raise document.error(("workload",), "how long is it trained? give steps, or samples and epochs, "
-                             "planner estimate needs none; to run it, --method inference with --samples or --rate")
+        usual = catalog.recipes.pictures
+        work = work.model_copy(update={"steps": usual.steps})
+        defaults.append(Default(name="steps", value=str(usual.steps), why=f"as {usual.example} has: give steps, or "
+                                "samples and epochs; method inference runs it"))
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={"workload": work, **supply}), defaults
 

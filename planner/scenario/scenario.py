@@ -13,7 +13,7 @@ from planner.scenario.generation import Generation
 from planner.scenario.job import UNNAMED, JobScenario
 from planner.scenario.limits import Hardware, Limits, ServingLimits, ServingObjective, Sourcing
 from planner.scenario.posttraining import PostTrainingScenario
-from planner.scenario.serving import Serving
+from planner.scenario.serving import LOADS, Serving
 from planner.scenario.workload import Training
 from planner.yaml_io import Frozen
 
@@ -63,6 +63,13 @@ class ServingScenario(Frozen):
     def services(self) -> tuple[Serving, ...]:
         """Every service asked for, at least one."""
         return self.workloads if self.workload is None else (self.workload,)
+
+    @property
+    def asks_what_holds(self) -> bool:
+        """Whether a service has neither a load nor a latency target, so that the question is what holds the model."""
+        work = self.workload
+        return type(work) is Serving and self.objective not in ("rate", "users") and not work.levels and all(
+            getattr(work, load) is None for load in LOADS)
 
     @model_validator(mode="after")
     def _one_service_or_a_list(self) -> ServingScenario:

@@ -201,6 +201,6 @@ def plural(count: int, noun: str) -> str:
     """Return `1 node`, `448 nodes`, `2 copies`."""
     if count == 1:
         return f"1 {noun}"
-    if noun.endswith("y"):
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}{'es' if noun.endswith('ch') else 's'}"

@@ -12,7 +12,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.physics.shapes import parameters
 from planner.render.holding import asks_what_holds, holding_sentence
-from planner.scenario.load import load_scenario
+from planner.scenario.load import load_any
 
 
 @cache
@@ -20,7 +20,7 @@ def hold(model: str, on: str, **changes: object) -> Plan:
     catalog = Catalog()
     values = {"workload.model": model, "hardware.candidates": on} | {
         key.replace("__", "."): value for key, value in changes.items()}
-    scenario, defaults = load_scenario(None, values, catalog)
+    scenario, defaults = load_any(None, values, catalog)
     return make_plan(scenario, catalog, defaults=defaults)
 
 
@@ -156,6 +156,28 @@ def test_a_larger_model_needs_no_fewer_gpus_and_a_larger_gpu_no_more(method: str
     assert models == sorted(models)
     cards = [fewest("llama-3.1-8b", on, "16384", method) for on in ("dgx-h200", "dgx-h100")]
     assert cards == sorted(cards)
+
+
+def test_less_training_needs_no_more_gpus_of_any_kind() -> None:
+    """On cards of 8 and 12 GB some stacks cannot split a model as those that train all weights can."""
+    plan = hold("llama-3.1-8b", "rtx-3060,rtx-3070,rtx-4090", workload__sequence_length="8192")
+    found: list[dict[tuple[str, str | None], int]] = [{}, {}]
+    for a in sorted((*plan.assignments, *plan.alternatives), key=lambda a: -a.gpus):
+        for counts in found[:1 + (a.layout.offload.to == "none")]:
+            counts[a.gpu, a.method] = a.gpus
+    for gpu in ("rtx-3060", "rtx-3070", "rtx-4090"):
+        for counts in found:
+            needed = [counts[gpu, method] for method in ("qlora", "lora", "full") if (gpu, method) in counts]
+            assert needed == sorted(needed)
+    alone = hold("llama-3.1-8b", "rtx-3060", workload__sequence_length="8192", workload__method="qlora")
+    assert alone.assignments[0].gpus == found[0]["rtx-3060", "qlora"] == 4
+
+
+def test_every_kind_of_gpu_has_its_count() -> None:
+    """As many layouts tie on large GPUs as are kept in all; the small ones stand beside them all the same."""
+    plan = hold("llama-3.3-70b", "any", workload__sequence_length="8192", workload__method="qlora")
+    kinds = {a.gpu: a.gpus for a in (*plan.alternatives, *plan.assignments) if a.layout.offload.to != "none"}
+    assert kinds["rtx-4090"] == 2
 
 
 def test_gpus_that_do_not_hold_it_are_a_no() -> None:

@@ -40,7 +40,7 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
 @pytest.mark.parametrize(("asked", "told"), [
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "RLHF"], "grpo, ppo, rloo or reinforce"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
-    (["--batch-size", "32"], "write --global-batch"), (["--steps=100"], "write --tokens"),
+    (["--steps=100"], "write --tokens"),
     (["--zero", "3"], "planner estimate --layout zero=3"), (["--buy"], "32-nodes-buy-or-rent"),
     (["--objective", "largest"], "by hardware and method alone"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])

@@ -11,7 +11,8 @@ from planner.ask.explain.choice import Ask, parts_of, why_not
 from planner.ask.explain.worth import worths
 from planner.catalog.load import Catalog
 from planner.errors import Unsupported
-from planner.jobs.kinds import asks_what_holds, question_of
+from planner.jobs.holding import asks_what_holds
+from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import solve_lifted
 from planner.scenario.portfolio import Portfolio
@@ -30,7 +31,7 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
 
         return explain_portfolio(scenario, catalog, choices, effort)
     if asks_what_holds(scenario):
-        raise Unsupported("explain without workload.tokens: this question is about memory alone; planner "
+        raise Unsupported("explain without workload.tokens or a load: this question is about memory alone; planner "
                           "estimate shows where the bytes go")
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]

@@ -14,7 +14,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_details import details_of
 from planner.catalog.importers.hf_families import FAMILIES, FUSED, REFUSED, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
-from planner.catalog.importers.hf_towers import TOWERS, tower
+from planner.catalog.importers.hf_towers import TOWERS, tower, usual_towers
 from planner.errors import InputError
 from planner.text_io import real
 from planner.yaml_io import dump, parse, validate
@@ -84,9 +84,6 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
     named = str(outer.get("model_type", kind))
     sees = next((key for key in sorted(SEES) if config.get(key)), None)
     tall = not text_only and named in TOWERS and isinstance(outer.get("vision_config"), dict)
-    if sees and not text_only and not tall and named not in WITH_IMAGES:
-        raise InputError(f"not supported: model_type {named}: {sees}: the vision tower is not modeled; --text-only "
-                         "imports the language model alone", file=str(path))
     try:
         family = kind if kind in FAMILIES or kind in REFUSED else _by_class(config)
         shape, assumption = (FAMILIES[family](config), "") if family in FAMILIES else unknown(config)
@@ -96,6 +93,8 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
         if tall:
             entry["tower"] = tower(named, outer, shape.get("hidden") or config["hidden_size"], path)
             sees = None
+        elif sees and not text_only and named not in WITH_IMAGES:
+            entry |= usual_towers(config)
         model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
         # what is written is what a catalog reads
         return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)

@@ -46,7 +46,8 @@ NUMBERS = LAYERS | DIVISORS | frozenset({
     "sliding_window", "sliding_window_size", "sparse_block_size", "sparse_index_dim", "sparse_num_index_heads",
     "sparse_topk_blocks", "ssm_state_size", "state_size", "swa_head_dim", "swa_kv_lora_rank", "swa_num_key_value_heads",
     "swa_q_lora_rank", "swa_qk_nope_head_dim", "swa_v_head_dim", "time_step_rank", "top_k_experts", "type_vocab_size",
-    "depth", "embed_dim", "image_size", "mlp_ratio", "num_position_embeddings", "patch_size", "projector_input_dim",
+    "depth", "embed_dim", "image_size", "mlp_ratio", "num_global_layers",
+    "num_position_embeddings", "patch_size", "projector_input_dim",
     "spatial_merge_size", "temporal_patch_size", "vision_output_dim",
     "v_head_dim", "vocab_size", "vocab_size_per_layer_input", "window_size", "word_embed_proj_dim", "zero_expert_num"})
 SWITCHES = frozenset({

@@ -6,6 +6,7 @@ defaults of the family. Source: modeling and processing code of Hugging Face Tra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -122,3 +123,24 @@ def tower(kind: str, outer: Config, hidden: int, path: Path) -> dict[str, Any]:
     whole = {"whole": True} if kind in WHOLE else {}
     return Tower.model_validate({"parameters": encoder.parameters, "encoder": encoder, **whole}).model_dump(
         exclude_defaults=True)
+
+
+def usual_towers(outer: Config) -> dict[str, dict[str, int]]:
+    """Return the towers of a model whose encoders are not modeled by their parameters alone, as blocks of a usual
+    transformer have them; empty of what does not say its shape.
+    """
+    counted = {"tower": _usual(outer.get("vision_config")), "ear": _usual(outer.get("audio_config"))}
+    return {name: {"parameters": count} for name, count in counted.items() if count}
+
+
+def _usual(c: object) -> int:
+    if not isinstance(c, dict):
+        return 0
+    width, layers, ffn = (next((c[key] for key in keys if isinstance(c.get(key), int | float)), 0) for keys in (
+        ("embed_dim", "hidden_size", "d_model", "width"), ("num_hidden_layers", "depth", "encoder_layers", "layers"),
+        ("intermediate_size", "encoder_ffn_dim", "mlp_dim")))
+    inner = ffn or c.get("mlp_ratio", 4) * width
+    blocks = layers + (c.get("num_global_layers") or 0)
+    patch = c.get("patch_size") or 1
+    sides = patch if isinstance(patch, list) else (patch, patch)
+    return int(blocks * (4 * width**2 + 2 * width * inner) + COLORS * math.prod(sides) * width)

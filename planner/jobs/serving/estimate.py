@@ -56,7 +56,7 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
         raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
-    return _estimated(catalog, service, d, rows, (gpus or each) // each)
+    return estimated(catalog, service, d, rows, (gpus or each) // each)
 
 
 def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) -> tuple[Assignment, str]:
@@ -68,9 +68,9 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
     service, d = _on(asked, catalog, node)
     total, table = gpus or d.candidates[0].node.gpus, layouts(service.model, d.candidates[0], Counter())
     every = [table.take(np.array([at])) for at in range(len(table))]
-    tried = [_estimated(catalog, service, d, rows, total // int(rows.gpus[0])) for rows in every
+    tried = [estimated(catalog, service, d, rows, total // int(rows.gpus[0])) for rows in every
              if total % int(rows.gpus[0]) == 0]
-    best = min(tried, key=lambda assignment: _rank(assignment, service))
+    best = min(tried, key=lambda assignment: rank(assignment, service))
     if best.memory.fits == "fits":
         at_rate = service.rate is not None and not service.asked.clients
         return best, (f"Chosen: {'the soonest to answer' if at_rate else 'what answers most'} of "
@@ -91,7 +91,7 @@ def _holds(catalog: Catalog, service: Service, d: Deployment, rows: Replicas) ->
     return bool(held(catalog, service, d, rows, service.length).concurrency[0] >= 1)
 
 
-def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: int) -> Assignment:
+def estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: int) -> Assignment:
     """Return replicas of one layout, a table of one row."""
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
@@ -101,7 +101,7 @@ def _estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas
                              residual(catalog, service, d))
 
 
-def _rank(assignment: Assignment, service: Service) -> tuple[float, ...]:
+def rank(assignment: Assignment, service: Service) -> tuple[float, ...]:
     """Return what sorts the better estimate first; plain layouts where nothing else tells them apart."""
     serving = assignment.serving
     assert serving is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -12,7 +13,8 @@ from planner.layouts.enumerate import Grid
 from planner.solver.search.found import Frontier, StagedLayout
 
 MOST_COLUMNS = 900
-"""Columns offered to the fleet; those left out are worse in the order it sorts by, hence never its choice."""
+"""Columns offered to the fleet, beside the best on each candidate; those left out are worse in the order it sorts by,
+hence never its choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +40,20 @@ class Searched(Columns):
         return next(staged for staged in self.frontier.found if staged.column.key == run.column.key)
 
 
+def leading(found: Sequence[StagedLayout]) -> list[StagedLayout]:
+    """Return what is offered, best first: of each candidate at least its best."""
+    leaders = sorted(found, key=lambda staged: staged.key)
+    seen = {staged.column.candidate for staged in leaders[:MOST_COLUMNS]}
+    last: dict[int, StagedLayout] = {}
+    for staged in leaders[MOST_COLUMNS:]:
+        if staged.column.candidate not in seen:
+            last.setdefault(staged.column.candidate, staged)
+    return [*leaders[:MOST_COLUMNS], *last.values()]
+
+
 def searched(grid: Grid, frontier: Frontier) -> Searched:
     """Return what a search of a grid found as columns, best first."""
-    leaders = sorted(frontier.found, key=lambda staged: staged.key)[:MOST_COLUMNS]
-    return Searched(runs=tuple(leader.column for leader in leaders), frontier=frontier, grid=grid,
+    return Searched(runs=tuple(leader.column for leader in leading(frontier.found)), frontier=frontier, grid=grid,
                     open_bound=None if frontier.open_bound is None else frontier.open_bound[0],
                     account=_account(grid, frontier))
 

@@ -20,7 +20,7 @@ from planner.jobs.training.job import TrainingJob
 from planner.jobs.training.lacking import broken_rules, shorter
 from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
-from planner.jobs.training.searched import MOST_COLUMNS, Searched
+from planner.jobs.training.searched import Searched, leading
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
@@ -262,11 +262,11 @@ class ByStack:
 
     def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
         """Return what all stacks found as one: the best first."""
-        leaders = sorted((point for _, searched in parts for point in searched.frontier.found), key=lambda p: p.key)
+        leaders = leading([point for _, searched in parts for point in searched.frontier.found])
         bounds = [searched.open_bound for _, searched in parts if searched.open_bound is not None]
         account = joined([searched.account for _, searched in parts], 0.0)
         stacks = {"stack": tuple(job.stack.name for job, _ in parts)} if len(self.jobs) > 1 else {}
-        return FoundByStack(runs=tuple(leader.column for leader in leaders[:MOST_COLUMNS]), parts=tuple(parts),
+        return FoundByStack(runs=tuple(leader.column for leader in leaders), parts=tuple(parts),
                             open_bound=min(bounds, default=None),
                             account=account.model_copy(update={"domains": {**stacks, **account.domains}}))
 

@@ -1,5 +1,7 @@
 """Users who wait and think, a target for the whole answer, batches of documents: against Little's law and a replay."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from planner.errors import InputError
 from planner.simulate.fleet import ReplicaGroup, simulate
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, synthetic, thinking
+from tests.cli.conftest import planner as command  # noqa: F401 - the fixture that runs the command
 from tests.simulate.test_replica import STEPS
 
 CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200}
@@ -65,8 +68,44 @@ def test_a_batch_of_documents_takes_the_fewest_nodes_that_end_in_time():
     assert quick.nodes == 4
 
 
+def test_a_service_without_a_load_is_asked_what_holds_it():
+    """16 GB of weights in 16 bits and room for one request: one GPU of 24 GB, two of 12 GB; in 4 bits one of 12."""
+    small, tiny = planner.plan(model="llama-3.1-8b", max_model_len=4096, on="4090,rtx-3060", method="inference"), \
+        planner.plan(model="llama-3.1-8b", quantization="int4", max_model_len=4096, on="rtx-3060")
+    counts = {held.gpu: held.gpus for held in (*small.assignments, *small.alternatives)}
+    assert counts == {"rtx-4090": 1, "rtx-3060": 2}
+    assert [held.gpus for held in tiny.assignments] == [1]
+    assert small.assignments[0].memory.components.weights == pytest.approx(16.06e9, rel=0.01)
+
+
+def test_deepseek_goes_on_eight_h200_as_it_is_published():
+    """671 GB in 8 bits: 8 x 141 GB hold them, 8 x 80 GB do not."""
+    counts = {held.gpu: held.gpus for plan in [planner.plan(model="deepseek-v3", method="inference", on="h200,h100")]
+              for held in (*plan.assignments, *plan.alternatives)}
+    assert {gpu: counts[gpu] for gpu in ("h200-sxm", "h100-sxm")} == {"h200-sxm": 8, "h100-sxm": 16}
+
+
 def test_a_service_has_no_deadline_and_no_time():
     for update, message in (({"rate": 5, "deadline": "1 d"}, "no deadline"),
-                            ({"rate": 5, "objective": "time"}, "expected"), ({}, "neither rate, users nor trace")):
+                            ({"rate": 5, "objective": "time"}, "expected"),
+                            ({"ttft": "1 s"}, "neither rate, users nor trace")):
         with pytest.raises(InputError, match=message):
             planner.plan(**CHAT, **update)
+
+
+def test_a_few_users_get_no_more_replicas_than_their_replay_needs(request):
+    # the formula counts on users of whom each may meet all others, and says five replicas
+    asked = {"model": "llama-3.3-70b", "users": 5, "think": "20 s", "input": 500, "output": 128, "ttft": "5 s",
+             "tpot": "100 ms"}
+    (served,) = planner.plan(**asked, on="l4").assignments
+    replicas = served.gpus // 8
+    run = request.getfixturevalue("command")
+    flags = [part for key, value in asked.items() for part in (f"--{key}", value)]
+    late = []
+    for many in (replicas, replicas - 1):
+        ran = run("simulate", *flags, "--node", "l4-8x", "--gpus", 8 * many, "--layout", "tp=8",
+                  "--seed", 7, "--json")
+        late.append(json.loads(ran.out)["latency_seconds"]["tpot"]["p95"])
+    assert served.serving.replicas == replicas == 2
+    assert late[0] <= 0.1 * 1.02
+    assert late[1] > 0.1

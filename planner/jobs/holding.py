@@ -1,0 +1,89 @@
+"""What holds a model: the questions behind it, by method, and who asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Search
+from planner.catalog.architecture import Model
+from planner.catalog.load import Catalog
+from planner.catalog.stack import Method
+from planner.jobs.kinds import training_question
+from planner.jobs.market import unpriced
+from planner.jobs.serving.holding import fewest_serving, service_for
+from planner.jobs.solved import ResolvedScenario
+from planner.jobs.training.facts import MOST_HOLDING
+from planner.physics.shapes import parameters
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.workload import EVERY, Training
+
+__all__ = ["MOST_HOLDING", "asks_what_holds", "holding", "holding_served", "trained_by"]
+METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
+
+
+def asks_what_holds(scenario: AnyScenario) -> bool:
+    """Say whether a scenario states no work, so that the question is what holds the model."""
+    if isinstance(scenario, ServingScenario):
+        return scenario.asks_what_holds
+    return isinstance(scenario, Scenario) and scenario.workload.tokens is None
+
+
+def trained_by(scenario: AnyScenario) -> Training | None:
+    """Return what is trained, where a question is about that; none of a service."""
+    return scenario.workload if isinstance(scenario, Scenario) else None
+
+
+def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = None
+                   ) -> tuple[list[Assignment], Search]:
+    """Return the fewest GPUs of every kind that hold a model to serve it, fewest first, and what was looked at.
+
+    `model` is one of those that a training question asks about. Raises PlannerError.
+    """
+    limits = scenario.limits
+    if isinstance(scenario, ServingScenario):
+        (asked,) = scenario.services
+    else:
+        assert isinstance(scenario, Scenario)
+        asked = service_for(scenario.workload, model or scenario.workload.model, catalog)
+    found, account = fewest_serving(asked, catalog, unpriced(scenario.hardware.candidates, catalog).candidates,
+                                    limits.gpus or limits.max_gpus or MOST_HOLDING)
+    several = isinstance(scenario, Scenario) and scenario.workload.has_several
+    return [made.model_copy(update={"workload": f"{made.method} {model}"} if several else {}) for made in found
+            if limits.max_nodes is None or made.nodes <= limits.max_nodes], account
+
+
+def holding(scenario: AnyScenario,
+            catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
+    """Yield every method asked about with its models, the largest first, and what asks about one of them.
+
+    Asking raises PlannerError.
+    """
+    assert isinstance(scenario, Scenario)
+    market = unpriced(scenario.hardware.candidates, catalog)
+    models = published(scenario.workload.sequence_length, catalog) if scenario.workload.model == EVERY else sorted(
+        scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
+
+    def asking(method: Method) -> Callable[[str], ResolvedScenario]:
+        return lambda model: training_question(_holding(scenario, method, model), catalog, market)
+
+    for method in (scenario.workload.method,) if scenario.workload.method else METHODS:
+        yield method, models, asking(method)
+
+
+def published(length: int | None, catalog: Catalog) -> list[str]:
+    """Return the models that people may tune, the largest first, one of every size: published, for text, and trained on
+    sequences of `length` tokens.
+    """
+    sizes = {parameters(model): model.name for model in catalog.all("models", Model)
+             if model.hf_id and not model.encodes and model.sequence_length >= (length or 1)
+             and not (model.tower is not None and model.like)}
+    return [name for _, name in sorted(sizes.items(), reverse=True)]
+
+
+def _holding(scenario: Scenario, method: Method, model: str) -> Scenario:
+    name = f"{method} {model}" if scenario.workload.has_several else method
+    work = scenario.workload.model_copy(update={"method": method, "model": model})
+    return scenario.model_copy(update={"name": name, "workload": work})
+
+

@@ -1,0 +1,44 @@
+"""What a question calls its model and its method, where the answer calls them something else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.catalog.spelling import canonical, joined
+from planner.scenario.default import Default
+from planner.scenario.words import named
+
+_OTHERS = {
+    "dpo": "ipo cdpo rdpo robustdpo tdpo sppo apo nca", "kto": "bco", "simpo": "cpo",
+    "grpo": "dapo gspo drgrpo", "reinforce": "reinforceplusplus reinforcepp", "rejection-sampling": "raft rft",
+    "on-policy-distillation": "gkd", "lora": "rslora loraplus pissa"}
+"""Methods that differ from another in their loss or start alone, by the name under which their step is planned."""
+
+
+def as_called(reference: object, overrides: Mapping[str, object], answered: object) -> list[Default]:
+    """Return what is planned under another name than the question's, and why.
+
+    reference: what a file holds, and overrides of it; `answered` is the workload that was resolved.
+    """
+    data = reference if isinstance(reference, Mapping) else getattr(reference, "data", None)
+    inner = data.get("workload") if isinstance(data, Mapping) else None
+    work = {**(inner if isinstance(inner, Mapping) else {}), **{
+        path.removeprefix("workload."): value for path, value in overrides.items() if path.startswith("workload.")}}
+    said = []
+    method = work.get("method")
+    known = named("workload.method", method)
+    plain = joined(method.lower()) if isinstance(method, str) else ""
+    if isinstance(known, str) and plain in _OTHERS.get(known, "").split():
+        said.append(Default(name="method", value=f"{known} for {method}", why=f"{method} differs from {known} in its "
+                            "loss or its start, and not in what a step takes"))
+    model, shape = work.get("model"), getattr(answered, "model", None)
+    if isinstance(model, str) and isinstance(shape, str) and "," not in model and (
+            not _alike(joined(canonical(model)), joined(canonical(shape)))):
+        said.append(Default(name="model", value=f"{shape} for {model}", why="models of one shape have one name"))
+    return said
+
+
+def _alike(one: str, other: str) -> bool:
+    """Say whether two names differ in no more than what one leaves out at its end."""
+    return one.startswith(other) or other.startswith(one)
+
