@@ -59,11 +59,12 @@ def save(folder: Path, fitted: str, residuals: Mapping[str, str]) -> list[Path]:
     """
     for name, text in residuals.items():
         validate(parse(text, name), Residuals)
-    known: dict[str, str] = {}
+    digests: dict[str, str] = {}
     # a fit that was cut short is replaced
     with suppress(InputError, IOFailure):
-        known.update(*(read_fitted(file).residuals for file in fitted_files([folder], None)))
-    digests = known | {name: text_digest(text) for name, text in residuals.items()}
+        for file in fitted_files([folder], None):
+            digests |= read_fitted(file).residuals
+    digests |= {name: text_digest(text) for name, text in residuals.items()}
     ties = dump({"residuals": digests}) if digests else ""
     return write_folder(folder / "calibration", {
         f"{FITTED}.yaml": fitted + ties, **{f"{name}.yaml": text for name, text in residuals.items()}})

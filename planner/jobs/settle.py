@@ -6,8 +6,9 @@ target. Then what would be cheaper, were rates above those computed, is replayed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from planner.answer.objective import amount
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
@@ -23,6 +24,8 @@ ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
 CHANGED = 4
 """Searches for a cheaper day whose changes cost: each is one model of all hours."""
+FEW = 8
+"""Replicas of a kind, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
 REQUESTS = 400_000
 """Replayed after that in search of cheaper fleets."""
 LEAST_CUT = 0.995
@@ -33,6 +36,7 @@ SHOWN_WHOLE = 1 - 1e-6
 """Of what is asked of a replica, from which on it holds all."""
 Key = tuple[Owner, tuple[object, ...], object]
 """A column: its demand, layout and settings."""
+NOTHING_RAISED: Mapping[Key, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +85,43 @@ class _Search:
         where = mine.node.name if alone else column.candidate
         return owner, (where, *column.layout[1:]), column.settings
 
-    def solve(self, margin: float = 1.0) -> Solved:
-        """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate."""
-        columns = tuple(self._columns(job, mine, margin) for job, mine in enumerate(self.start.columns))
+    @cached_property
+    def computed(self) -> dict[Key, float]:
+        """The rates of columns as they were computed."""
+        return {self.key((job, at), column): column.rate for job, mine in enumerate(self.start.columns)
+                for at, column in mine.replicas}
+
+    def solve(self, margin: float = 1.0, raised: Mapping[Key, float] = NOTHING_RAISED) -> Solved:
+        """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate, and
+        those `raised` at the rates told.
+        """
+        columns = tuple(self._columns(job, mine, margin, raised) for job, mine in enumerate(self.start.columns))
         fleet = replace(self.start.fleet, columns=columns)
         return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
 
-    def _columns(self, job: int, mine: Columns, margin: float) -> Columns:
+    def _columns(self, job: int, mine: Columns, margin: float, raised: Mapping[Key, float]) -> Columns:
         columns = []
         for at, column in mine.replicas:
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
             sure = key in self.last or not self.job((job, at)).can_miss
             more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
-            columns.append((at, replace(column, rate=rate * more)))
+            columns.append((at, replace(column, rate=raised.get(key, rate * more))))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
         return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
+
+    def one_less(self, best: Solved) -> dict[Key, float]:
+        """Return the rates at which one replica less of each kind would do, of kinds so few that no margin reaches it.
+
+        Those that missed where less was tried are left out, and so is a day, whose hours have replicas of their own.
+        """
+        raised: dict[Key, float] = {}
+        for pick in best.picks:
+            if isinstance(pick, Pick) and 1 < pick.replicas <= FEW and not pick.hourly:
+                key = self.key(_owner(pick), pick.column)
+                if key not in self.last and self.job(key[0]).can_miss:
+                    raised[key] = pick.column.rate * pick.replicas / (pick.replicas - 1) * ROUNDED
+        return raised
 
     def _demand(self, job: int, at: int, mine: Columns) -> Demand:
         demand = mine.demands[at] if self.changing else replace(mine.demands[at], changing=0)
@@ -229,8 +254,13 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
     while best.solution.value:
         better, rounds = search.solve(margin), rounds + 1
         bound = better.solution.bound
-        if bound is None or (bound >= best.solution.value and _worth(better) >= _worth(best)):
+        if bound is None:
             break
+        if bound >= best.solution.value and _worth(better) >= _worth(best):
+            # of a few replicas one less is further off than the margin
+            better, bound = search.solve(raised=search.one_less(best)), best.solution.value
+            if better.solution.value is None or _worth(better) >= _worth(best):
+                break
         _tell(best, best.solution.value, bound)
         over = search.changing and len(best.fleet.periods()[0]) > 1 and rounds > CHANGED
         if over or search.requests - spent > REQUESTS or search.start.effort.is_over or _worth(better) >= _worth(best):
@@ -244,7 +274,7 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
             for pick in missed[2]:
                 key = search.key(missed[0], pick.column)
                 search.last.add(key)
-                shown = margin * search.rates.get(key, pick.column.rate) / pick.column.rate
+                shown = search.rates.get(key, pick.column.rate) / search.computed[key]
                 search.caps[key[:2]] = max(1.0, shown, search.caps.get(key[:2], 0.0))
     return Settled(best, met=True)
 

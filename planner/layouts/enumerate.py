@@ -28,8 +28,8 @@ PIECE = 500_000
 """Rows made at once, before rules thin them out."""
 BLOCK = 250_000
 """Rows that are enough for the next axis."""
-GROWN = 1024
-"""Stems grown at once where one layout is enough."""
+FEW, GROWN = 8, 1024
+"""Stems grown at once where one layout is enough, at first and at most."""
 MANY = 256
 """Data-parallel degrees above which those that divide the global batch come first: near the best, and few."""
 EARLY = tuple(axis for axis in AXES if axis.name not in LATE_AXES | LAZY_AXES)
@@ -118,10 +118,12 @@ class Grid:
     def is_empty(self, check: Callable[[], None]) -> bool:
         """Say whether no layout is legal; `check` is that of `stems`."""
         for _, stems, _ in self.stems(check):
-            for start in range(0, len(stems), GROWN):
+            start, count = 0, FEW
+            while start < len(stems):
                 check()
-                if len(self.grow(stems.take(slice(start, start + GROWN)))):
+                if len(self.grow(stems.take(slice(start, start + count)))):
                     return False
+                start, count = start + count, min(2 * count, GROWN)
         return True
 
     def _blocks(self, columns: dict[str, Ints], present: tuple[Axis, ...], axes: tuple[Axis, ...], weight: int,

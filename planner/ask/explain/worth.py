@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planner.answer.explanation import Worth
 from planner.ask.explain.wording import advised, asked_limit, show_limit
@@ -28,7 +29,9 @@ def _worth(plan: Solved, knob: Knob) -> Worth:
     def saves(change: Change) -> float | None:
         if plan.effort.is_over:
             return None
-        other = settle(solve(plan.question.changed(change), plan.effort, "best")).solved.solution
+        other = settle(solve(plan.question.changed(_cheaper(plan, change)), plan.effort, "best")).solved.solution
+        if other.status == "infeasible":
+            return 0.0  # with more of anything the plan is still there: nothing is cheaper
         if other.value is None or other.status != "optimal" or plan.solution.value is None:
             return None
         return plan.fleet.amount(max(plan.solution.value - other.value, 0))
@@ -40,6 +43,16 @@ def _worth(plan: Solved, knob: Knob) -> Worth:
     return Worth(limit=knob.limit, given=knob.given, used=knob.used, binds=bool(without),
                  unit=knob.unit, saves=per_unit,
                  pays_from=pays, without=without)
+
+
+def _cheaper(plan: Solved, change: Change) -> Change:
+    """Return a change with a budget of what the plan costs, where one job's cost is minimized: what costs more is of no
+    interest, and need not be looked at.
+    """
+    terms, value = plan.question.terms, plan.solution.value
+    if plan.alone is None or value is None or terms.objective != "cost" or terms.limits.hourly:
+        return change
+    return replace(change, limits={**change.limits, "budget": plan.fleet.amount(value)})
 
 
 def _pays_from(plan: Solved) -> str | None:

@@ -102,10 +102,7 @@ class RlStep:
 
 def total(parts: Iterable[Amount]) -> Amount:
     """Return the sum of parts."""
-    added: Amount = 0.0
-    for part in parts:
-        added = added + part
-    return added
+    return sum(parts, 0.0)
 
 
 def largest(sizes: Sequence[Amount]) -> Amount:

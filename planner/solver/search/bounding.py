@@ -15,7 +15,7 @@ from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
 from planner.solver.search.found import Batch, Frontier
-from planner.solver.search.holding import least_short, stems_steps
+from planner.solver.search.holding import backward_short, least_short, stems_steps
 from planner.solver.search.job import Pricing
 from planner.solver.search.keys import Keys
 from planner.solver.search.source import Source
@@ -110,7 +110,8 @@ class Bounding:
                 continue
             now = at.take(mine)
             memory = memory_terms(self.question, now)
-            holds = least_short(self.question, now, memory) <= 0
+            holds = ((least_short(self.question, now, memory) <= 0)
+                     & (backward_short(self.question, now, memory) <= 0))
             open_[number, mine] = True
             if not holds.all():
                 self.out.removed["memory"] += int((~holds).sum())

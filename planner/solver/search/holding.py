@@ -50,6 +50,15 @@ def least_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Float
     return found
 
 
+def backward_short(question: Question, rows: Layouts, memory: MemoryTerms) -> Floats:
+    """Return the bytes that the average stage of each row is short of at least when backward ends, with all gradients.
+    """
+    layer, first, last = (states.every for states in (memory.layer, memory.first, memory.last))
+    states = (question.shape.layers * layer + first + last) / rows.pp
+    found: Floats = states * (1 - HAIR) + memory.live + memory.gathered - memory.capacity
+    return found
+
+
 def stems_short(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
                 stages: Iterable[tuple[int, Mask]]) -> Floats:
     """Return the bytes that the average stage of whatever grows from each stem is short of at least.

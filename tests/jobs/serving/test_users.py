@@ -1,5 +1,7 @@
 """Users who wait and think, a target for the whole answer, batches of documents: against Little's law and a replay."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from planner.errors import InputError
 from planner.simulate.fleet import ReplicaGroup, simulate
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, synthetic, thinking
+from tests.cli.conftest import planner as command  # noqa: F401 - the fixture that runs the command
 from tests.simulate.test_replica import STEPS
 
 CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200}
@@ -88,3 +91,21 @@ def test_a_service_has_no_deadline_and_no_time():
                             ({"ttft": "1 s"}, "neither rate, users nor trace")):
         with pytest.raises(InputError, match=message):
             planner.plan(**CHAT, **update)
+
+
+def test_a_few_users_get_no_more_replicas_than_their_replay_needs(request):
+    # the formula counts on users of whom each may meet all others, and says five replicas
+    asked = {"model": "llama-3.3-70b", "users": 5, "think": "20 s", "input": 500, "output": 128, "ttft": "5 s",
+             "tpot": "100 ms"}
+    (served,) = planner.plan(**asked, on="l4").assignments
+    replicas = served.gpus // 8
+    run = request.getfixturevalue("command")
+    flags = [part for key, value in asked.items() for part in (f"--{key}", value)]
+    late = []
+    for many in (replicas, replicas - 1):
+        ran = run("simulate", *flags, "--node", "l4-8x", "--gpus", 8 * many, "--layout", "tp=8",
+                  "--seed", 7, "--json")
+        late.append(json.loads(ran.out)["latency_seconds"]["tpot"]["p95"])
+    assert served.serving.replicas == replicas == 2
+    assert late[0] <= 0.1 * 1.02
+    assert late[1] > 0.1
