@@ -71,7 +71,7 @@ SEEING = (
            "sound and writes text"),
     Family("t5 flan ul2 bart mbart nllb madlad marian pegasus t5gemma", "an encoder with a decoder behind it",
            "llama-3.1-8b, which reads and writes with one stack of layers"),
-    Family("claude gemini chatgpt gpt4 gpt4o gpt5", "a model whose weights are not published", "llama-3.3-70b, "
+    Family("claude gemini chatgpt gpt4 gpt4o gpt5 4o", "a model whose weights are not published", "llama-3.3-70b, "
            "deepseek-v3 or qwen3-235b-a22b"),
     Family("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train on "
            "images, llama-3.1-8b on text"),

@@ -95,6 +95,11 @@ class GpuNames:
         names = self.candidates(text, _spelling(text).memory, text) if known is None else {known}
         return names.pop() if len(names) == 1 else None
 
+    @staticmethod
+    def holds(gpu: Gpu, memory: float) -> bool:
+        """Say whether a GPU is sold with so much memory, in GB."""
+        return _has(gpu, memory)
+
     def knows(self, name: str) -> bool:
         """Say whether the catalog has a GPU of this family."""
         return _spelling(name).family in self._families
