@@ -102,7 +102,7 @@ RULES: Sequence[Rule] = (
          lambda: breakdown(estimate("gpt2-medium", stack="fsdp2", length=1024, batch=8)),
          "states are 5.7 GB, but at 8,192 tokens activations and 50,257 logits are several times that"),
     Rule("LLaMA 7B for inference, 16 bits", "14 GB", lambda: breakdown(estimate("llama-1-7b", "inference")),
-         "exact for weights; the key-value cache grows by half a megabyte a token, and the engine gives it all that is left"),
+         "exact for weights; the key-value cache takes half a megabyte a token, and is given all that is left"),
     Rule("70B in 4 bits", "35 GB", lambda: f"{nf4('llama-2-70b'):.1f} GB of weights",
          "half a byte forgets the scales of each block, and the tables, which stay 16-bit; LitGPT measured 37.2 GB"),
     Rule("gradient checkpointing saves memory", "33% or 50%",

@@ -222,12 +222,13 @@ def _counted(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment]
              ) -> Counted | None:
     """Return whether the GPUs of the one node type named hold the model, with the fastest layout for one method.
 
-    None where several models or kinds of GPU are asked about, or limits say how many GPUs there must be. Some of the GPUs
-    are enough for a yes, as the others may stay idle.
+    None where several models or kinds of GPU are asked about, or limits say how many GPUs there must be. Some of the
+    GPUs are enough for a yes, as the others may stay idle.
     """
     limits, (name, *others) = scenario.limits, scenario.hardware.candidates
     work = trained_by(scenario)
-    cluster = limits.max_gpus is not None and len({catalog.node(each).gpu for each in scenario.hardware.candidates}) == 1
+    kinds = {catalog.node(each).gpu for each in scenario.hardware.candidates}
+    cluster = limits.max_gpus is not None and len(kinds) == 1
     if (others and not cluster) or (work and work.has_several) or (limits.gpus, limits.max_nodes) != (None, None):
         return None
     node = catalog.node(name)
