@@ -58,6 +58,19 @@ def test_several_gpus_share_a_batch() -> None:
     assert four.time.step_seconds < one.time.step_seconds
 
 
+def test_gpus_of_a_node_share_a_clip_that_none_of_them_holds() -> None:
+    asked: dict[str, Any] = {"model": "hunyuan-video", "steps": 10, "on": "rtx-4090-8x"}
+    shared = planner.plan(**asked).assignments[0]
+    assert (shared.layout.dp, shared.layout.cp, shared.layout.cp_method) == (1, 8, "all-to-all")
+    alone = planner.estimate("hunyuan-video", "rtx-4090-8x", method="lora", gpus=1)
+    assert alone.memory.fits == "does not fit"
+    # 12 heads are whole on four GPUs, and images are not shared
+    for model, degree in (("wan2.1-1.3b", "8"), ("sdxl", "2")):
+        with pytest.raises(InputError, match="cp"):
+            planner.estimate(model, "dgx-h100", method="lora", gpus=8, layout={"cp": degree})
+    assert planner.estimate("wan2.1-1.3b", "dgx-h100", method="lora", gpus=4, layout={"cp": "4"}).layout.cp == 4
+
+
 def test_a_no_says_what_would_do_and_it_does() -> None:
     asked: dict[str, Any] = {"model": "wan2.1-14b", "steps": 100, "on": "rtx-4090"}
     plan = planner.plan(**asked)
