@@ -83,17 +83,19 @@ def test_a_no_says_what_would_do_and_it_does() -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ({"samples": None}, "steps, or samples and epochs"), ({"steps": 3}, "steps and epochs"),
+    ({"steps": 3}, "steps and epochs"),
     ({"resolution": "wide"}, "1024x1024"), ({"frames": 9}, "one frame"),
     ({"method": "full", "quantization": "nf4"}, "trains all weights"), ({"rate": 2}, "epochs: applies to training"),
     ({"tokens": "1G"}, "applies to training"), ({"optimizer": "muon"}, "adamw")])
 def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        planner.plan(**SDXL | ({"epochs": None} if "samples" in asked else {}) | asked, on="rtx-4090")
+        planner.plan(**SDXL | asked, on="rtx-4090")
 
 
 @pytest.mark.parametrize(("model", "told"), [("resnet-50", "classifier"), ("vit-b16", "vision transformer"),
-                                             ("openai/clip-vit-large-patch14", "not modeled")])
+                                             ("openai/clip-vit-large-patch14", "not modeled"),
+                                             ("ace-step-1.5", "music"), ("wan2.2-s2v-14b", "follows sound"),
+                                             ("deepfloyd-if-xl", "cascade")])
 def test_other_models_of_images_are_refused_by_name(model: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         planner.plan(model=model, tokens="1 G", on="rtx-4090")
