@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tempfile import TemporaryDirectory
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from benchmarks.table import table
+from benchmarks.launch_on_cpu import stands_in
 from planner.answer.schema import to_json
 from planner.ask.estimate import estimating
 from planner.ask.validate import validate_file
@@ -62,10 +63,10 @@ w.write_header_to_file(); w.write_kv_data_to_file(); w.write_tensors_to_file(); 
 """Writes a model of random weights, by the package gguf of the environment."""
 
 
-def _folder(place: Path, target: str, asked: dict[str, str], layout: str) -> Path:
+def _folder(place: Path, target: str, asked: dict[str, str], layout: str, node: str = "h100-sxm-1x") -> Path:
     catalog, folder = Catalog(), place / target
     words = {f"workload.{key}": value for key, value in asked.items()}
-    found = estimating(None, words, catalog, node="h100-sxm-1x", labels={},
+    found = estimating(None, words, catalog, node=node, labels={},
                        layout=dict(part.split("=") for part in layout.split(","))).answer().assignment
     folder.mkdir()
     for name, text in launched(Given(found, None, to_json(found)), catalog, target).files.items():
@@ -115,7 +116,8 @@ def llama_cpp(place: Path) -> str:
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen(["bash", "serve.sh"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    server = subprocess.Popen(["bash", "serve.sh"], cwd=folder, stdout=subprocess.DEVNULL,
+                              stderr=(place / "llama.log").open("w"),
                               env={**os.environ, "MODEL": str(model), "PORT": str(port)})
     try:
         ask = Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(
@@ -128,19 +130,44 @@ def llama_cpp(place: Path) -> str:
                 return f"answered a prompt of {used['prompt_tokens']} tokens with {used['completion_tokens']}"
             except URLError:
                 time.sleep(0.5)
-        raise SystemExit(f"llama-server did not answer: exit {server.poll()}")
+        said = (place / "llama.log").read_text()[-2000:]
+        raise SystemExit(f"llama-server did not answer: exit {server.poll()}: {said}")
     finally:
         server.terminate()
         server.wait(PATIENCE)
 
 
-STARTED: dict[str, Callable[[Path], str]] = {"accelerate": accelerate, "llama-cpp": llama_cpp}
+def torchtitan(place: Path) -> str:
+    """Start torchtitan's trainer with FSDP over two processes and gloo, on its smallest model."""
+    folder = _folder(place, "torchtitan", {"model": "llama-3.1-8b", "sequence_length": "128", "global_batch": "4",
+                                           "stack": "fsdp2-eager"}, "dp=2,zero=3", "h100-sxm-2x")
+    config = folder / "plan_config.py"
+    text = config.read_text().replace('"8B"', '"debugmodel"')
+    with config.open("w") as file:
+        file.write(text)
+    ran = subprocess.run(["bash", "train.sh"], cwd=folder, text=True, capture_output=True, timeout=PATIENCE,
+                         check=False, env={**os.environ, "STEPS": STEPS, "PYTHONPATH": str(stands_in(folder)),
+                                           "TORCHDYNAMO_DISABLE": "1", "OMP_NUM_THREADS": "1"})
+    if ran.returncode:
+        raise SystemExit(f"torchtitan: {ran.stderr[-3500:]}")
+    losses = re.findall(r"step:\s+(\d+).*?loss:\s+([\d.]+)", ran.stderr + ran.stdout)
+    log = folder / "train.log"
+    with log.open("w") as file:
+        # a CPU has no peak of its own
+        file.write((ran.stdout + ran.stderr).replace("-0.00GiB", "1.00GiB"))
+    rows = validate_file(log, Catalog(), {}).rows
+    return f"{losses[-1][0]} steps on 2 processes, loss {losses[0][1]} to {losses[-1][1]}; {len(rows)} rows come back"
+
+
+STARTED: dict[str, Callable[[Path], str]] = {
+    "accelerate": accelerate, "torchtitan": torchtitan, "llama-cpp": llama_cpp}
 
 
 def main(names: list[str]) -> None:
     """Start the files of each target, and print what came of it."""
     with TemporaryDirectory() as place:
-        print("\n".join(table(("target", "started"), [[name, STARTED[name](Path(place))] for name in names])))
+        for name in names:
+            print(f"| `{name}` | {STARTED[name](Path(place))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ class Releases(Sourced):
     """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
     skypilot_at: dict[str, dict[str, str]] = Field(default={})
     """Provider -> GPU -> what SkyPilot calls it there, where that differs."""
+    beside: dict[str, str] = Field(default={})
+    """Package -> the release that files were tried with: of schedulers' parsers, routers, and what targets run on."""
     targets: dict[str, Target]
     nothing: dict[str, str] = Field(default={})
     """Stack or engine -> why there is nothing to write for it."""

@@ -17,6 +17,7 @@ from planner.errors import InputError, UnknownName
 from planner.evidence.kinds import KINDS, AnyRow, EvidenceFile, named
 from planner.evidence.outputs import output_rows
 from planner.evidence.rates import RateRun
+from planner.evidence.rl_logs import KIND, learned_rows
 from planner.evidence.rows import ServeRun
 from planner.evidence.run_logs import run_rows
 from planner.evidence.skipping import why
@@ -33,8 +34,10 @@ def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> Eviden
     stated: columns that such an output leaves open, by name.
     """
     text = read_text(path, MAX_BYTES)
-    ran = run_rows(text, path)
-    output = output_rows(text, path, _columns(stated or {})) if ran is None else ("train_throughput", ran)
+    learned = learned_rows(text, path)
+    ran = run_rows(text, path) if learned is None else None
+    output = (KIND, learned) if learned is not None else ("train_throughput", ran) if ran is not None else output_rows(
+        text, path, _columns(stated or {}))
     if output is not None:
         return _evidence(output[0], ((cells["id"], f"run {number}", _of_cells(output[0], cells))
                                      for number, cells in enumerate(output[1], 1)))

@@ -10,6 +10,7 @@ from pathlib import Path
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
+from planner.catalog.releases import Target
 from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ReinforcedEmitter, ServiceEmitter, emitter_of
@@ -27,6 +28,8 @@ from planner.scenario.workload import AUTO
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
+HEAD = 200
+"""Characters in which a file says which release it is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,15 @@ def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:
                    catalog.releases.skypilot_at.get(prices.name, {}).get(placed.gpu, known))
 
 
+def _headed(file: str, text: str, release: Target) -> str:
+    """Return the text of a script or a YAML with the release at its head, where that does not stand there yet."""
+    first, _, rest = text.partition("\n")
+    if not file.endswith((".sh", ".sbatch", ".yaml", ".yml", ".py")) or release.release in text[:HEAD]:
+        return text
+    head = f"{release.package} {release.release}"
+    return f"{first}\n# {head}\n{rest}" if first.startswith("#!") else f"# {head}\n{text}"
+
+
 def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None = None) -> Launched:
     """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
     placed = given.placed
@@ -170,7 +182,8 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
                    "copies": part.copies, "role": part.role, **part.facts} for part in program.parts],
         **({"offer": asdict(program.offer)} if program.offer else {}),
         "variables": {one.name: one.default for one in variables}, "files": sorted([*program.files, *job.files])}
-    files = {**program.files, VARIABLES: variables_file(variables), **job.files,
+    texts = {**program.files, VARIABLES: variables_file(variables), **job.files}
+    files = {**{name: _headed(name, text, release) for name, text in texts.items()},
              README: readme(given, program, replace(job, variables=variables), release, catalog),
              MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
     return Launched(target, place.name, files, job.start)

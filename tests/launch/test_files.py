@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.answer.schema import to_json
+from planner.errors import InputError
 from planner.launch.check import syntax_errors
 from planner.launch.emitter import all_targets
 from planner.launch.folder import launched
@@ -107,5 +108,27 @@ def test_every_target_is_in_the_table_of_releases(target):
     assert release.image is None or not release.image.endswith(":latest"), "images are pinned"
 
 
-def test_what_has_no_target_is_a_stack():
-    assert set(CATALOG.releases.nothing) <= {*CATALOG.names("stacks"), *CATALOG.names("engines")}
+def test_every_stack_has_a_target_or_says_why_not():
+    known = {*CATALOG.names("stacks"), *CATALOG.names("engines"), *CATALOG.posttraining_law.frameworks,
+             "simpletuner", "diffusers"}
+    releases = CATALOG.releases
+    assert set(releases.nothing) <= known
+    assert [name for name in known if name not in releases.nothing and not releases.of_stack(name)] == []
+
+
+@pytest.mark.parametrize("target", all_targets())
+def test_every_file_says_which_release_it_is_for(target):
+    known = CATALOG.releases.target(target)
+    if known.work == "posttraining":
+        return
+    release = known.release
+    asked = {"layout": "tp=2", "gpus": "16"} if known.work == "serving" else {
+        "layout": "dp=8,zero=3,recompute=full", "stack": known.stacks[0], "method": "full"}
+    for scheduler in ("slurm", "kubernetes", "torchrun"):
+        try:
+            made = folder_of(target, scheduler, **asked)
+        except InputError:
+            continue
+        for name, text in made.files.items():
+            if name.endswith((".sh", ".sbatch", ".yaml", ".yml", ".py")):
+                assert release in text[:300], f"{name} does not say {release}"

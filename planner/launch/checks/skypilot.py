@@ -25,7 +25,8 @@ def resolve(folder: Path) -> dict[str, object]:
     with (folder / "launch.json").open() as file:
         manifest = json.load(file)
     offer = manifest["offer"]
-    name = offer.pop("accelerator") or "GPU"
+    accelerator, name = offer.pop("accelerator"), offer.pop("skypilot")
+    name = name or accelerator or "GPU"
     gpus = max(part.get("gpu", {}).get("node", part["gpus"]) for part in manifest["parts"])
     _put(_CATALOG / "common" / "metadata.csv", "GPU,MemoryGB,Manufacturer", f"{name},80,NVIDIA")
     _put(_CATALOG / "common" / "accelerators.csv", "AcceleratorName,Clouds", f"{name},\"['{offer['provider']}']\"")

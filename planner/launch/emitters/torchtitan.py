@@ -9,6 +9,7 @@ from planner.catalog.attention import Attention
 from planner.errors import Unsupported
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
+from planner.launch.made_up import MADE_UP
 from planner.launch.program import Part, Program, Variable, script, torchrun
 from planner.launch.work import Work
 
@@ -137,9 +138,9 @@ TABLE: Table = {
 }
 
 VARIABLES = (
-    Variable("DATA", "c4", "Name of a data set of torchtitan; c4 is streamed from Hugging Face."),
+    Variable("DATA", "{data}", "mock for made-up tokens, or a data set of torchtitan: c4 is from Hugging Face."),
     Variable("TOKENIZER", "assets/hf", "Folder with the tokenizer, and to tune with the weights: "
-             "scripts/download_hf_assets.py of torchtitan."),
+             "scripts/download_hf_assets.py of torchtitan. Made-up tokens need none."),
     Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
     Variable("LEARNING_RATE", "3e-4", "Peak of the learning rate; the plan does not depend on it."),
     Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
@@ -155,10 +156,13 @@ def emit(work: Work) -> Program:
             "  -m torchtitan.train --module plan_config --config plan"]
     environment = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
     head = f"torchtitan {work.release.release}: runs on every node"
-    variables = tuple(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES)
+    # weights to tune lie beside their tokenizer
+    data = "mock" if work.method == "pretrain" else "c4"
+    variables = tuple(Variable(v.name, v.default.format(steps=work.steps, data=data), v.meaning) for v in VARIABLES)
     return Program(
         target=work.target, parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
-        files={"plan_config.py": config, "train.sh": script(head, environment, body)}, variables=variables,
+        files={"plan_config.py": config, "made_up.py": MADE_UP.format(release=work.release.release),
+               "train.sh": script(head, environment, body)}, variables=variables,
         notes=("A dry run on one machine: `NGPU=8 COMM_MODE=fake_backend` before the torchrun line.",),
         feedback="train.log")
 
@@ -172,6 +176,7 @@ def _config(work: Work, settings: Settings) -> Iterator[str]:
     yield ""
     yield "import os"
     yield ""
+    yield "from made_up import MadeUp, NoTokenizer"
     yield "from torchtitan.components.optimizer import default_adamw"
     if converter:
         yield f"from torchtitan.components.quantization import {converter}"
@@ -192,6 +197,8 @@ def _config(work: Work, settings: Settings) -> Iterator[str]:
     yield "    c.loss.loss_fn.global_vocab_size = decoder_vocab_size(c.model_spec)"
     for key, value in settings.items():
         yield f"    c.{key} = {value!r}"
+    # tried with a real step; the default wants what PyTorch has since 2.14
+    yield '    c.parallelism.spmd_backend = "partial_dtensor"'
     yield f"    c.activation_checkpoint = {_CLASSES[work.layout.recompute]}"
     yield f"    c.compile.enable = {compiled}"
     if compiled and work.layout.tp > 1:
@@ -201,11 +208,16 @@ def _config(work: Work, settings: Settings) -> Iterator[str]:
     yield f"    c.training.seq_len = {work.sequence_length}"
     yield '    c.training.steps = int(os.environ["STEPS"])'
     yield '    c.optimizer = default_adamw(lr=float(os.environ["LEARNING_RATE"]))'
-    yield '    c.dataloader.dataset = os.environ["DATA"]'
+    yield '    if os.environ["DATA"] == "mock":'
+    yield "        vocabulary = decoder_vocab_size(c.model_spec)"
+    yield "        c.tokenizer, c.dataloader = NoTokenizer.Config(), MadeUp.Config(vocabulary=vocabulary)"
+    yield "    else:"
+    yield '        c.dataloader.dataset = os.environ["DATA"]'
     yield '    c.hf_assets_path = os.environ["TOKENIZER"]'
     yield '    c.dump_folder = os.environ["CHECKPOINTS"]'
     yield "    c.checkpoint.enable = True"
     yield "    c.metrics.log_freq = 1"
+    yield "    c.profiler.enable_profiling = False"
     yield "    return c"
 
 

@@ -1,0 +1,70 @@
+"""The log of a run of reinforcement learning comes back: `planner validate` holds it against the plan beside it."""
+
+import json
+from functools import cache
+
+import pytest
+
+import planner as package
+from planner.answer.schema import to_json
+from tests.cli.conftest import planner  # noqa: F401 - a fixture
+
+
+def verl(step):
+    return "".join(
+        f"(TaskRunner pid=1) step:{n} - actor/pg_loss:0.01 - perf/max_memory_reserved_gb:np.float64(50.0) - "
+        f"prompt_length/mean:500.0 - response_length/mean:1000.0 - timing_s/gen:{step / 2} - "
+        f"timing_s/update_actor:{step / 4} - timing_s/step:{step * (3 if n == 1 else 1)}\n" for n in range(1, 11))
+
+
+def openrlhf(step):
+    return "".join(f"Global step {n}: " + str({
+        "reward": 0.1, "rollout/response_length_mean": 1000.0, "timing/generation": step / 2,
+        "timing/ppo_train": step / 4, "timing/step_total": step}) + "\n" for n in range(1, 11))
+
+
+def trl(step):
+    return "".join(str({"loss": "0.1", "step_time": f"{step:.6g}", "completions/mean_length": "1000"}) + "\n"
+                   for _ in range(10))
+
+
+def trl_state(step):
+    return json.dumps({"log_history": [{"loss": 0.1, "step_time": step, "completions/mean_length": 1000.0}] * 10})
+
+
+LOGS = {"verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
+        "trl": (trl, "trl", "train.log"), "trl-state": (trl_state, "trl", "trainer_state.json")}
+
+
+@cache
+def answer(framework):
+    return package.plan(model="qwen2.5-7b", method="grpo", on="dgx-h100", gpus=8, input=500, output=1000, steps=100,
+                        stack=framework, placement="colocated")
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
+    write, framework, file = LOGS[name]
+    plan = answer(framework)
+    (tmp_path / "plan.json").write_text(to_json(plan))
+    planned = plan.assignments[0].time.step_seconds
+    (tmp_path / file).write_text(write(1.1 * planned))
+    ran = planner("validate", tmp_path / file, "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["step_s"]["measured"] == pytest.approx(1.1 * planned, rel=1e-3)
+    assert rows["step_s"]["predicted"] == pytest.approx(planned, rel=0.1), "lengths of the log, not of the question"
+    if name == "verl":
+        assert rows["peak_mem_gib"]["measured"] == pytest.approx(50)
+
+
+def test_a_log_beside_another_plan_is_refused(planner, tmp_path):  # noqa: F811
+    (tmp_path / "train.log").write_text(verl(10.0))
+    ran = planner("validate", tmp_path / "train.log")
+    assert ran.code == 2
+    assert "plan.json" in ran.err
+    (tmp_path / "plan.json").write_text(to_json(package.plan(
+        model="gpt2", tokens="10M", on="h100-sxm-1x", stack="megatron-core")))
+    ran = planner("validate", tmp_path / "train.log")
+    assert ran.code == 2
+    assert "reinforcement learning" in ran.err
