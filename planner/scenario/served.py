@@ -45,9 +45,9 @@ def as_service(data: object) -> object:
     for key, name in _CALLED.items():
         if key in served and name not in served:
             said = served.pop(key)
-            served[name] = ",".join(said) if isinstance(said, list) else said
-    formats = served.get("precision")
-    if "quantization" not in served and isinstance(formats, list) and set(formats) <= {*get_args(Quantization), "fp16"}:
+            served[name] = ",".join(map(str, said)) if isinstance(said, list) else said
+    formats, known = served.get("precision"), (*get_args(Quantization), "fp16")
+    if "quantization" not in served and isinstance(formats, list) and all(name in known for name in formats):
         served["quantization"] = list(dict.fromkeys("bf16" if name == "fp16" else name for name in formats))
         served.pop("precision")
     return {**data, "workload": served}
