@@ -21,6 +21,7 @@ from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.pool import Ended, Job
 from planner.web.question import FROM, SCENARIO, TEXT, Question, question_of, shipped_names, typed
 from planner.web.shown import templates
+from planner.web.uploads import by_own_names
 from planner.web.wording import (
     address,
     as_command,
@@ -193,7 +194,7 @@ async def download(request: Request) -> Response:
     question = asked(request, verb)
     if kind == "yaml":
         return _attached("question.yaml", "application/yaml",
-                         as_yaml(question, open_catalog(desk_of(request).folders)))
+                         by_own_names(as_yaml(question, open_catalog(desk_of(request).folders))))
     desk = desk_of(request)
     made = await ended(desk.ask(question), request)
     if not isinstance(made, Answered):
