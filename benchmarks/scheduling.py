@@ -1,41 +1,108 @@
-"""How near a proof portfolios of a size come: `python -m benchmarks.scheduling JOBS POOLS PERIODS [SEEDS]`.
+"""The fleet model of portfolios held against what others measured: write sections of docs/scheduling.md.
 
-The questions are drawn (`portfolios.py`); figures are CPU seconds of one core, and the gap between plan and bound.
+`python -m benchmarks.scheduling --drawn` portfolios that are drawn, at the sizes of the goals
+`python -m benchmarks.scheduling --brute` 2,000 small questions, of which every schedule is tried
+`python -m benchmarks.scheduling --mmlib FOLDER` projects, from a checkout of PyJobShop/Experiments
+`python -m benchmarks.scheduling --gavel FILE` a job's speed on several GPUs, from simulation_throughputs.json of Gavel
+`python -m benchmarks.scheduling JOBS POOLS PERIODS [SEEDS]` one size, printed
+
+Sections that are not asked for stay as they are. Every answer is checked without a solver.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
 
+from benchmarks.gavel import gavel
 from benchmarks.portfolios import portfolio
+from benchmarks.projects import projects
+from benchmarks.table import table
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.greedy import greedy
-from planner.solver.fleet.scheduling import schedule
+from planner.solver.fleet.scheduling import LIMITED, schedule
+from planner.solver.settings import Settings
+from tests.solver.schedules import cheapest, random_problem
+
+PAGE = Path(__file__).parents[1] / "docs" / "scheduling.md"
+SIZES = ((40, 4, 52, 3), (100, 10, 182, 2), (300, 10, 182, 1), (1000, 10, 182, 1))
+"""Jobs, pools, periods, and how many such portfolios."""
+SMALL = 2000
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print one line for each drawn question."""
-    jobs, pools, periods, seeds = map(int, [*argv, "3"][:4])
-    print("| seed | status | gap | cheaper than job after job | CPU s |\n|---|---|---|---|---|")
-    for line in lines(jobs, pools, periods, seeds):
-        print(line, flush=True)
+    """Print one line for each drawn question, or write sections of the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("size", nargs="*", type=int)
+    parser.add_argument("--drawn", action="store_true")
+    parser.add_argument("--brute", action="store_true")
+    parser.add_argument("--mmlib", type=Path)
+    parser.add_argument("--sample", type=int, default=20, help="instances of each set")
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds for each instance, about")
+    parser.add_argument("--gavel", type=Path)
+    asked = parser.parse_args(argv)
+    if asked.size:
+        for line in table(HEADS, drawn(((*asked.size, 3)[:4],))):
+            print(line, flush=True)
+    if asked.drawn:
+        _write("Drawn portfolios", table(HEADS, drawn(SIZES)))
+    if asked.brute:
+        _write("Every schedule tried", brute(range(SMALL)))
+    if asked.mmlib:
+        _write("Projects", projects(asked.mmlib, asked.sample, asked.seconds))
+    if asked.gavel:
+        _write("Jobs on several GPUs", gavel(asked.gavel))
     return 0
 
 
-def lines(jobs: int, pools: int, periods: int, seeds: int) -> Iterator[str]:
+HEADS = ("jobs, pools, periods", "seed", "status", "gap", "cheaper than job after job", "CPU s")
+
+
+def drawn(sizes: Sequence[tuple[int, int, int, int]]) -> Iterator[list[str]]:
     """Yield what came of each question. Raises RuntimeError where the check contradicts an answer."""
-    for seed in range(seeds):
-        problem, began = portfolio(jobs, pools, periods, seed), time.process_time()
-        found = schedule(problem)
-        took = time.process_time() - began
+    for jobs, pools, periods, seeds in sizes:
+        for seed in range(seeds):
+            problem, began = portfolio(jobs, pools, periods, seed), time.process_time()
+            found = schedule(problem, replace(LIMITED))
+            took = time.process_time() - began
+            if wrong := check_schedule(problem, found):
+                raise RuntimeError(wrong[0])
+            plain = greedy(problem)
+            gap = "" if not found.value or found.bound is None else f"{1 - found.bound / found.value:.2%}"
+            less = "-" if plain is None or not plain.value or found.value is None else (
+                f"{1 - found.value / plain.value:.1%}")
+            yield [f"{jobs}, {pools}, {periods}", str(seed), found.status, gap, less, f"{took:.0f}"]
+
+
+def brute(seeds: Sequence[int]) -> Iterator[str]:
+    """Yield how many answers are those of trying every schedule. Raises RuntimeError where one is not."""
+    infeasible = 0
+    for seed in seeds:
+        problem = random_problem(Random(seed))
+        best, found = cheapest(problem), schedule(problem, Settings())
+        if (found.status, found.value) != ("infeasible" if best is None else "optimal", best):
+            raise RuntimeError(f"seed {seed}: {found.status} {found.value}, and every schedule tried gives {best}")
         if wrong := check_schedule(problem, found):
-            raise RuntimeError(wrong[0])
-        plain = greedy(problem)
-        gap = "" if not found.value or found.bound is None else f"{1 - found.bound / found.value:.2%}"
-        less = "" if plain is None or not plain.value or found.value is None else f"{1 - found.value / plain.value:.1%}"
-        yield f"| {seed} | {found.status} | {gap} | {less} | {took:.0f} |"
+            raise RuntimeError(f"seed {seed}: {wrong[0]}")
+        infeasible += best is None
+    yield (f"On {len(seeds):,} small questions (up to three tasks, a service, and pools that are owned, rented and "
+           "bought over three to five periods), the answer is that of trying every schedule, in value and in "
+           f"feasibility; {infeasible} of them have none.")
+
+
+def _write(title: str, lines: Iterator[str]) -> None:
+    """Put a section in its place on the page."""
+    new = "\n".join(lines)
+    page = PAGE.read_text(encoding="utf-8")
+    begin = page.index(f"## {title}\n") + len(f"## {title}\n")
+    end = page.find("\n## ", begin)
+    rest = page[end:] if end >= 0 else ""
+    PAGE.write_text(f"{page[:begin]}\n{new}\n{rest}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.catalog.hardware import Precision
-from planner.catalog.ranges import Factor, Held, Passes, Share
+from planner.catalog.ranges import Factor, Held, Passes, Share, Width
 from planner.catalog.sourced import Sourced
-from planner.units import Bytes, Seconds
+from planner.units import ByteRate, Bytes, Seconds
 from planner.yaml_io import Frozen
 
 Base = Literal["bf16", "fp8", "fp8-weights", "int8", "int4", "nf4"]
@@ -29,6 +29,10 @@ class StoredBase(Frozen):
     """Bytes of a weight that a block keeps for backward: the expanded copy."""
     kept: Factor = 1.0
     """Bytes that a block keeps over those in 16 bits."""
+    rounded: Held = 0.0
+    """Bytes that a block keeps for each number that goes into a product, which is rounded before."""
+    copied: ByteRate | None = None
+    """Rate at most at which weights come from the host; none where their memory is pinned, and PCIe bounds it."""
     launch: Seconds = 0.0
     """Seconds of the host for a product forward and backward, over those in 16 bits."""
     needs: Precision | None = None
@@ -104,9 +108,9 @@ class DiffusionLaw(Sourced):
     spill_inputs: Factor
     """What stays of a recomputed block then, over what enters it."""
     spill_rate: Share
-    """Of the rate of PCIe, what those copies reach."""
-    hidden: Share
-    """Of the time of a step, what copies of blocks from the host hide behind."""
+    """Of the rate of PCIe, what those copies and those of weights reach."""
+    head: Width
+    """Numbers of a head of attention, of which each GPU that shares a clip has whole ones."""
     passes: Passes
     """Times that kept bytes move through memory in a step."""
     memory: Residue

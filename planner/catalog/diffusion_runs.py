@@ -17,6 +17,8 @@ class Recomputing(Frozen):
     segment: Few = 1
     spilled: bool = False
     """Whether what attention keeps goes to the host."""
+    entering: float = Field(default=1.0, ge=0, le=1)
+    """Share of what enters recomputed blocks that stays on the GPU."""
 
 
 class Kronecker(Frozen):
@@ -32,8 +34,12 @@ class Example(Frozen):
 
     resolution: tuple[Width, Width]
     frames: Few = 1
-    swapped: bool = False
-    """Whether it keeps weights on the host."""
+    model: str | None = None
+    """Catalog name of what it trains; none means what the run is called."""
+    swapped: float = Field(default=0.0, ge=0, le=1)
+    """Share of the blocks whose weights it keeps on the host."""
+    timed: bool = True
+    """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
 
 
 class DiffusionRuns(Sourced):
@@ -52,5 +58,9 @@ class DiffusionRuns(Sourced):
     examples: dict[str, Example]
     kronecker: dict[str, Kronecker]
     """Example -> factors."""
+    unlike: dict[str, str]
+    """Examples that do what is not modeled -> what that is."""
+    fed: tuple[str, ...]
+    """Models whose adapters of low rank reach the feed-forward too."""
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

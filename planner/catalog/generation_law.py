@@ -13,8 +13,8 @@ from planner.catalog.sourced import Sourced
 from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
 
-Stored = Literal["bf16", "fp8", "fp8-weights", "int8", "int8-weights", "fp6", "int4", "nf4", "q8_0", "q6_k", "q5_k_m",
-                 "q4_k_m", "svdq-int4"]
+Stored = Literal["bf16", "fp8", "fp8-weights", "int8", "int8-weights", "fp6", "fp5", "fp4", "int4", "nf4", "q8_0",
+                 "q6_k", "q5_k_m", "q4_k_m", "svdq-int4"]
 """Formats of a denoiser: fp8, int8 and svdq-int4 products read rounded activations too, the others expand weights."""
 StepCache = Literal["none", "teacache", "first-block-cache", "cache-dit"]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planner.answer.validation import Entry
+from planner.catalog.diffusion_runs import Example
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
 from planner.evidence.generation import CONFIDENCE, GenerationAsked, generation_entries
@@ -74,6 +75,12 @@ class DiffusionRow(EvidenceRow):
     measured: DiffusionMeasured
 
 
+def example_of(run: DiffusionRun, catalog: Catalog) -> tuple[str, Example | None]:
+    """Return the name of the example configuration that a run is of, and what is known of it."""
+    called = (run.notes or "").partition(";")[0].removeprefix("example ").strip()
+    return called, catalog.diffusion_runs.examples.get(called)
+
+
 @dataclass(frozen=True, slots=True)
 class DiffusionPrediction:
     """What a run is predicted to take, and what had to be assumed of it."""
@@ -103,7 +110,10 @@ def predict_diffusion(run: DiffusionRun, catalog: Catalog) -> DiffusionPredictio
 def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str, ...]]:
     """Return what a run trains and its split, and what is taken from elsewhere than the row. Raises SkippedError."""
     runs = catalog.diffusion_runs
-    name = runs.models.get((run.model or "").lower(), run.model or "")
+    called, example = example_of(run, catalog)
+    if called in runs.unlike:
+        raise SkippedError(f"{called}: {runs.unlike[called]}")
+    name = (example and example.model) or runs.models.get((run.model or "").lower(), run.model or "")
     try:
         model = catalog.diffusion(name)
     except UnknownName:
@@ -118,7 +128,6 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     if kept.share and model.name in runs.ineffective:
         kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
     factors = runs.kronecker.get(run.method or "")
-    example = runs.examples.get((run.notes or "").partition(";")[0].removeprefix("example ").strip())
     stated = resolution_of((run.resolution or "").partition(",")[0])
     if example is None and stated is None:
         raise SkippedError(f"the resolution is not stated: {run.resolution}")
@@ -129,13 +138,15 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
          "frames": frames, "batch": int(run.batch or 1),
          "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
          **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {}),
+         **({"lora_targets": ["attention", "mlp"]} if run.method == "lora" and model.name in runs.fed else {}),
          **({"lokr_factor": factors.attention, "lora_targets": ["attention"] + ["mlp"] * bool(factors.mlp)}
             if factors else {})})
-    split = Split(micro_batch=work.batch, recomputed=kept.share, segment=kept.segment, spilled=kept.spilled)
+    split = Split(micro_batch=work.batch, recomputed=kept.share, segment=kept.segment, spilled=kept.spilled,
+                  entering=kept.entering)
     (tuning,) = tunings(work, catalog)
     if factors:
         tuning = replace(tuning, mlp=factors.mlp)
-    return tuning, replace(split, swapped=1.0) if example and example.swapped else split, assumed
+    return tuning, replace(split, swapped=example.swapped) if example else split, assumed
 
 
 def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
@@ -161,11 +172,11 @@ def entries(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
         yield from _generated(row, catalog)
         return
     made, measured, law = predict_diffusion(row.run, catalog), row.measured, catalog.diffusion_law
-    way = made.option
+    way, (_, example) = made.option, example_of(row.run, catalog)
     for name, value, predicted, residue in (
             ("step_time_s", measured.step_time_s, way.step, law.step),
             ("peak_mem_gib", measured.peak_mem_gib, peak_gib(way.tuning, way.split, catalog), law.memory)):
-        if value is not None:
+        if value is not None and (name != "step_time_s" or example is None or example.timed):
             low, high = interval(law, residue, likely=way.likely)
             yield Entry(id=row.id, quantity=name, predicted=predicted, measured=value, error=predicted / value - 1,
                         interval90=(predicted * low, predicted * high), assumed=made.assumed)

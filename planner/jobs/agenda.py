@@ -70,6 +70,13 @@ class Agenda:
     """Jobs without any column on any pool."""
     ceilings: tuple[str, ...] = ()
     """Names of the problem's ceilings."""
+    missed: tuple[str, ...] | None = None
+    """Which targets services miss by replay, and by how much; none where nothing was replayed."""
+
+    def answering(self, columns: Sequence[Columns]) -> Agenda:
+        """Return the same question with other columns of its jobs."""
+        return agenda_of(self.portfolio, self.jobs, columns, self.market, self.offering.suppliers,
+                         self.offering.reliability)
 
     def label(self, item: JobTask) -> str:
         """Return what an instance is called."""
@@ -186,9 +193,7 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
     """Return what a service needs: periods that need the same where as many nodes are there."""
     horizon, start = portfolio.horizon, asked.from_ or portfolio.horizon.start
     day = demand.day or (1.0,) * 24
-    # replicas that may fail are no help: as much as the strongest ones answer comes on top
-    spare = demand.spares * max(((block.micro_rate // (min(block.nodes, replicas) if demand.whole_nodes else replicas))
-                                 for block, _, replicas in blocks), default=0)
+    spare = spare_of(demand, [(block, replicas) for block, _, replicas in blocks])
     alike: dict[object, list[int]] = {}
     needs: dict[object, tuple[tuple[int, int], ...]] = {}
     for period in range(horizon.periods):
@@ -205,6 +210,12 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
         alike.setdefault((need, there), []).append(period)
         needs[need, there] = need
     return [Load(tuple(periods), needs[key]) for key, periods in alike.items()]
+
+
+def spare_of(demand: Demand, blocks: Sequence[tuple[Block, int]]) -> int:
+    """Return the micro-requests/s on top of what is asked: as much as the strongest replicas answer that may fail."""
+    return demand.spares * max(((block.micro_rate // (min(block.nodes, replicas) if demand.whole_nodes else replicas))
+                                for block, replicas in blocks), default=0)
 
 
 def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[tuple[str, Ceiling]]:

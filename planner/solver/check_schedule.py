@@ -23,6 +23,7 @@ def check_schedule(problem: Problem, schedule: Schedule) -> list[str]:
         if within > purse.micro_usd:
             wrong.append(f"{float(within)} micro-USD between seconds {purse.start} and {purse.end}, "
                          f"at most {purse.micro_usd}")
+    wrong += list(_used_up(problem, schedule))
     value = paid + sum(_priced(problem, task, placed)
                        for task, placed in zip(problem.tasks, schedule.tasks, strict=True))
     return [*wrong, *claims(schedule, "micro-USD", value)]
@@ -72,8 +73,9 @@ def used(problem: Problem, schedule: Schedule) -> list[list[int]]:
         for start, end in () if placed is None else placed.runs:
             assert placed is not None
             option = task.options[placed.option]
-            for period in range(start, min(end, problem.periods)):
-                nodes[option.pool][period] += option.nodes
+            for pool, count in option.held:
+                for period in range(start, min(end, problem.periods)):
+                    nodes[pool][period] += count
     for taken in serving(problem, schedule):
         for mine, more in zip(nodes, taken, strict=True):
             for period, count in enumerate(more):
@@ -111,7 +113,7 @@ def _dates(problem: Problem, schedule: Schedule) -> Iterator[str]:
         end = placed.end(problem, task)
         if end > min(problem.horizon, problem.horizon if task.deadline is None else task.deadline):
             yield f"task {at} ends at second {end}, after its deadline"
-        if option.pool >= len(problem.pools):
+        if any(pool >= len(problem.pools) for pool, _ in option.held):
             yield f"task {at} is on no pool"
         for other in task.after:
             before = schedule.tasks[other]
@@ -132,6 +134,14 @@ def _runs(problem: Problem, task: Task, placed: Placed) -> Iterator[str]:
     periods = sum(end - start for start, end in placed.runs)
     if not periods * size >= work > (periods - 1) * size:
         yield f"{periods} periods for {work} seconds of work"
+
+
+def _used_up(problem: Problem, schedule: Schedule) -> Iterator[str]:
+    for stock, most in enumerate(problem.stocks):
+        total = sum(task.options[placed.option].uses[stock] for task, placed in zip(
+            problem.tasks, schedule.tasks, strict=True) if placed is not None and task.options[placed.option].uses)
+        if total > most:
+            yield f"{total} of stock {stock}, which has {most}"
 
 
 def _answered(problem: Problem, schedule: Schedule) -> Iterator[str]:

@@ -40,3 +40,22 @@ def test_rows_are_held_against_predictions_or_refused(tmp_path: Path) -> None:
     assert held["spilled", "peak_mem_gib"].error == pytest.approx(0, abs=0.1)
     assert "kronecker" in {entry.id for entry in validation.rows}
     assert {skipped.id for skipped in validation.skipped} == {"kind", "model", "adapter", "modes", "other"}
+
+
+def test_an_example_says_what_it_trains_and_what_of_it_is_not_modeled(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    file.write_text("\n".join([
+        COLUMNS,
+        # a name that no table has, of an example whose flavor the trainer chooses
+        row("named", model="Something New", notes="example flux2.peft-lora; printed", peak_mem_gib="30"),
+        row("teacher", model="Anima", notes="example anima-anyflow-stage1.peft-lora; printed"),
+        row("songs", model="ACE Step 1.5", notes="example ace_step-v1-5.peft-lora; printed"),
+        row("compiled", model="Cosmos 3", method="cosmos3-edge-image-24g.lycoris-lokr",
+            notes="example cosmos3-edge-image-24g.lycoris-lokr; printed")]))
+    validation = planner.validate(file)
+    assert {(entry.id, entry.quantity) for entry in validation.rows} == {
+        ("named", "peak_mem_gib"), ("named", "step_time_s"), ("named", "fits"), ("compiled", "peak_mem_gib"),
+        ("compiled", "fits")}
+    reasons = {skipped.id: skipped.reason for skipped in validation.skipped}
+    assert "distillation" in reasons["teacher"]
+    assert "not cached" in reasons["songs"]

@@ -9,7 +9,7 @@ import pytest
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
 from planner.physics.diffusion.shape import forward_flops, parameters, sample_of
-from planner.physics.diffusion.step import Split, Tuning, allocated, memory, step_seconds, trained
+from planner.physics.diffusion.step import Split, Tuning, allocated, memory, step_seconds, swapped_bytes, trained
 
 CATALOG = Catalog()
 LAW = CATALOG.diffusion_law
@@ -35,9 +35,13 @@ COUNTED = {
 }
 
 
+WORDS = {"cosmos3-edge": 2 * 131072 * 2048, "cosmos3-nano": 2 * 151936 * 4096, "cosmos3-super": 2 * 151936 * 5120}
+"""Weights of the words that go in and come out of a tower that reads text, which no block has."""
+
+
 @pytest.mark.parametrize("model", CATALOG.all("diffusion", Diffusion), ids=lambda model: model.name)
 def test_blocks_are_nearly_all_of_the_published_parameters(model: Diffusion) -> None:
-    assert 0.93 < parameters(model) / model.denoiser.parameters < 1.01
+    assert 0.93 < (parameters(model) + WORDS.get(model.name, 0)) / model.denoiser.parameters < 1.01
 
 
 @pytest.mark.parametrize(("name", "size", "frames", "products", "attention"),
@@ -97,3 +101,48 @@ def test_recompute_costs_a_forward_pass() -> None:
     assert none["recompute"] == 0
     assert half["recompute"] * 2 == full["recompute"] < none["compute"]
     assert sum(none.values()) < sum(half.values()) < sum(full.values())
+
+
+def test_what_eager_fp8_rounds_is_kept_by_numbers_that_enter_its_products() -> None:
+    """By hand: a block of Z-Image has six products of 3,840 inputs and one of 10,240."""
+    tuning = lora("z-image", (512, 512), 64, "lion", "fp8")
+    plain = LAW.model_copy(update={"bases": {**LAW.bases, "fp8": LAW.bases["fp8"].model_copy(update={"rounded": 0.0})}})
+    image, text, entering = 1024, 128, 6 * 3840 + 10240
+    tokens = 30 * (image + text) + 2 * image + 2 * text
+    kept = allocated(tuning, Split(), LAW) - allocated(tuning, Split(), plain)
+    assert kept == pytest.approx(tokens * entering * LAW.bases["fp8"].rounded)
+    # blocks that come from the host are expanded on the way
+    assert allocated(tuning, Split(swapped=1.0), LAW) == allocated(tuning, Split(swapped=1.0), plain)
+
+
+def test_quantized_weights_come_from_the_host_more_slowly_than_pinned_ones() -> None:
+    """By hand: two passes over 8.1 GB at 5.9 GB/s, less what computing hides, against 16.3 GB over PCIe 5."""
+    gpu = CATALOG.gpu("h100-sxm")
+    rates, swapped = CATALOG.rates(gpu.architecture), Split(swapped=1.0)
+    wide, narrow = (step_seconds(lora("ernie-image", (512, 512), 16, "adamw", base), swapped, LAW, gpu, rates, 2.5)
+                    for base in ("bf16", "int8"))
+    weights = parameters(CATALOG.diffusion("ernie-image"))
+    for seconds, size, rate in ((wide, 2.0, LAW.spill_rate * gpu.pcie_bandwidth), (narrow, 1.02, 5.9e9)):
+        assert seconds["offload"] == pytest.approx(2 * size * weights / rate - seconds["compute"] - seconds["other"])
+    assert narrow["offload"] > 3 * wide["offload"]
+
+
+def test_what_enters_recomputed_blocks_can_go_to_the_host() -> None:
+    tuning = lora("flux.1-dev", (1024, 1024), 16, "adamw")
+    here, there = (memory(tuning, Split(recomputed=1.0, entering=share), LAW)["activations"] for share in (1.0, 0.0))
+    image, text, width = 4096, 512, 3072
+    assert here - there == pytest.approx(57 * 2 * width * (image + text))
+
+
+def test_gpus_that_share_a_clip_share_its_activations_and_products_and_swap_tokens_for_heads() -> None:
+    model = CATALOG.diffusion("wan2.1-14b")
+    tuning = Tuning(model, sample_of(model, (832, 480), 81), 16, "bf16", "adamw")
+    gpu = CATALOG.gpu("h100-sxm")
+    rates, one, four = CATALOG.rates(gpu.architecture), Split(), Split(sequence=4)
+    assert memory(tuning, four, LAW)["activations"] == pytest.approx(memory(tuning, one, LAW)["activations"] / 4)
+    assert memory(tuning, four, LAW)["weights"] == memory(tuning, one, LAW)["weights"]
+    alone, shared = (step_seconds(tuning, split, LAW, gpu, rates, 2.5)["compute"] for split in (one, four))
+    assert shared == pytest.approx(alone / 4)
+    # by hand: 21 latent frames of 52 x 30 tokens, 5,120 wide, in 16 bits; queries, keys, values, outputs, both ways
+    assert swapped_bytes(tuning, four) == [(40 * 4 * 2, 21 * 52 * 30 * 5120 * 2 / 4)]
+    assert not swapped_bytes(tuning, one)

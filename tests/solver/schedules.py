@@ -1,5 +1,6 @@
 """Small seeded questions of many jobs on one fleet, and every answer to them tried: no solver, no shared predicates."""
 
+from dataclasses import replace
 from itertools import combinations, pairwise, product
 from random import Random
 
@@ -55,6 +56,25 @@ def random_problem(random: Random) -> Problem:
         ceilings.append(Ceiling((0, 1, 1)[:len(pools)], random.randint(1, 4), held=True))
     budget = random.randint(5, 400) * 10**6 if random.random() < 0.3 else None
     return Problem(periods, size, tuple(pools), tuple(tasks), tuple(services), tuple(ceilings), budget)
+
+
+def holding_more(problem: Problem, random: Random) -> Problem:
+    """Return the question with options that hold nodes of several pools, and use up what does not come back."""
+    tasks = []
+    for task in problem.tasks:
+        options = []
+        for option in task.options:
+            others = [pool for pool in range(len(problem.pools)) if pool != option.pool and random.random() < 0.4]
+            options.append(replace(option, beside=tuple((pool, random.randint(1, 2)) for pool in others),
+                                   uses=(random.randint(0, 4),) if random.random() < 0.8 else ()))
+        tasks.append(replace(task, options=tuple(options)))
+    return replace(problem, tasks=tuple(tasks), stocks=(random.randint(2, 8),))
+
+
+def waiting(problem: Problem) -> Problem:
+    """Return the question without services and pauses, with every task after all before it."""
+    return replace(problem, services=(), tasks=tuple(replace(task, after=tuple(range(at)), may_pause=False)
+                                                    for at, task in enumerate(problem.tasks)))
 
 
 def ways(problem: Problem, task: Task) -> list:
@@ -117,7 +137,7 @@ def supplies_of(problem: Problem) -> list:
 
 def done(problem: Problem, picked: tuple) -> tuple | None:
     """Return money, prices of what is late or rejected, and nodes of one way for each task; none where one is early."""
-    money = priced = 0
+    money, priced, used = 0, 0, [0] * len(problem.stocks)
     nodes = [[0] * problem.periods for _ in problem.pools]
     for task, way in zip(problem.tasks, picked, strict=True):
         if way is None:
@@ -129,8 +149,11 @@ def done(problem: Problem, picked: tuple) -> tuple | None:
         money += usd
         if task.due is not None and end > task.due:
             priced += -(-(end - task.due) * task.late_cents_per_day // 86400) * 10_000
-        for t in inside:
-            nodes[option.pool][t] += option.nodes
+        for t, (pool, count) in product(inside, ((option.pool, option.nodes), *option.beside)):
+            nodes[pool][t] += count
+        used = [total + more for total, more in zip(used, option.uses or (0,) * len(used), strict=True)]
+    if any(total > most for total, most in zip(used, problem.stocks, strict=True)):
+        return None
     return money, priced, nodes
 
 

@@ -9,8 +9,9 @@ from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet import scheduling
 from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
 from planner.solver.fleet.scheduling import schedule
+from planner.solver.fleet.starting import ByStart
 from planner.solver.settings import Settings
-from tests.solver.schedules import cheapest, random_problem
+from tests.solver.schedules import cheapest, holding_more, random_problem, waiting
 
 DAY = 86_400
 SEEDS = range(0, 500, 50)
@@ -23,6 +24,33 @@ def test_the_model_is_as_cheap_as_every_schedule_tried(first):
         best, found = cheapest(problem), schedule(problem, Settings())
         assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
         assert check_schedule(problem, found) == [], seed
+
+
+@pytest.mark.parametrize("first", range(0, 90, 30))
+def test_options_that_hold_several_pools_and_use_up_stocks_are_as_cheap_as_every_schedule_tried(first):
+    for seed in range(first, first + 30):
+        problem = holding_more(random_problem(Random(seed)), Random(seed + 1))
+        best, found = cheapest(problem), schedule(problem, Settings())
+        assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
+        assert check_schedule(problem, found) == [], seed
+
+
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_tasks_that_wait_are_as_cheap_by_when_they_start_as_every_schedule_tried(first):
+    for seed in range(first, first + 40):
+        problem = waiting(holding_more(random_problem(Random(seed)), Random(seed + 1)))
+        best, found = cheapest(problem), ByStart(problem).solve(Settings())
+        assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
+        assert check_schedule(problem, found) == [], seed
+
+
+def test_a_stock_and_a_pool_beside_are_rechecked():
+    task = Task((Option(0, 1, DAY, beside=((1, 2),), uses=(3,)),))
+    problem = Problem(2, DAY, (Pool((1, 1)), Pool((2, 2))), (task, task), stocks=(6,))
+    fits = Schedule("optimal", (Placed(0, ((0, 1),)), Placed(0, ((1, 2),))), (), ((), ()), 0, 0)
+    assert check_schedule(problem, fits) == []
+    assert "of stock 0" in check_schedule(replace(problem, stocks=(5,)), fits)[0]
+    assert "pool 1: 4 nodes of 2" in "; ".join(check_schedule(problem, replace(fits, tasks=(fits.tasks[0],) * 2)))
 
 
 def test_seeds_see_every_kind_of_answer():

@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from planner.answer.portfolio import Cash, Period, Supply
-from planner.answer.schema import Objective
+from planner.answer.schema import ByReplay, Objective
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
 from planner.jobs.pools import Supplier
@@ -135,4 +135,5 @@ def objective_of(agenda: Agenda, schedule: Schedule) -> Objective:
     value = (schedule.value - forgone) / MICRO
     bound = None if schedule.bound is None else (schedule.bound - forgone) / MICRO
     gap = None if bound is None else 0.0 if value == bound else (value - bound) / (schedule.value / MICRO)
-    return Objective(name="cost_usd", value=value, bound=bound, gap=gap)
+    seen = None if agenda.missed is None else ByReplay(met=not agenda.missed, gap=0.0, missed=agenda.missed)
+    return Objective(name="cost_usd", value=value, bound=bound, gap=gap, by_replay=seen)

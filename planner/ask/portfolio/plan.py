@@ -12,6 +12,7 @@ from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, objective_of, periods_of, supply_of
+from planner.ask.portfolio.served import replayed
 from planner.ask.portfolio.why import explained
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
@@ -71,7 +72,10 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
 def answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
     """Return the question with its columns, and its schedule, proven only where all columns are known."""
     agenda = prepared(portfolio, catalog, effort, known)
-    return agenda, _so_far(agenda, Schedule("infeasible") if agenda.empty else solved(agenda, effort))
+    if agenda.empty:
+        return agenda, _so_far(agenda, Schedule("infeasible"))
+    agenda, found = replayed(agenda, effort, solved)
+    return agenda, _so_far(agenda, found)
 
 
 def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> Agenda:

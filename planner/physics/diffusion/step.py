@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from planner.catalog.calibration import ArchitectureRates
@@ -23,6 +24,8 @@ from planner.physics.diffusion.shape import (
 
 STORED = 2.0
 """Bytes of an activation, and of a weight that nothing quantizes."""
+EXCHANGED = 4
+"""Queries, keys, values and outputs of a block that Ulysses sends."""
 GATHERED = 2
 """Blocks whose shards are gathered at once: the one at work and the next."""
 
@@ -68,6 +71,15 @@ class Split:
     """Share of the optimizer's states on the host."""
     spilled: bool = False
     """Whether what attention keeps goes to the host, so that recompute is of the feed-forward alone."""
+    entering: float = 1.0
+    """Share of what enters recomputed blocks that stays on the GPU; the rest goes to the host."""
+    sequence: int = 1
+    """GPUs that share the tokens of a sample, and swap them for heads around attention (Ulysses)."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all copies."""
+        return self.copies * self.sequence
 
 
 def trained(tuning: Tuning) -> int:
@@ -116,8 +128,9 @@ def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
     gathered = GATHERED * block_parameters(largest) * STORED if split.shard > 1 else 0.0
     parts = {"weights": weights, "gradients": count * state / split.shard,
              "optimizer": count * law.optimizers[tuning.optimizer] * (1 - split.states_out) / split.shard,
-             "activations": _activations(tuning, split, law, base) * batch + _copies(tuning, split, law, base),
-             "communication_buffers": gathered + (2 * count * state if split.copies > split.shard else 0.0)}
+             "activations": (_activations(tuning, split, law, base) * batch / split.sequence
+                             + _copies(tuning, split, law, base)),
+             "communication_buffers": gathered + (2 * count * state if split.gpus > split.shard else 0.0)}
     allocated = sum(parts.values()) + law.fixed
     parts["framework"] = law.fixed + law.wasted * allocated + law.context
     return parts
@@ -133,26 +146,29 @@ def _adapted(block: DenoiserBlock, tuning: Tuning) -> list[Matrix]:
     return attended(block) + (fed(block) if tuning.mlp else [])
 
 
-def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredBase) -> float:
+def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredBase, swapped: float = 0.0) -> float:
     """Return the bytes that one block keeps of one sample."""
     of_token = block.kept.adapters if tuning.frozen else block.kept.weights
     if tuning.mlp and fed(block):  # what goes into its two products
         of_token += STORED * (block.width + block.mlp)
     if tuning.factor:  # what the first of the two matrices makes of a token
         of_token += STORED * sum(matrix.outputs * matrix.share for matrix in _adapted(block, tuning))
-    return of_token * tokens_of(block, tuning.sample) * law.kept * base.kept
+    # weights that come from the host are expanded on the way, and their products round nothing
+    rounded = base.rounded * (1 - swapped) * sum(each.inputs * each.share for each in attended(block) + fed(block))
+    return (of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
 
 
 def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes that are kept of one sample for backward."""
     blocks = tuning.model.denoiser.blocks
     stays = 1 - law.spilled if split.spilled else 1.0
-    whole = (1 - split.recomputed) * stays * sum(block.count * _kept(block, tuning, law, base) for block in blocks)
-    at_work = max(_kept(block, tuning, law, base) for block in blocks)
+    kept = [_kept(block, tuning, law, base, split.swapped) for block in blocks]
+    whole = (1 - split.recomputed) * stays * sum(block.count * each for block, each in zip(blocks, kept, strict=True))
+    at_work = max(kept)
     if not split.recomputed:
         return whole + (at_work if split.spilled else 0.0)
     entering = sum(block.count * STORED * block.width * tokens_of(block, tuning.sample) for block in blocks)
-    entering *= law.spill_inputs if split.spilled else 1.0
+    entering *= law.spill_inputs if split.spilled else split.entering
     return whole + split.recomputed * entering / split.segment + (law.working + split.segment - 1) * at_work
 
 
@@ -161,9 +177,9 @@ def spilled_bytes(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
     if not split.spilled:
         return 0.0
     base = law.bases[tuning.base]
-    kept = sum(block.count * _kept(block, tuning, law, base) for block in tuning.model.denoiser.blocks)
+    kept = sum(block.count * _kept(block, tuning, law, base, split.swapped) for block in tuning.model.denoiser.blocks)
     copies = base.copies * parameters(tuning.model, convolutions=False) if tuning.frozen else 0.0
-    return law.spilled * (split.micro_batch * kept + copies)
+    return law.spilled * (split.micro_batch * kept / split.sequence + copies)
 
 
 def _copies(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
@@ -194,7 +210,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     needs = law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
-    blocks, samples = tuning.model.denoiser.blocks, split.micro_batch * split.micro_batches
+    blocks = tuning.model.denoiser.blocks
+    samples = split.micro_batch * split.micro_batches / split.sequence
     multiplied, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
     beside = 2.0 * samples * sum(
@@ -213,7 +230,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     host = launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
     out = split.swapped * parameters(tuning.model) * law.bases[tuning.base].weight
     # weights on the host come once for every pass
-    transfers = split.micro_batches * out * (2 + split.recomputed) / gpu.pcie_bandwidth
+    rate = min(law.spill_rate * gpu.pcie_bandwidth, law.bases[tuning.base].copied or math.inf)
+    transfers = split.micro_batches * out * (2 + split.recomputed) / rate
     states = trained(tuning) * (law.optimizers[tuning.optimizer] + law.trained["weights"])
     stepped = 2 * states * (1 - split.states_out) / (gpu.memory_bandwidth * rates.memory) / split.shard
     stepped += 2 * states * split.states_out / gpu.pcie_bandwidth / split.shard
@@ -222,4 +240,12 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     waited = (busy**law.overlap + host**law.overlap) ** (1 / law.overlap) - busy
     spill = 2 * split.micro_batches * spilled_bytes(tuning, split, law) / (law.spill_rate * gpu.pcie_bandwidth)
     return {"compute": forward + backward, "recompute": again, "other": waited, "optimizer_step": stepped,
-            "offload": max(0.0, transfers - law.hidden * (busy + waited)) + spill}
+            "offload": max(0.0, transfers - busy - waited) + spill}
+
+
+def swapped_bytes(tuning: Tuning, split: Split) -> list[tuple[int, float]]:
+    """Return how often a step swaps tokens for heads, and the bytes of one GPU each time, by kind of block."""
+    passes = split.micro_batches * (2 + split.recomputed)
+    return [(round(block.count * EXCHANGED * passes),
+             split.micro_batch * tokens_of(block, tuning.sample) * STORED * block.inner / split.sequence)
+            for block in tuning.model.denoiser.blocks if block.inner and split.sequence > 1]

@@ -17,10 +17,11 @@ MICRO = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """Value, and prices of rows, in micro-USD."""
+    """Value and prices of rows, in micro-USD, and values of variables."""
 
     value: float
     prices: Floats
+    values: Floats
 
 
 class Linear:
@@ -61,4 +62,5 @@ class Linear:
         if not found.solutions or not found.has_dual_feasible_solution():
             return None
         prices = np.array(found.dual_values(self.rows)) / self.scale * MICRO
-        return Optimum(found.objective_value() * MICRO, prices[self.groups])
+        values = np.array(found.variable_values(list(self.model.variables())))
+        return Optimum(found.objective_value() * MICRO, prices[self.groups], values)

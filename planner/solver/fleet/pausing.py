@@ -38,7 +38,7 @@ def best_paused(problem: Problem, task: Task, prices: Prices, below: float) -> t
     begun = float(prices.begin[first:last].min())
     for number, option in options:
         count = problem.length(option)
-        each = option.nodes * prices.nodes[option.pool, first:last]
+        each = np.sum([nodes * prices.nodes[pool, first:last] for pool, nodes in option.held], axis=0)
         costs = _cheapest_by(each, count) + ending
         end = int(np.argmin(costs))
         cost = float(costs[end]) + begun + option.micro_usd * prices.money

@@ -13,7 +13,7 @@ from planner.solver.fleet.program import FREE, Ints
 from planner.solver.fleet.schedule import Placed, Problem, Task
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT, TaskVars
-from planner.solver.fleet.ways import Ways, every_way, nodes_of, paid_of, paid_within, pools_of
+from planner.solver.fleet.ways import Ways, every_way, held_by, paid_of, paid_within, used_up
 
 ROUNDS = 4
 """Of pricing, at most; a bound holds after any of them."""
@@ -38,6 +38,10 @@ class Relaxed:
     """All of each task."""
     more: tuple[Floats, ...]
     """Micro-USD, by task and way."""
+    rejecting: tuple[float, ...]
+    """The same for rejecting each task; endless where it must be done."""
+    lots: tuple[tuple[float, ...], ...]
+    """Nodes of each lot, by pool, in parts of nodes."""
     rounds: int
 
 
@@ -71,21 +75,24 @@ class Relaxation:
 
     def solve(self) -> Relaxed | None:
         """Return the bound, as far as some rounds go; none where no schedule is in reach of the relaxation."""
-        best, more, number = -FREE, list[Floats](), 0
+        best, more, dropping, number = -FREE, list[Floats](), list[float](), 0
+        lots: tuple[tuple[float, ...], ...] = ()
         while number < ROUNDS and (found := Linear(self.model.program, self._groups()).solve()) is not None:
             number += 1
             prices = found.prices
             costs = [self._more(at, prices) for at in range(len(self.ways))]
             paused = [best_paused(self.problem, task, self._prices(at, prices), np.inf)
                       for at, (task, mine) in enumerate(zip(self.problem.tasks, self.model.tasks, strict=True))]
-            bound, choices = self._bound(prices, costs, [least for least, _ in paused])
+            bound, choices, rejecting = self._bound(prices, costs, [least for least, _ in paused])
             if bound > best:
-                best, more = bound, [mine - choice for mine, choice in zip(costs, choices, strict=True)]
+                lots = tuple(tuple(float(found.values[nodes]) for nodes, _ in pool) for pool in self.model.lots)
+                best, dropping = bound, rejecting
+                more = [mine - choice for mine, choice in zip(costs, choices, strict=True)]
             for mine, (_, several) in zip(self.paused, paused, strict=True):
                 mine += [placed for placed in several if placed not in mine]
             if found.value - best <= NARROW * abs(found.value) or not self._add(prices, costs):
                 break
-        return Relaxed(best, self.ways, tuple(more), number) if more else None
+        return Relaxed(best, self.ways, tuple(more), tuple(dropping), lots, number) if more else None
 
     def _groups(self) -> Ints:
         """Return rows of neighboring periods as one: what they then cost is alike, and still a bound."""
@@ -107,14 +114,19 @@ class Relaxation:
             program.put(mine.choice, chosen, 1)
             program.row([*((one, 1) for one in runs), (chosen, -problem.length(option))], least=0)
             for period, one in zip(periods, runs, strict=True):
-                program.put(self.model.capacity[option.pool][period], one, option.nodes)
+                for pool, nodes in option.held:
+                    if pool in self.model.capacity:
+                        program.put(self.model.capacity[pool][period], one, nodes)
 
     def _more(self, at: int, prices: Floats) -> Floats:
         """Return what each way of a task costs at some prices of everything but the task itself."""
         problem, task, mine, model = self.problem, self.problem.tasks[at], self.ways[at], self.model
         each = self._nodes(prices)
-        nodes, pools = nodes_of(task, mine), pools_of(task, mine)
-        more = mine.micro_usd + nodes * (each[pools, mine.end] - each[pools, mine.start])
+        more = mine.micro_usd.astype(np.float64)
+        for pools, nodes in held_by(task, mine):
+            more = more + nodes * (each[pools, mine.end] - each[pools, mine.start])
+        for stock, at_row in enumerate(model.stocks):
+            more = more - prices[at_row] * used_up(task, mine, stock)
         if model.budget is not None:
             more = more - prices[model.budget] * paid_of(task, mine)
         for row, within in zip(model.purses, self.within[at], strict=True):
@@ -145,8 +157,11 @@ class Relaxation:
                     each[at, 1:] -= weight * np.minimum(0, prices[rows.start:rows.stop])
         return np.cumsum(each, axis=1)
 
-    def _bound(self, prices: Floats, more: Sequence[Floats], paused: Sequence[float]) -> tuple[int, list[float]]:
-        """Return the least that anything costs at some prices, down, and what of it each task takes."""
+    def _bound(self, prices: Floats, more: Sequence[Floats], paused: Sequence[float]
+               ) -> tuple[int, list[float], list[float]]:
+        """Return the least that anything costs at some prices, down, what of it each task takes, and what rejecting it
+        costs more.
+        """
         program, tasks = self.model.program, self.model.tasks
         least, most = np.array(program.least, dtype=np.float64), np.array(program.most, dtype=np.float64)
         prices = np.where(least <= -FREE, np.minimum(0, prices), prices)
@@ -159,11 +174,12 @@ class Relaxation:
         size = np.abs(rest)
         np.add.at(rest, variables, -prices[rows] * factors)
         np.add.at(size, variables, np.abs(prices[rows] * factors))
-        chosen = []
+        chosen, rejecting = [], []
         for mine, costs, least_paused in zip(tasks, more, paused, strict=True):
             own = min([least_paused, *([float(rest[mine.rejected])] if mine.rejected is not None else []),
                        *([float(costs.min())] if len(costs) else [])])
             chosen.append(0.0 if own == np.inf else own)
+            rejecting.append(np.inf if mine.rejected is None else float(rest[mine.rejected]) - own)
             if mine.rejected is not None:
                 rest[mine.rejected] -= own
         upper = np.array(program.upper, dtype=np.float64)[self.others]
@@ -173,7 +189,7 @@ class Relaxation:
         total = sum(float(part.sum()) for part in parts)
         doubt = SAFE * (sum(float(np.abs(part).sum()) for part in parts)
                         + float((1e-6 * size[self.others] * upper).sum()))
-        return int(np.floor(total - doubt)), chosen
+        return int(np.floor(total - doubt)), chosen, rejecting
 
     def _add(self, prices: Floats, more: Sequence[Floats]) -> bool:
         """Add the ways that pay at some prices; say whether there were any."""

@@ -63,6 +63,15 @@ class Option:
     resume_seconds: int = 0
     """What every pause adds: a checkpoint and a restart."""
     resume_micro_usd: int = 0
+    beside: tuple[tuple[int, int], ...] = ()
+    """Nodes of other pools that it holds at the same time: pool, nodes."""
+    uses: tuple[int, ...] = ()
+    """What it uses up of each stock; nothing where none is given."""
+
+    @property
+    def held(self) -> tuple[tuple[int, int], ...]:
+        """Every pool that it is on, with its nodes there."""
+        return ((self.pool, self.nodes), *self.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,8 @@ class Problem:
     ceilings: tuple[Ceiling, ...] = ()
     budget: int | None = None
     purses: tuple[Purse, ...] = ()
+    stocks: tuple[int, ...] = ()
+    """What all tasks together may use up of things that do not come back."""
 
     @property
     def horizon(self) -> int:

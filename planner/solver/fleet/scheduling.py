@@ -11,6 +11,7 @@ from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.reading import solved
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.starting import ByStart, waits
 from planner.solver.fleet.ways import Ways, every_way
 from planner.solver.progress import SoFar, say
 from planner.solver.settings import Effort, Heard, Settings
@@ -29,6 +30,8 @@ SETTLED = Settings(deterministic_limit=5.0, linearization=2)
 
 def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
     """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes."""
+    if waits(problem):
+        return ByStart(problem).solve(settings)
     most = MOST_EXACT_OF_MANY if len(problem.tasks) > MANY else MOST_EXACT
     if sum(len(mine) for mine in every_way(problem)) > most and settings.deterministic_limit is not None:
         # GLOP takes half a second to load

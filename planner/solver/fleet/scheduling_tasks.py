@@ -11,7 +11,7 @@ import numpy as np
 from planner.solver.check_schedule import spent_on
 from planner.solver.fleet.program import Ints, Program
 from planner.solver.fleet.schedule import CENT, Option, Placed, Problem, Task, late_cost, lateness
-from planner.solver.fleet.ways import Ways, every_way, late_of, nodes_of, paid_of, paid_within, pools_of
+from planner.solver.fleet.ways import Ways, every_way, held_by, late_of, paid_of, paid_within, used_up
 
 PURSE_UNIT = CENT // 100
 """Micro-USD in which money of a quarter is counted."""
@@ -63,6 +63,7 @@ class TaskModel:
         self.ceilings = [self.program.rows(periods, most=one.most) for one in problem.ceilings]
         self.budget = None if problem.budget is None else self.program.row((), most=problem.budget)
         self.purses = [self.program.row((), most=one.micro_usd // PURSE_UNIT) for one in problem.purses]
+        self.stocks = [self.program.row((), most=most) for most in problem.stocks]
         self.tasks = [self._task(task, mine, in_full=ways is None) for task, mine in zip(
             problem.tasks, every_way(problem) if ways is None else ways, strict=True)]
         for at, task in enumerate(problem.tasks):
@@ -90,15 +91,17 @@ class TaskModel:
             task, columns = self.problem.tasks[at], np.arange(numbers.start, numbers.stop, dtype=np.int64)
             one, stated = np.ones(len(mine), dtype=np.int64), self.tasks[at]
             self.program.put_all(one * stated.choice, columns, one)
-            nodes, pools, length = nodes_of(task, mine), pools_of(task, mine), mine.end - mine.start
-            first = np.full(len(self.problem.pools), -1, dtype=np.int64)
+            length, first = mine.end - mine.start, np.full(len(self.problem.pools), -1, dtype=np.int64)
             for pool, rows in self.capacity.items():
                 first[pool] = rows.start
-            self._over(first[pools], mine.start, length, columns, nodes)
-            for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
-                weights = np.array(self.problem.in_use(ceiling), dtype=np.int64)
-                self._over(np.where(weights[pools] > 0, rows.start, -1), mine.start, length, columns,
-                           nodes * weights[pools])
+            for pools, nodes in held_by(task, mine):
+                self._over(first[pools], mine.start, length, columns, nodes)
+                for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
+                    weights = np.array(self.problem.in_use(ceiling), dtype=np.int64)
+                    self._over(np.where(weights[pools] > 0, rows.start, -1), mine.start, length, columns,
+                               nodes * weights[pools])
+            for stock, row in enumerate(self.stocks):
+                self.program.put_all(one * row, columns, used_up(task, mine, stock))
             if self.budget is not None:
                 self.program.put_all(one * self.budget, columns, paid_of(task, mine))
             for purse, row in zip(self.problem.purses, self.purses, strict=True):
@@ -120,6 +123,8 @@ class TaskModel:
         for start, end in placed.runs:
             for period in range(start, end):
                 self._on_nodes(option, period, one)
+        for stock, row in enumerate(self.stocks):
+            program.put(row, one, option.uses[stock] if option.uses else 0)
         if self.budget is not None:
             program.put(self.budget, one, paid)
         for purse, row in zip(self.problem.purses, self.purses, strict=True):
@@ -161,6 +166,8 @@ class TaskModel:
             program.row([*((one, size) for one in active.values()), (resumes, -option.resume_seconds),
                          (chosen, -option.seconds)], least=0)
             program.put(mine.choice, chosen, 1)
+            for stock, row in enumerate(self.stocks):
+                program.put(row, chosen, option.uses[stock] if option.uses else 0)
             if self.budget is not None:
                 program.put(self.budget, chosen, option.micro_usd)
                 program.put(self.budget, resumes, option.resume_micro_usd)
@@ -170,9 +177,11 @@ class TaskModel:
 
     def _on_nodes(self, option: Option, period: int, runs: int) -> None:
         """State that an option is on its nodes in a period where a variable is 1."""
-        self.program.put(self.capacity[option.pool][period], runs, option.nodes)
-        for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
-            self.program.put(rows[period], runs, option.nodes * self.problem.in_use(ceiling)[option.pool])
+        for pool, nodes in option.held:
+            if pool in self.capacity:
+                self.program.put(self.capacity[pool][period], runs, nodes)
+            for ceiling, rows in zip(self.problem.ceilings, self.ceilings, strict=True):
+                self.program.put(rows[period], runs, nodes * self.problem.in_use(ceiling)[pool])
 
     def _in_period(self, option: Option, period: int, runs: int) -> None:
         """State what a task with pauses takes in a period in which it runs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import NDArray
 
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Problem, Purse, Task
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,8 @@ def ways_of(problem: Problem, at: int, *, linked: bool) -> Ways:
         last = (min(problem.horizon, until) - option.seconds) // size
         if last < first:
             continue
-        idle = not linked and problem.pools[option.pool].is_endless and not problem.purses and not any(
-            one.weights[option.pool] for one in problem.ceilings)
+        idle = not linked and not problem.purses and all(problem.pools[pool].is_endless and not any(
+            one.weights[pool] for one in problem.ceilings) for pool, _ in option.held)
         start = np.arange(first, (first if idle else last) + 1, dtype=np.int64)
         late = late_of(task, start * size + option.seconds)
         parts.append((np.full(len(start), number, dtype=np.int64), start, start + problem.length(option),
@@ -73,13 +76,22 @@ def late_of(task: Task, ends: Ints) -> Ints:
 
 
 def nodes_of(task: Task, ways: Ways) -> Ints:
-    """Return the nodes of each way."""
+    """Return the nodes of each way on its first pool."""
     return np.array([option.nodes for option in task.options], dtype=np.int64)[ways.option]
 
 
-def pools_of(task: Task, ways: Ways) -> Ints:
-    """Return the pool of each way."""
-    return np.array([option.pool for option in task.options], dtype=np.int64)[ways.option]
+def held_by(task: Task, ways: Ways) -> Iterator[tuple[Ints, Ints]]:
+    """Yield pools and nodes of each way: the first that it is on, then what it holds beside; no nodes of pool 0."""
+    most = max((len(option.held) for option in task.options), default=0)
+    for at in range(most):
+        held = [option.held[at] if at < len(option.held) else (0, 0) for option in task.options]
+        pools, nodes = np.array(held, dtype=np.int64).T
+        yield pools[ways.option], nodes[ways.option]
+
+
+def used_up(task: Task, ways: Ways, stock: int) -> Ints:
+    """Return what each way uses up of a stock."""
+    return np.array([option.uses[stock] if option.uses else 0 for option in task.options], dtype=np.int64)[ways.option]
 
 
 def paid_of(task: Task, ways: Ways) -> Ints:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -12,6 +13,7 @@ import numpy as np
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.branching import branched
 from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.guided import guided
 from planner.solver.fleet.reading import read, solved
 from planner.solver.fleet.relaxing import Relaxation, Relaxed
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
@@ -29,7 +31,10 @@ NODES = 50
 """Of branch and bound for it."""
 WINDOW = 20
 """Tasks that are free at a time."""
-WINDOWS = 12
+WINDOWS, OFTEN = 12, 3
+"""At least, and how often each task is free where there are many."""
+MOST_BRANCHED = 150
+"""Tasks up to which HiGHS looks for a first schedule: nothing limits its work at a node, which is too much then."""
 WINDOW_SHARE = 1 / 30
 """Of the time, for each window."""
 
@@ -47,17 +52,15 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
     problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
                                            for at, task in enumerate(problem.tasks)))
-    model = Model(problem, _near(relaxed, MOST_WAYS), relaxation.paused)
-    first = branched(model.program, GAP, NODES, settings.seconds)
-    known = [one for one in (greedy(problem), read(problem, model, first.values) if first.values else None)
-             if one is not None and one.value is not None]
+    known = [*_first(problem, must, relaxation, relaxed, settings), *([one] if (one := greedy(asked)) else [])]
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
     random, each = Random(settings.seed), replace(
         settings, deterministic_limit=limit * WINDOW_SHARE, heard=None)
-    for _ in range(WINDOWS):
-        if best.value == relaxed.bound:
+    stop = None if settings.seconds is None else time.monotonic() + settings.seconds
+    for _ in range(max(WINDOWS, len(problem.tasks) * OFTEN // WINDOW)):
+        if best.value == relaxed.bound or (stop is not None and time.monotonic() > stop):
             break
         if settings.heard is not None and all(best.tasks[at] is not None for at in must):
             settings.heard(best.value, relaxed.bound)
@@ -74,6 +77,19 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     bound = min(max(relaxed.bound, 0), best.value)
     return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound)
+
+
+def _first(problem: Problem, must: set[int], relaxation: Relaxation, relaxed: Relaxed, settings: Settings
+           ) -> Iterator[Schedule]:
+    """Yield schedules to start from, of what the relaxation finds near the best."""
+    made = guided(problem, must, relaxed)
+    if made is not None:
+        yield made
+    if len(problem.tasks) <= MOST_BRANCHED or made is None:
+        model = Model(problem, _near(relaxed, MOST_WAYS), relaxation.paused)
+        first = branched(model.program, GAP, NODES, settings.seconds)
+        if first.values:
+            yield read(problem, model, first.values)
 
 
 def _unit(problem: Problem) -> int:
@@ -114,9 +130,12 @@ def _window(problem: Problem, best: Schedule, random: Random, must: set[int]) ->
     pools = set(random.sample(range(len(problem.pools)), min(2, len(problem.pools))))
     how = random.randrange(3)
 
+    lacking = {at for at in must if best.tasks[at] is None}
+    lacking |= {other for at in lacking for other in problem.tasks[at].after}
+
     def far(at: int) -> tuple[float, float]:
         placed = best.tasks[at]
-        if placed is None and at in must:
+        if at in lacking:
             return -1.0, random.random()
         if placed is None or how == 0:
             return 0.0, random.random()

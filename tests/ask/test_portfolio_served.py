@@ -1,0 +1,45 @@
+"""Services of a portfolio: what is planned for them meets its targets by replay."""
+
+import pytest
+
+from planner.ask.portfolio.plan import answered
+from planner.ask.portfolio.served import _fleets, _picks
+from planner.jobs.job import Tried
+from planner.jobs.serving import job as serving_job
+from planner.scenario.load import load_question
+from planner.solver.settings import UNLIMITED
+from tests.ask.test_portfolio import CATALOG, CHAT, plan_of
+
+JOBS = [{"name": "chat", "workload": CHAT, "growth": "50%/month"}]
+
+
+def asked():
+    data = {"horizon": {"start": "2027-01-04", "length": "35 d", "period": "7 d"}, "jobs": JOBS,
+            "hardware": {"candidates": ["dgx-h100"]}, "sourcing": {"rent": {"providers": ["nebius"]}}}
+    return load_question(data, {}, CATALOG)[0]
+
+
+def test_every_fleet_of_a_service_meets_its_targets_by_replay():
+    agenda, found = answered(asked(), CATALOG, UNLIMITED, {})
+    fleets = list(_fleets(agenda, found))
+    assert agenda.missed == ()
+    assert fleets
+    assert all(agenda.jobs[0].tried(_picks(agenda, fleet), fleet.factor, None).meets for fleet in fleets)
+
+
+def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: pytest.MonkeyPatch):
+    before = plan_of(JOBS, length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
+
+    def half(catalog, service, candidates, picks, factor, given=None):
+        each = service.rate * factor / sum(pick.replicas for pick in picks)
+        return Tried(each < 8, (each,), (each if each < 8 else 5.0,), 1, "" if each < 8 else "TTFT 3 s at p95 for 2 s")
+    monkeypatch.setattr(serving_job, "tried", half)
+    after = plan_of(JOBS, length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
+    assert before.objective.by_replay.met
+    assert after.objective.by_replay.met
+    assert after.objective.value > before.objective.value
+    monkeypatch.setattr(serving_job, "tried", lambda *asked: Tried(False, (1.0,), (0.0,), 1, "TTFT 3 s at p95 for 2 s"))
+    never = plan_of(JOBS, length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
+    assert not never.objective.by_replay.met
+    assert never.objective.by_replay.missed == ("chat TTFT 3 s at p95 for 2 s",)
+    assert never.status == "feasible"
