@@ -1,6 +1,6 @@
 """Launch files of a matrix of plans, read by the stacks' own parsers in an environment of their own.
 
-    python -m benchmarks.launch ENVIRONMENT [TARGET ..]
+    python -m benchmarks.launch ENVIRONMENT [TARGET or scheduler ..]
 
 builds the environment (about 3.3 GB, two minutes) where it is missing, writes the files of every plan that a target
 can be told, each at one of the schedulers, has its parser read them all, compares what it made of them with the plan,
@@ -190,15 +190,15 @@ def main() -> None:
     rows: dict[str, Tried] = {}
     schedulers: dict[str, list[Path]] = {}
     with TemporaryDirectory() as place:
-        for target in names or all_targets():
+        for target in [name for name in names if name in all_targets()] or all_targets():
             rows[target] = Tried(catalog.releases.target(target).package)
             made = written(target, Path(place), catalog, rows[target])
             by_target(target, made, python, catalog, rows[target])
             for _, folder, _ in made:
                 schedulers.setdefault(str(manifest_of(folder)["scheduler"]), []).append(folder)
             tell(target, rows[target])
-        for name, folders in () if names else schedulers.items():
-            if place_of(name).check:
+        for name, folders in schedulers.items():
+            if place_of(name).check and (not names or name in names):
                 rows[name] = by_place(name, folders, python)
                 tell(name, rows[name])
     before, _, after = PAGE.read_text().partition(HEAD)

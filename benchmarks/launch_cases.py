@@ -48,6 +48,7 @@ LEARNED: tuple[dict[str, object], ...] = (
     {"model": "qwen3-30b-a3b", "method": "grpo", "on": "dgx-h100", "gpus": 32, "output": 4000},
     {"model": "qwen2.5-1.5b", "method": "grpo", "on": "h100-sxm-4x", "gpus": 4, "output": 500, "reference": "none",
      "samples_per_prompt": 16})
+PROVIDERS = ("aws", "gcp", "azure", "lambda", "runpod", "nebius")
 LIMIT = 60
 """Seconds for a scenario."""
 _KEYS = {"model": "workload.model", "length": "workload.sequence_length", "batch": "workload.global_batch",
@@ -99,7 +100,18 @@ def _estimate(asked: dict[str, str], layout: str, node: str, catalog: Catalog) -
         found = ask.answer().assignment
     except PlannerError:
         return None
+    found = _rented(found, catalog)
     return found, Given(found, ask.scenario, to_json(found))
+
+
+def _rented(found: Assignment, catalog: Catalog) -> Assignment:
+    """Return an assignment on the first offer of its node, for places that rent; as it is where there is none."""
+    for prices in catalog.price_lists:
+        for offer in prices.offers if prices.name in PROVIDERS else ():
+            if offer.node == found.node:
+                label = f"{prices.name} {offer.instance} ({offer.region}, {offer.term})"
+                return found.model_copy(update={"offer": label, "sourcing": "rent"})
+    return found
 
 
 def _trained(stack: str, catalog: Catalog) -> Iterator[tuple[str, Given]]:

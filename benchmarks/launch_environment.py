@@ -60,6 +60,7 @@ def packages(releases: Releases) -> tuple[list[str], list[str]]:
     """Return what is installed with what it asks for, and what is installed alone; both with their releases."""
     known = {one.package: one.release for one in releases.targets.values()} | releases.beside
     pins = {name: f"{name}=={release}" for name, release in known.items() if name not in OF_THE_PLACE}
+    pins["ray"] = pins["ray"].replace("ray", "ray[serve]", 1)
     torch = f"torch=={releases.beside['torch']}+cpu"
     return [torch, *(pins[name] for name in WHOLE), *BESIDE], [
         *(pin for name, pin in sorted(pins.items()) if name not in (*WHOLE, "torch")), *ALONE]

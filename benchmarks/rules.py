@@ -33,7 +33,8 @@ class Rule:
 def estimate(model: str, method: str = "full", stack: str | None = None, node: str = "mi325x-platform",
              length: int = 2048, batch: int = 1, recompute: str = "none", gpus: int = 1) -> Assignment:
     """Return one layout on one GPU, large enough that fitting is no question."""
-    layout = {"mbs": str(batch), "recompute": recompute, "dp": str(gpus)}
+    layout = {"tp": str(gpus)} if method == "inference" else {"mbs": str(batch), "recompute": recompute,
+                                                              "dp": str(gpus)}
     values = {"workload.model": model, "workload.method": method, "workload.sequence_length": length,
               "limits.gpus": gpus, **({} if method == "inference" else {"workload.global_batch": batch * gpus}),
               **({} if stack is None else {"workload.stack": stack})}
@@ -41,9 +42,9 @@ def estimate(model: str, method: str = "full", stack: str | None = None, node: s
 
 
 def gigabytes(assignment: Assignment) -> dict[str, float]:
-    """Return the components of the worst GPU in GB, without the reserve."""
+    """Return the components of the worst GPU in GB, without the reserve and the cache, which takes what is left."""
     parts = assignment.memory.components.model_dump()
-    return {name: size / GB for name, size in parts.items() if size and name != "reserve"}
+    return {name: size / GB for name, size in parts.items() if size and name not in ("reserve", "kv_cache")}
 
 
 def breakdown(assignment: Assignment) -> str:
@@ -101,7 +102,7 @@ RULES: Sequence[Rule] = (
          lambda: breakdown(estimate("gpt2-medium", stack="fsdp2", length=1024, batch=8)),
          "states are 5.7 GB, but at 8,192 tokens activations and 50,257 logits are several times that"),
     Rule("LLaMA 7B for inference, 16 bits", "14 GB", lambda: breakdown(estimate("llama-1-7b", "inference")),
-         "exact for weights; the key-value cache grows by half a megabyte a token, the framework takes a gigabyte"),
+         "exact for weights; the key-value cache takes half a megabyte a token, and is given all that is left"),
     Rule("70B in 4 bits", "35 GB", lambda: f"{nf4('llama-2-70b'):.1f} GB of weights",
          "half a byte forgets the scales of each block, and the tables, which stay 16-bit; LitGPT measured 37.2 GB"),
     Rule("gradient checkpointing saves memory", "33% or 50%",

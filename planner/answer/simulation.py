@@ -54,6 +54,8 @@ class Simulation(Frozen):
     """Of the time in which a step ran, on average over the replicas."""
     share_within_level: float
     """Share of the requests that met every latency target."""
+    made: str | None = None
+    """What a request asks for, image or clip, whose one token it then is; none of a language model."""
     latency_seconds: dict[str, Latencies]
     """ttft, tpot, e2e and queue."""
     computed: dict[str, Percentiles]

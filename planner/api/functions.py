@@ -13,8 +13,6 @@ from planner.answer.schema import Plan
 from planner.answer.validation import Validation
 from planner.api import arguments
 from planner.api.arguments import Asked, FilePath
-from planner.ask.compare import Compared, comparison_of
-from planner.ask.compare import compare as compared
 from planner.ask.estimate import Estimating, Measured, estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
@@ -26,6 +24,11 @@ from planner.scenario.flags import FLAGS, NAMES, by_path
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.sweeping.line import Sweep
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from planner.ask.compare import Compared
 
 
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
@@ -112,12 +115,16 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
 
     `scenario`, `values`, `time_limit` and `workers` are as for `plan`. Raises PlannerError.
     """
+    from planner.ask.compare import comparison_of
+
     return comparison_of(compare_asked(scenario, catalogs=catalogs, time_limit=time_limit, workers=workers, **values))
 
 
 def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] | Catalog = (),
                   time_limit: float | str | None = None, workers: int = 1, **values: object) -> list[Compared]:
     """Return the rows of `compare` with what they were computed from. Raises PlannerError."""
+    from planner.ask.compare import compare as compared
+
     catalog = arguments.catalog(catalogs)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
     overrides, names = by_path(values, "argument of planner.compare")

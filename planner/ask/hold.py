@@ -222,17 +222,20 @@ def _counted(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment]
              ) -> Counted | None:
     """Return whether the GPUs of the one node type named hold the model, with the fastest layout for one method.
 
-    None where several models or node types are asked about, or limits say how many GPUs there may be. Some of the GPUs
-    are enough for a yes, as the others may stay idle.
+    None where several models or kinds of GPU are asked about, or limits say how many GPUs there must be. Some of the
+    GPUs are enough for a yes, as the others may stay idle.
     """
     limits, (name, *others) = scenario.limits, scenario.hardware.candidates
     work = trained_by(scenario)
-    if others or (work and work.has_several) or (limits.gpus, limits.max_gpus, limits.max_nodes) != (None,) * 3:
+    kinds = {catalog.node(each).gpu for each in scenario.hardware.candidates}
+    cluster = limits.max_gpus is not None and len(kinds) == 1
+    if (others and not cluster) or (work and work.has_several) or (limits.gpus, limits.max_nodes) != (None, None):
         return None
     node = catalog.node(name)
-    gpus = node.gpus * scenario.sourcing.own.get(name, 1)
+    gpus = limits.max_gpus or node.gpus * scenario.sourcing.own.get(name, 1)
     fastest_of: tuple[Assignment, ...] = ()
-    if work and work.method is not None and work.method != "inference" and best and best[0].gpus <= gpus:
+    if work and work.method is not None and work.method != "inference" and not limits.max_gpus and (
+            best and best[0].gpus <= gpus):
         with suppress(InputError):
             assignment = fastest(on_node(scenario, catalog, name), gpus, {}).assignment
             fastest_of = (assignment,) if assignment.memory.fits == "fits" else ()

@@ -9,13 +9,10 @@ from planner.ask.estimate import Estimating
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Progress
-from planner.jobs.kinds import service_of, simulate_fleet
-from planner.scenario.scenario import ServingScenario
+from planner.jobs.kinds import replay_service, service_of
+from planner.scenario.scenario import GenerationScenario, ServingScenario
 from planner.scenario.serving import Serving
 from planner.simulate.trace import Trace
-
-IMAGES = ("a service of images or clips is replayed by planner plan itself, whose table and serving.replayed show it; "
-          "simulate replays language models")
 
 
 def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, workload: str | None = None,
@@ -23,7 +20,7 @@ def simulate_plan(plan: Plan, catalog: Catalog, trace: Trace | None = None, *, w
     """Replay a trace on the replicas of a plan's service, or what it is asked for, drawn by a seed. Raises InputError.
     """
     asked, mine = _service(plan, workload)
-    return simulate_fleet(asked, mine, catalog, trace, policy=policy, progress=progress, seed=seed)
+    return replay_service(asked, mine, catalog, trace, policy=policy, progress=progress, seed=seed)
 
 
 def simulate_layout(ask: Estimating, trace: Trace | None = None, *, policy: str = "least-outstanding",
@@ -32,19 +29,18 @@ def simulate_layout(ask: Estimating, trace: Trace | None = None, *, policy: str 
 
     Raises InputError.
     """
-    return simulate_fleet(service_of(ask.scenario), [ask()], ask.catalog, trace, policy=policy, progress=progress,
+    return replay_service(service_of(ask.scenario), [ask()], ask.catalog, trace, policy=policy, progress=progress,
                           seed=seed)
 
 
 def _service(plan: Plan, workload: str | None) -> tuple[Serving, list[Assignment]]:
     """Return the service to replay and its assignments."""
-    if any(a.serving is not None and a.serving.made is not None for a in plan.assignments):
-        raise InputError(IMAGES)
+    images = any(a.serving is not None and a.serving.made is not None for a in plan.assignments)
     try:
-        scenario = ServingScenario.model_validate(plan.provenance.scenario)
+        scenario = (GenerationScenario if images else ServingScenario).model_validate(plan.provenance.scenario)
     except ValueError:
-        raise InputError("the plan is not for a service of a language model: simulate replays what planner plan --json "
-                         "found for one with a rate or a trace") from None
+        raise InputError("the plan is not for a service: simulate replays what planner plan --json found for one with "
+                         "a rate or a trace") from None
     names = list(dict.fromkeys(a.workload for a in plan.assignments))
     if not names:
         raise InputError(f"the plan has no replicas: its status is {plan.status}")

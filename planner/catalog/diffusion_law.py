@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.catalog.hardware import Precision
-from planner.catalog.ranges import Factor, Held, Passes, Share
+from planner.catalog.ranges import Factor, Held, Passes, Share, Width
 from planner.catalog.sourced import Sourced
 from planner.units import ByteRate, Bytes, Seconds
 from planner.yaml_io import Frozen
@@ -109,6 +109,8 @@ class DiffusionLaw(Sourced):
     """What stays of a recomputed block then, over what enters it."""
     spill_rate: Share
     """Of the rate of PCIe, what those copies and those of weights reach."""
+    head: Width
+    """Numbers of a head of attention, of which each GPU that shares a clip has whole ones."""
     passes: Passes
     """Times that kept bytes move through memory in a step."""
     memory: Residue

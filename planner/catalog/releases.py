@@ -54,6 +54,10 @@ class Releases(Sourced):
     nothing: dict[str, str] = Field(default={})
     """Stack or engine -> why there is nothing to write for it."""
 
+    def named(self, name: str) -> str:
+        """Return the name of a target, also of the usual one of a stack or engine that is called otherwise."""
+        return name if name in self.targets else next(iter(self.of_stack(name)), name)
+
     def target(self, name: str) -> Target:
         """Return a target by name; raises InputError."""
         if name in self.nothing:

@@ -47,7 +47,7 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
         return replay_log(jobs, None if scenario is None else Path(scenario), node, gpus, open_catalog(catalogs),
                           as_json=as_json)
     from planner.ask.estimate import estimating, layout_text
-    from planner.ask.simulate import IMAGES, simulate_layout, simulate_plan
+    from planner.ask.simulate import simulate_layout, simulate_plan
     from planner.render.simulation import render_simulation, simulation_sentence
     from planner.simulate.reading import read_trace
 
@@ -60,8 +60,6 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             simulation = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
                                   progress=progress, seed=seed)
         else:
-            if catalog.known_diffusion(str(given.get("workload.model"))) is not None:
-                raise InputError(IMAGES)
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
             if workload is not None:
                 raise InputError("--workload applies to a plan with several services")

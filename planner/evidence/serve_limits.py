@@ -89,7 +89,8 @@ def _largest(d: Deployment, rows: Replicas, stream: Stream, limits: ServiceLevel
     for _ in range(PASSES):
         loads = np.geomspace(low, high, GRID)
         at = served(d, rows.take(np.tile(np.arange(len(rows)), GRID)), stream, loads.ravel())
-        good = ((at.ttft_at(limits.quantile) <= limits.ttft) & (at.tpot_at(limits.quantile) <= limits.tpot)
+        ttft, tpot = (np.full(at.rate.shape, seconds) for seconds in (limits.ttft, limits.tpot))
+        good = ((at.within(ttft) >= limits.quantile) & (at.pace.within(tpot) >= limits.quantile)
                 & (at.crowd <= np.tile(np.maximum(most, 1.0), GRID)))
         rate = np.where(good, at.rate, 0.0).reshape(GRID, -1)
         best = rate.argmax(axis=0), np.arange(len(rows))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeGuard
 
 from planner.answer.assignment import Assignment
+from planner.answer.simulation import Simulation
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.diffusion.estimate import estimate_diffusion
@@ -15,8 +17,9 @@ from planner.jobs.generation.batch import generation_batch
 from planner.jobs.generation.estimate import estimate_generation
 from planner.jobs.generation.estimate import idle_keys as idle_generation
 from planner.jobs.generation.job import generation_job
+from planner.jobs.generation.simulate import simulate_images
 from planner.jobs.idle import Idle, several
-from planner.jobs.job import Job, Terms
+from planner.jobs.job import Job, Progress, Terms
 from planner.jobs.market import Market, market_of
 from planner.jobs.posttraining.estimate import estimate_posttraining
 from planner.jobs.posttraining.job import PostTrainingJob
@@ -42,11 +45,12 @@ from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.usual import usual_precision
+from planner.simulate.trace import Trace
 from planner.yaml_io import Frozen
 
 __all__ = ["asks_for_load", "at_load", "at_one", "check_axes",
            "computed_on", "estimate_of", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
-           "service_of", "simulate_fleet", "with_steps"]
+           "service_of", "with_steps"]
 
 
 def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
@@ -173,6 +177,13 @@ def service_of(scenario: AnyScenario) -> Serving:
     if not isinstance(scenario, ServingScenario):
         raise InputError("simulate replays requests on a service, and this is a training question")
     return scenario.services[0]
+
+
+def replay_service(asked: Serving, mine: Sequence[Assignment], catalog: Catalog, trace: Trace | None = None, *,
+                   policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0) -> Simulation:
+    """Replay a trace on replicas of a service of any kind, or what it is asked for. Raises InputError."""
+    went = partial(simulate_images, asked) if isinstance(asked, Generation) else partial(simulate_fleet, asked)
+    return went(mine, catalog, trace, policy=policy, progress=progress, seed=seed)
 
 
 def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenario:

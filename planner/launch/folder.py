@@ -28,6 +28,8 @@ from planner.scenario.workload import AUTO
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
+ROCM = ("$IMAGE and install.sh are those of CUDA: on AMD's GPUs set IMAGE to the build of {release} for ROCm, and "
+        "install its wheels.")
 HEAD = 200
 """Characters in which a file says which release it is for."""
 
@@ -73,7 +75,7 @@ def _every(found: Plan | Assignment, catalog: Catalog, targets: str | None = Non
            alternative: int | None = None) -> Made:
     """Return a folder for each workload and each target named; without names, the first that can express it."""
     given = given_of(found, alternative)
-    names = [name.strip() for name in targets.split(",")] if targets else [None]
+    names = [catalog.releases.named(name.strip()) for name in targets.split(",")] if targets else [None]
     return [(Path(one.folder if len(given) > 1 else "") / (name if name and len(names) > 1 else ""),
              _by_any(one, catalog, scheduler) if name is None else launched(one, catalog, name, scheduler))
             for one in given for name in names]
@@ -168,7 +170,8 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
-    program = replace(program, image=release.image or "", files={**program.files, INSTALL: install},
+    notes = (*program.notes, ROCM.format(release=release.release)) if amd else program.notes
+    program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
     place, job = asked_job(scheduler, program, placed) if scheduler else usual_job(program, placed)

@@ -27,19 +27,21 @@ def render_simulation(simulation: Simulation, console: Console) -> None:
     page.paragraph(simulation_sentence(simulation), "bold")
     page.heading("Latency")
     rows = []
-    for name, label in _LABELS.items():
+    labels = {"ttft": simulation.made, "queue": "queue"} if simulation.made else _LABELS
+    for name, label in labels.items():
         replayed, computed = simulation.latency_seconds[name], simulation.computed.get(name)
         beside = (show_seconds(computed.p50), show_seconds(computed.p95)) if computed else ("", "")
-        rows.append((label, *(show_seconds(value) for value in (replayed.p50, replayed.p90, replayed.p95, replayed.p99,
-                                                                 replayed.mean)), *beside))
+        found = (replayed.p50, replayed.p90, replayed.p95, replayed.p99, replayed.mean)
+        rows.append((label, *map(show_seconds, found), *beside))
     heads = ("replayed\np50", "p90", "p95", "p99", "mean", "computed\np50", "p95")
-    page.table((Head(""), *(Head(head, True) for head in heads)), rows)
+    page.table((Head("", whole=True), *(Head(head, True) for head in heads)), rows)
     page.heading("Replay")
     rate = simulation.requests_per_second
     came = "all at once" if rate is None else f"{rate:,.4g} per second on average"
     facts = [("requests", f"{simulation.requests:,}, {came}"),
              ("router", simulation.policy),
-             ("output", f"{simulation.output_tokens_per_second:,.0f} tokens/s in all"),
+             ("output", f"{simulation.output_tokens_per_second:,.4g} {simulation.made}s/s in all" if simulation.made
+              else f"{simulation.output_tokens_per_second:,.0f} tokens/s in all"),
              ("replicas", f"steps ran {percent(simulation.busy_share)} of the time")]
     if simulation.preempted:
         facts.append(("preempted", f"{plural(simulation.preempted, 'sequence')}: the cache was full"))

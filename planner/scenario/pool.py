@@ -26,6 +26,8 @@ _COUNTS = {word: count for count, words in (
     (16, "sixteen")) for word in words.split()}
 _HOW_MANY = re.compile(rf"^({'|'.join(_COUNTS)})[ -](?=[^ ])", re.IGNORECASE)
 """dual 3090, a single H100, two A100."""
+_MEMORY = re.compile(r"(?P<size>\d{1,4}) ?gi?b(?: (?:of )?(?:v?ram|memory))?(?: (?:gpus?|cards?))?", re.IGNORECASE)
+"""A card by its memory alone: 24GB."""
 _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
 _TIMES = "x*×:"
@@ -212,6 +214,9 @@ def _as_written(name: str, catalog: Catalog) -> _Meant:
     if instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
                      if offer.instance.lower() == text.lower()}:
         return _Meant([catalog.node(node).name for node in sorted(instances)])
+    if (size := _MEMORY.fullmatch(text)) is not None and (held := [
+            node.name for node in nodes if GpuNames.holds(catalog.gpu(node.gpu), float(size["size"]))]):
+        return _Meant(held)
     front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
     for count, meant in ((front["count"], front["what"]) if front else ("", ""),
                        (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):

@@ -80,6 +80,9 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
             asked, models[0], document, at, work.sequence_length or typical.sequence_length)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
+    if work.launchable is not None:
+        work = work.model_copy(update={"launchable": catalog.releases.named(work.launchable)})
+        chosen["launchable"] = work.launchable
     chosen["stack"] = _stacks(work, catalog, document, at)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:

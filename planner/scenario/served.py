@@ -43,11 +43,14 @@ def as_service(data: object) -> object:
         return data
     served = {key: value for key, value in work.items() if not (key == "method" and runs)} | {"kind": "serving"}
     for key, name in _CALLED.items():
-        if key in served and name not in served:
-            said = served.pop(key)
-            served[name] = ",".join(said) if isinstance(said, list) else said
+        said = served.get(key)
+        if said is None or name in served or (isinstance(said, list) and not all(isinstance(x, str) for x in said)):
+            continue
+        served[name] = ",".join(said) if isinstance(said, list) else said
+        served.pop(key)
     formats = served.get("precision")
-    if "quantization" not in served and isinstance(formats, list) and set(formats) <= {*get_args(Quantization), "fp16"}:
+    if "quantization" not in served and isinstance(formats, list) and all(
+            isinstance(name, str) and name in (*get_args(Quantization), "fp16") for name in formats):
         served["quantization"] = list(dict.fromkeys("bf16" if name == "fp16" else name for name in formats))
         served.pop("precision")
     return {**data, "workload": served}

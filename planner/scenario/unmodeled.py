@@ -65,17 +65,25 @@ def family_of(name: str) -> Family | None:
 
 
 SEEING = (
-    Family("mllama vision", "a model whose encoder is not in the catalog, or is read by cross-attention",
+    Family("mllama vision", "a model that sees and is not in the catalog",
            "qwen2.5-vl-7b and gemma-3-12b"),
+    Family("ace acestep heartmula musicgen audioldm musicldm minimaxmusic", "a model that makes music or sound",
+           "qwen2-audio-7b, which reads sound and writes text"),
+    Family("infinitetalk s2v", "a video model that follows sound", "wan2.1-14b"),
+    Family("deepfloyd", "a cascade of models of pixels", "sdxl"),
     Family("whisper wav2vec2 canary parakeet seamless", "an encoder-decoder of speech", "qwen2-audio-7b, which reads "
            "sound and writes text"),
+    Family("t5 flan ul2 bart mbart nllb madlad marian pegasus t5gemma", "an encoder with a decoder behind it",
+           "llama-3.1-8b, which reads and writes with one stack of layers"),
+    Family("claude gemini chatgpt gpt4 gpt4o gpt5 4o", "a model whose weights are not published", "llama-3.3-70b, "
+           "deepseek-v3 or qwen3-235b-a22b"),
     Family("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train on "
            "images, llama-3.1-8b on text"),
     Family("clip siglip openclip blip", "a model of images beside text (CLIP)", "sdxl to train on images, "
            "llama-3.1-8b on text"),
     Family("resnet resnet50 resnet101 resnet152 efficientnet mobilenet vgg yolo yolov8 unet maskrcnn", "an image "
            "classifier or detector", "sdxl to train on images, llama-3.1-8b on text"))
-"""Models of images that are no diffusion models."""
+"""Models of images and sound that are no diffusion models of the catalog's kind."""
 
 
 def seeing(name: str) -> str | None:

@@ -27,9 +27,10 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
         "on-policy-distillation": "opd gkd", "rejection-sampling": "raft bestofn rft rejectionsamplingfinetuning",
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
-        "full": "sft finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
+        "full": "sft dreambooth finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "
                 "supervisedfinetuning",
-        "lora": "loraft lorafinetuning peft adapter adapters rslora loraplus pissa", "qlora": "qlorafinetuning",
+        "lora": "loraft lorafinetuning dreamboothlora peft adapter adapters rslora loraplus pissa",
+        "qlora": "qlorafinetuning",
         "dpo": "directpreferenceoptimization dpotuning dpotraining preference preferencetuning "
                "preferenceoptimization ipo cdpo rdpo sppo apo nca robustdpo tdpo",
         "kto": "kahnemantverskyoptimization bco", "orpo": "oddsratiopreferenceoptimization",

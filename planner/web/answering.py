@@ -178,11 +178,11 @@ def _estimated(question: Question, asking: Estimating, values: Mapping[str, Any]
         largest = asking.largest(what)
         found = largest_sentence(what, largest)
         made = largest.estimate or largest.misses
-        estimated = None if made is None else Estimated(made, (found,))
+        estimated = None if made is None else Estimated(made)
     text = "" if estimated is None else f"{to_json(estimated.assignment)}\n"
     if not question.paged:
         return Answered(text, EXIT_OK)
-    page = shown_estimate(question, asking, estimated) if estimated else shown_line(found)
+    page = shown_estimate(question, asking, estimated, found) if estimated else shown_line(found)
     return Answered(text, EXIT_OK, f"{page}{_read_of(values)}")
 
 

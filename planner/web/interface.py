@@ -66,9 +66,15 @@ async def begin(request: Request) -> Response:
     body = await body_of(request)
     if not isinstance(body, dict) or not isinstance(body.get("verb"), str):
         raise InputError('expected {"verb": "plan", "question": {"model": ..}}', key="verb")
-    question = question_of(body["verb"], body.get("question"), paged=body.get("page") is True)
-    desk = desk_of(request)
-    job = desk.ask(question)
+    desk, paged = desk_of(request), body.get("page") is True
+    try:
+        job = desk.ask(question_of(body["verb"], body.get("question"), paged=paged))
+    except Full:
+        raise
+    except PlannerError as error:
+        if not paged:
+            raise
+        return JSONResponse(refusal(error).data())  # to a page that is an answer too
     job.askers += 1  # who comes back for it
     return JSONResponse(told(job, desk), 202, {"location": f"/api/jobs/{job.id}"})
 
@@ -115,7 +121,12 @@ async def upload(request: Request) -> Response:
     """Keep a file, the body as it is: `?name=samples.jsonl`; say what a question calls it."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
         raise InputError("expected Content-Type: application/octet-stream, and the file as the body")
-    return JSONResponse({"file": put(request.query_params.get("name", ""), await request.body())}, 201)
+    try:
+        return JSONResponse({"file": put(request.query_params.get("name", ""), await request.body())}, 201)
+    except PlannerError as error:
+        if "page" not in request.query_params:
+            raise
+        return JSONResponse(refusal(error).data())  # to a page that is an answer too
 
 
 async def described(request: Request) -> Response:

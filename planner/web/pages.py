@@ -21,11 +21,13 @@ from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.pool import Ended, Job
 from planner.web.question import FROM, SCENARIO, TEXT, Question, question_of, shipped_names, typed
 from planner.web.shown import templates
+from planner.web.uploads import by_own_names
 from planner.web.wording import (
     address,
     as_command,
     as_fields,
     as_python,
+    as_values,
     as_yaml,
     deadlines,
     is_config,
@@ -35,6 +37,17 @@ from planner.web.wording import (
 PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
          "/explain": ("Explain", "explain"), "/portfolio": ("Portfolio", "plan")}
 """Address -> its title, and the verb that it asks."""
+HINTS = {
+    "/plan": (("The cheapest way to serve Llama 3.3 70B to 300 users, the first token within 1 s",
+               "model=llama-3.3-70b&users=300&ttft=1+s"),
+              ("LoRA of Llama 3.1 8B on 50,000 samples", "model=llama-3.1-8b&method=lora&samples=50k"),
+              ("The fewest GPUs of every kind that hold Qwen2.5 7B, for use and for tuning", "model=qwen2.5-7b")),
+    "/compare": (("LoRA of Llama 3.1 8B on 50,000 samples, on H100, A100 and L40S",
+                  "model=llama-3.1-8b&method=lora&samples=50k&on=h100,a100,l40s"),),
+    "/explain": (("What a deadline of three days costs, and the most GPUs",
+                  "model=llama-3.1-8b&tokens=10+G&on=h100&deadline=3+d&max_gpus=64"),
+                 ("Why not on A100", "model=llama-3.1-8b&method=lora&samples=50k&on=h100,a100&why_not=gpu%3Da100"))}
+"""Page -> questions to begin with, and their addresses."""
 BESIDE = ("levers", "longest", "runs")
 """What is told beside an estimate."""
 LAID = {"kind": "kind", "left": "left", "right": "right"}
@@ -88,6 +101,8 @@ async def _page(request: Request, title: str, verb: str, kind: str, query: Mappi
                  log=inputs_of_a_log(query) if portfolio else [], values=query, forms=FORMS, answer=Markup(answer),
                  problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
+                 hints=[(name, f"scenario={name}") for name in _portfolios()] if portfolio else HINTS.get(
+                     request.url.path, ()),
                  scenarios=[name for name in shipped_names() if not portfolio or name in _portfolios()],
                  names=names(open_catalog(desk_of(request).folders)), query=address(question) if question else "")
 
@@ -105,8 +120,16 @@ def _html(name: str, request: Request, **shown: Any) -> HTMLResponse:  # noqa: A
 
 async def part(request: Request) -> Response:
     """Return the answer to an estimate as a part of a page."""
-    made = await ended(desk_of(request).ask(asked(request, "estimate")), request)
-    return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
+    try:
+        return _part(await ended(desk_of(request).ask(asked(request, "estimate")), request))
+    except PlannerError as error:
+        return _part(refusal(error))
+
+
+def _part(made: Ended) -> Response:
+    """Return a part of a page, or as JSON why there is none: to a page that is an answer too, and no failure."""
+    return HTMLResponse(made.page) if isinstance(made, Answered) else JSONResponse(
+        made.data() if isinstance(made, Refusal) else {})
 
 
 async def beside(request: Request) -> Response:
@@ -117,7 +140,7 @@ async def beside(request: Request) -> Response:
     made = await ended(desk.ask(question), request)
     if isinstance(made, Answered):
         made = await ended(desk.make(Job(partial(more, what, question, made.text, desk.folders), "")), request)
-    return HTMLResponse(made.page) if isinstance(made, Answered) else response(made)
+    return _part(made)
 
 
 def _said(question: Question, request: Request) -> dict[str, str]:
@@ -130,18 +153,28 @@ def _said(question: Question, request: Request) -> dict[str, str]:
 
 
 async def words(request: Request) -> Response:
-    """Return a question as a file, a command and Python."""
-    return JSONResponse(_said(asked(request, request.path_params["verb"]), request))
+    """Return a question as a file, a command and Python; nothing of one that is none yet."""
+    try:
+        return JSONResponse(_said(asked(request, request.path_params["verb"]), request))
+    except PlannerError:
+        return JSONResponse({})
 
 
 async def fields(request: Request) -> Response:
-    """Return a file as the fields of a form, and which form: `{"yaml": ".."}`."""
+    """Return a file as the fields of a form, and which form: `{"yaml": "..", "as": "from_"}`; what is wrong with it is
+    an answer too.
+    """
     body = await body_of(request)
     text = body.get(TEXT) if isinstance(body, dict) else None
-    if not isinstance(text, str):
+    if not isinstance(body, dict) or not isinstance(text, str):
         raise InputError("expected the text of a scenario file", key=TEXT)
     catalog = open_catalog(desk_of(request).folders)
-    said = {FROM: text} if is_config(text) else as_fields(text, catalog)
+    try:
+        if body.get("as") == FROM or is_config(text):
+            return JSONResponse({"kind": form_of(as_values(text, catalog), catalog), "fields": {FROM: text}})
+        said = as_fields(text, catalog)
+    except PlannerError as error:
+        return JSONResponse(refusal(error).data())
     return JSONResponse({"kind": form_of(said, catalog), "fields": said})
 
 
@@ -161,7 +194,7 @@ async def download(request: Request) -> Response:
     question = asked(request, verb)
     if kind == "yaml":
         return _attached("question.yaml", "application/yaml",
-                         as_yaml(question, open_catalog(desk_of(request).folders)))
+                         by_own_names(as_yaml(question, open_catalog(desk_of(request).folders))))
     desk = desk_of(request)
     made = await ended(desk.ask(question), request)
     if not isinstance(made, Answered):

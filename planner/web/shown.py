@@ -85,8 +85,11 @@ def shown_comparison(plans: list[Compared], headline: str, question: Question) -
         heads=BOUGHT, against=against)
 
 
-def shown_estimate(question: Question, asking: Estimating, estimated: Estimated) -> str:
-    """Return an estimate as a part of a page; what takes longer than the verdict is asked by the page after it."""
+def shown_estimate(question: Question, asking: Estimating, estimated: Estimated, found: str = "") -> str:
+    """Return an estimate as a part of a page; what takes longer than the verdict is asked by the page after it.
+
+    found: what is the largest that fits, where it was looked for.
+    """
     a = estimated.assignment
     sentence = (capacity_sentence(a, asking.rate, offline=asking.is_offline) if a.serving else
                 estimate_sentence(a, asking.scenario.confidence))
@@ -94,7 +97,7 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated)
     for fact in facts(a, asking.scenario.confidence):
         groups.setdefault(fact.group, []).append(fact)
     return templates().get_template("estimate.html.j2").render(
-        a=a, sentence=sentence, why=estimated.why,
+        a=a, sentence=found or sentence, why=(*([sentence] if found else []), *estimated.why), largest=bool(found),
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,

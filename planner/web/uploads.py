@@ -42,6 +42,11 @@ def is_named(value: object) -> bool:
     return isinstance(value, str) and (_REFERENCE.fullmatch(value) is not None or value in _shipped())
 
 
+def by_own_names(text: str) -> str:
+    """Return the text of a scenario file with its uploads called as their files are: for the command line."""
+    return _REFERENCE.sub(lambda found: found[1], text)
+
+
 def path_of(key: str, value: str) -> str:
     """Return the file that a value names. Raises InputError where it was not uploaded here."""
     found = _REFERENCE.fullmatch(value)

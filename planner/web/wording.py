@@ -70,6 +70,14 @@ def as_fields(text: str, catalog: Catalog) -> dict[str, str]:
     return fields | ({TEXT: dump(rest)} if rest else {})
 
 
+def as_values(text: str, catalog: Catalog) -> dict[str, str]:
+    """Return what a framework's or an engine's config says, by the names of fields. Raises InputError."""
+    config = text_config(text, FROM_FILE)
+    paths_said = config.reading.values if config.serves else config.values({}, catalog)
+    names = {path: name for name, path in reversed(NAMES.items())}
+    return {names[path]: _text(value) for path, value in paths_said.items() if path in names}
+
+
 def is_config(text: str) -> bool:
     """Say whether text is a framework's or an engine's config, which somebody took for a scenario file."""
     try:

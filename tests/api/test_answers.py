@@ -156,5 +156,5 @@ def test_explain_takes_choices_as_text_or_mappings(answers: dict[str, Any]) -> N
 def test_the_kind_of_an_estimate_follows_its_values(answers: dict[str, Any]) -> None:
     assert isinstance(answers["TrainingAssignment"], TrainingAssignment)
     assert isinstance(answers["ServingAssignment"], ServingAssignment)
-    with pytest.raises(InputError, match=r"seq_len: applies to training"):
+    with pytest.raises(InputError, match=r"max_model_len 512 is below the 600 tokens"):
         planner.estimate("gpt2", "h100-sxm-1x", input=500, output=100, seq_len=512)

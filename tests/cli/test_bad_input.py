@@ -70,7 +70,7 @@ SCENARIOS = [
     ("deadline", "deadline: -1 d", "limits.deadline: '-1 d' is not a duration: it must be above zero"),
     ("deadline", "deadline: nan d", "limits.deadline: 'nan d' is not a duration"),
     ("deadline", "deadlin: 60 d", "limits: unknown key 'deadlin'; did you mean deadline?"),
-    ("deadline", "budget: 12 EUR", "limits.budget: unknown unit 'EUR' in '12 EUR': prices are in USD"),
+    ("deadline", "budget: 12 SEK", "limits.budget: unknown unit 'SEK' in '12 SEK'"),
     ("deadline", "budget: 80G", "limits.budget: unknown unit 'G' in '80G'"),
     ("deadline", "gpus: 0", "limits.gpus: number of GPUs must be above zero"),
     ("deadline", "max_nodes: 2.5", "limits.max_nodes: number of nodes must be a whole number, got 2.5"),

@@ -89,9 +89,8 @@ def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", OTHER_DIFFUSION)
 def test_a_key_of_a_diffusion_model_counts_or_is_refused(name: str) -> None:
-    # images alone are images to make, which a plan is for
-    refused = ("frames", "epochs", "gpus", "samples", "lokr_factor")
-    assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {}, "sdxl") == (
+    refused = ("frames", "epochs", "gpus", "lokr_factor")
+    assert counts_or_is_refused(name, OTHER_DIFFUSION[name], {"method": "lora"}, "sdxl") == (
         "refused" if name in refused else "counts")
 
 

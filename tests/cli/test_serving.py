@@ -97,7 +97,7 @@ def test_a_layout_that_does_not_exist_is_refused(planner, layout: str, said: str
 @pytest.mark.parametrize(("flags", "said"), [
     (("--gpus", "3", "--layout", "tp=2"), "--gpus 3 is not a multiple of the 2 GPUs"),
     (("--quantization", "fp8,bf16"), "an estimate is for one format"),
-    (("--concurrency", "0"), "--concurrency"), (("--seq-len", "4096"), "--seq-len: applies to training"),
+    (("--concurrency", "0"), "--concurrency"),
     (("--concurrency", "4", "--rate", "3"), "rate and concurrency are given")])
 def test_an_estimate_refuses(planner, flags: tuple[str, ...], said: str) -> None:
     refused(planner(*ESTIMATE, *flags), said)

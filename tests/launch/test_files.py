@@ -132,3 +132,9 @@ def test_every_file_says_which_release_it_is_for(target):
         for name, text in made.files.items():
             if name.endswith((".sh", ".sbatch", ".yaml", ".yml", ".py")):
                 assert release in text[:300], f"{name} does not say {release}"
+
+
+def test_the_page_says_that_the_image_is_none_of_rocm():
+    page = folder_of("vllm", layout="tp=2", gpus="2", node="mi300x-platform").files["README.md"]
+    assert "for ROCm" in page
+    assert "ROCm" not in folder_of("vllm", layout="tp=2", gpus="2").files["README.md"]

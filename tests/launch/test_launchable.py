@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import planner
-from planner.errors import Unsupported
+from planner.errors import InputError, Unsupported
 from planner.launch.emitter import all_targets
 from planner.launch.folder import write_all
 from tests.search_cases import catalog
@@ -35,3 +35,12 @@ def test_files_are_written_for_what_is_found(target: str, method: str, question:
         assert found.status == "infeasible"
         return
     assert write_all(found, catalog(), tmp_path / "run")[0][1].target == target
+
+
+def test_a_stack_names_its_usual_target() -> None:
+    asked: dict[str, object] = {"model": "llama-3.1-8b", "tokens": "1G", "on": "dgx-h100", "gpus": 8}
+    plans = [planner.plan(**asked, launchable=name) for name in ("megatron-core", "megatron-lm")]
+    assert plans[0].assignments == plans[1].assignments
+    assert catalog().releases.named("fsdp2") == "torchtitan"
+    with pytest.raises(InputError, match="unknown target"):
+        planner.plan(**asked, launchable="megatron")

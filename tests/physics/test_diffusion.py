@@ -9,7 +9,7 @@ import pytest
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
 from planner.physics.diffusion.shape import forward_flops, parameters, sample_of
-from planner.physics.diffusion.step import Split, Tuning, allocated, memory, step_seconds, trained
+from planner.physics.diffusion.step import Split, Tuning, allocated, memory, step_seconds, swapped_bytes, trained
 
 CATALOG = Catalog()
 LAW = CATALOG.diffusion_law
@@ -132,3 +132,17 @@ def test_what_enters_recomputed_blocks_can_go_to_the_host() -> None:
     here, there = (memory(tuning, Split(recomputed=1.0, entering=share), LAW)["activations"] for share in (1.0, 0.0))
     image, text, width = 4096, 512, 3072
     assert here - there == pytest.approx(57 * 2 * width * (image + text))
+
+
+def test_gpus_that_share_a_clip_share_its_activations_and_products_and_swap_tokens_for_heads() -> None:
+    model = CATALOG.diffusion("wan2.1-14b")
+    tuning = Tuning(model, sample_of(model, (832, 480), 81), 16, "bf16", "adamw")
+    gpu = CATALOG.gpu("h100-sxm")
+    rates, one, four = CATALOG.rates(gpu.architecture), Split(), Split(sequence=4)
+    assert memory(tuning, four, LAW)["activations"] == pytest.approx(memory(tuning, one, LAW)["activations"] / 4)
+    assert memory(tuning, four, LAW)["weights"] == memory(tuning, one, LAW)["weights"]
+    alone, shared = (step_seconds(tuning, split, LAW, gpu, rates, 2.5)["compute"] for split in (one, four))
+    assert shared == pytest.approx(alone / 4)
+    # by hand: 21 latent frames of 52 x 30 tokens, 5,120 wide, in 16 bits; queries, keys, values, outputs, both ways
+    assert swapped_bytes(tuning, four) == [(40 * 4 * 2, 21 * 52 * 30 * 5120 * 2 / 4)]
+    assert not swapped_bytes(tuning, one)

@@ -133,6 +133,8 @@ def test_an_explanation_that_is_cut_short_says_so() -> None:
 
 
 def test_what_holds_a_model_is_undecided_without_time() -> None:
-    scenario, _ = load_scenario(None, {"workload.model": "gpt2", "hardware.candidates": "rtx-4090"}, catalog())
+    # for inference an engine is asked, which takes no search
+    values = {"workload.model": "gpt2", "workload.method": "full", "hardware.candidates": "rtx-4090"}
+    scenario, _ = load_scenario(None, values, catalog())
     plan = make_plan(scenario, catalog(), time_limit=1e-9)
     assert plan.status == "undecided"

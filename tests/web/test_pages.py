@@ -11,12 +11,16 @@ from urllib.parse import parse_qsl
 import pytest
 
 from planner import plan
+from planner.answer.schema import to_json
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
+from planner.launch import folder
+from planner.launch.axes import CannotExpress, No
 from planner.scenario.flags import TABLE
 from planner.scenario.kind import WORK
-from planner.web.answering import answer
+from planner.web.answering import File, Refusal, answer
+from planner.web.files import as_file
 from planner.web.forms import FORMS, form_of, inputs
 from planner.web.question import question_of, typed
 from planner.web.shown import _opened
@@ -51,7 +55,7 @@ def test_every_page_is_there_before_anything_is_asked(web, path):
 def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
     page = web.get("/part/estimate?model=llama-3.1-70b&node=dgx-h100&seq_len=much")
     error = page.json()["error"]
-    assert (page.status_code, error["field"]) == (400, "seq_len")
+    assert (page.status_code, error["field"]) == (200, "seq_len"), "to a page that is an answer too, and no failure"
     assert main(["estimate", "--model", "llama-3.1-70b", "--node", "dgx-h100", "--seq-len", "much"]) == 2
     assert capsys.readouterr().err == f"Error: --seq-len{error['message'].removeprefix('seq_len')}\n"
     assert "unknown value of estimate" in web.get("/?mdel=gpt2").text
@@ -158,6 +162,40 @@ def test_launch_files_are_downloaded_packed_or_refused_by_name(web):
     assert found.status_code == 200
     names = zipfile.ZipFile(io.BytesIO(found.content)).namelist()
     assert {"launch/plan.json", "launch/README.md"} <= set(names)
+
+
+def test_launch_files_of_reinforcement_learning_are_of_the_plan_told_to_its_stack(web):
+    asked = {"model": "qwen2.5-0.5b", "method": "grpo", "steps": "10", "on": "h100-sxm-1x,dgx-h100"}
+    found = web.get("/download/plan.zip", params=asked)
+    assert found.status_code == 200, found.text
+    packed = zipfile.ZipFile(io.BytesIO(found.content))
+    assert {"launch/plan.json", "launch/README.md", "launch/train.sh"} <= set(packed.namelist())
+    made, told = (json.loads(text)["assignments"][0] for text in (
+        packed.read("launch/plan.json"), web.get("/download/plan.json", params=asked).text))
+    assert (made["gpus"], made["stack"], made["layout"]) == (told["gpus"], told["stack"], told["layout"])
+
+
+@pytest.mark.parametrize("is_told_again", [True, False])
+def test_reinforcement_learning_that_cannot_be_told_is_planned_again_or_refused_by_name(is_told_again, monkeypatch):
+    made = plan(model="qwen2.5-0.5b", method="grpo", steps=10, on="h100-sxm-1x")
+    every, asked = folder._every, list[object]()
+
+    def refusing(*given):
+        asked.append(given)
+        if len(asked) == 1 or not is_told_again:
+            raise CannotExpress("verl", {"pp": No("its rollouts have no pipelines")})
+        return every(*given)
+
+    monkeypatch.setattr(folder, "_every", refusing)
+    packed = as_file("plan", to_json(made), "zip", ())
+    if not is_told_again:
+        assert isinstance(packed, Refusal)
+        assert packed.message.startswith("verl cannot express this plan: pp: its rollouts have no pipelines")
+        return
+    assert isinstance(packed, File), packed
+    started = json.loads(zipfile.ZipFile(io.BytesIO(packed.content)).read("launch/plan.json"))
+    assert "its rollouts have no pipelines" in started["notes"][-1]
+    assert started["assignments"] == json.loads(to_json(made))["assignments"]
 
 
 def test_a_pasted_config_is_a_model_as_when_it_is_imported(web, tmp_path, monkeypatch, capsys):

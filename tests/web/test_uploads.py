@@ -42,6 +42,9 @@ def test_an_uploaded_file_answers_as_on_the_command_line(web, capsys, tmp_path, 
     assert same_time(answer.text) == same_time(capsys.readouterr().out)
     assert answer.headers["planner-exit-code"] == str(code)
     assert f"--{field} {name}" in as_command(question_of(verb, values | {field: called}))
+    if field in ("dataset", "requests"):
+        written = web.get("/download/plan.yaml", params=values | {field: called}).text
+        assert f": {name}\n" in written
     job = web.post("/api/jobs", json={"verb": verb, "question": values | {field: called}, "page": True}).json()["id"]
     assert 'class="answer"' in web.get(f"/api/jobs/{job}/page").text
 

@@ -17,8 +17,8 @@ _GLUED = re.compile(r"(.*\d[a-z]?)(sxm\d?|pcie|nvl)")
 _TOLD = re.compile(r"(?<![a-z])(sxm(?![a-z])|sxm\d(?![a-z])|pcie(?![a-z])|nvl(?![a-z0-9]))")
 _DEVICE_OF_SXM = "h100 80gb hbm3"
 """What the driver prints of an H100 SXM; the PCIe card of 80 GB has HBM2e."""
-_MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct", "gpu", "gpus", "card", "cards", "hbm2", "hbm2e",
-           "hbm3", "hbm3e"}
+_MAKERS = {"nvidia", "amd", "tesla", "geforce", "instinct", "colab", "kaggle", "gpu", "gpus", "card", "cards",
+           "hbm2", "hbm2e", "hbm3", "hbm3e"}
 """What a name may have beside the family: makers, brands, and what its memory is made of."""
 _PART = "gcd"
 """Marks a GPU that the catalog counts by the die: without its memory, a file may count packages."""
@@ -94,6 +94,11 @@ class GpuNames:
         known = self._named.get(canonical(text))
         names = self.candidates(text, _spelling(text).memory, text) if known is None else {known}
         return names.pop() if len(names) == 1 else None
+
+    @staticmethod
+    def holds(gpu: Gpu, memory: float) -> bool:
+        """Say whether a GPU is sold with so much memory, in GB."""
+        return _has(gpu, memory)
 
     def knows(self, name: str) -> bool:
         """Say whether the catalog has a GPU of this family."""

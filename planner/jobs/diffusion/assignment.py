@@ -38,7 +38,8 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
     placed: dict[str, Any] = {
         "workload": name, "model": tuning.model.name, "method": work.method, "node": candidate.node.name,
         "gpu": candidate.gpu.name, "nodes": nodes, "gpus": option.gpus, "stack": law.stack,
-        "layout": Layout(tp=1, pp=1, vpp=1, cp=1, ep=1, dp=split.copies, shard=split.shard,
+        "layout": Layout(tp=1, pp=1, vpp=1, cp=split.sequence, ep=1, dp=split.copies, shard=split.shard,
+                         cp_method="all-to-all" if split.sequence > 1 else None,
                          zero=3 if split.shard > 1 else 0, micro_batch=split.micro_batch,
                          micro_batches=split.micro_batches, recompute=_called(split),
                          precision="bf16" if "bf16" in candidate.gpu.peak else "fp16",

@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.diffusion.assignment import assignment_of, verdict
 from planner.jobs.diffusion.lacking import helps
-from planner.jobs.diffusion.options import option, smallest, splits, tunings
+from planner.jobs.diffusion.options import divides, option, sequences, smallest, splits, tunings
 from planner.money.rent import usual_candidate
 from planner.scenario.diffusion import DiffusionTraining
 
@@ -18,10 +18,13 @@ def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpu
                        layout: Mapping[str, str], confidence: float) -> tuple[Assignment, tuple[str, ...]]:
     """Return the fastest way that fits a node type, or what comes nearest, and how it was chosen. Raises InputError."""
     candidate, law = usual_candidate(catalog.node(node), catalog), catalog.diffusion_law
-    most = gpus or max(count for count in range(1, candidate.node.gpus + 1) if work.batch % count == 0)
     (tuning,) = tunings(work, catalog)
+    shared = sequences(tuning.model, candidate.node.gpus, law)
+    # all copies that the batch has work for; that a clip is shared is asked for, by GPUs or by layout
+    asked = tuple(degree for degree in shared if f"{degree}" == layout.get("cp")) or (1,)
+    most = gpus or max(count for count in range(1, candidate.node.gpus + 1) if divides(work.batch, count, asked))
     ways = [option(catalog, (candidate,), 0, tuning, split)
-            for split in splits(work.batch, most, layout, full=not tuning.frozen)]
+            for split in splits(work.batch, most, layout, full=not tuning.frozen, shared=shared)]
     if not ways:
         raise InputError(f"gpus: a batch of {work.batch} is not divided over {most} GPUs"
                          + (f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""))

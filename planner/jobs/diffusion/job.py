@@ -15,8 +15,10 @@ from planner.jobs.diffusion.options import (
     AXES,
     RECOMPUTED,
     Option,
+    divides,
     option,
     quantile,
+    sequences,
     smallest,
     splits,
     sure_bytes,
@@ -42,12 +44,18 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
 
     def sizes(self, at: int) -> list[int]:
         """Return the numbers of GPUs that the batch divides over and the limits admit: in a node, or whole nodes."""
-        return [gpus for gpus in self.counted(at) if self.asked.batch % gpus == 0]
+        shared = self.shared(at)
+        return [gpus for gpus in self.counted(at) if divides(self.asked.batch, gpus, shared)]
+
+    def shared(self, at: int) -> tuple[int, ...]:
+        """Return the numbers of GPUs of a node of a candidate that may share a sample."""
+        return sequences(self.catalog.diffusion(self.asked.model), self.candidate(at).node.gpus,
+                         self.catalog.diffusion_law)
 
     def ways(self, at: int, gpus: int, held: Held) -> Iterator[Option]:
         """Yield every way on so many GPUs of a candidate."""
         for tuning in tunings(self.asked, self.catalog):
-            for split in splits(self.asked.batch, gpus, held, full=not tuning.frozen):
+            for split in splits(self.asked.batch, gpus, held, full=not tuning.frozen, shared=self.shared(at)):
                 try:
                     yield option(self.catalog, self.terms.market.candidates, at, tuning, split)
                 except MissingFact:
@@ -86,7 +94,8 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
     def complexity(self, way: Option) -> int:
         """Return how many choices of it are not the plain ones."""
         split = way.split
-        return int(split.shard > 1) + int(split.swapped > 0) + int(split.states_out > 0) + split.spilled
+        return int(split.shard > 1) + int(split.swapped > 0) + int(split.states_out > 0) + split.spilled + int(
+            split.sequence > 1)
 
     def domains(self) -> Mapping[str, tuple[int | float | str, ...]]:
         """Return what is searched, by name."""
@@ -131,7 +140,8 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
 
     def counts(self, most: int) -> Sequence[int]:
         """Return the numbers of GPUs up to `most` that divide the batch, rising."""
-        return [gpus for gpus in range(1, most + 1) if self.asked.batch % gpus == 0]
+        shared = sequences(self.catalog.diffusion(self.asked.model), most, self.catalog.diffusion_law)
+        return [gpus for gpus in range(1, most + 1) if divides(self.asked.batch, gpus, shared)]
 
     @property
     def leaner(self) -> Iterator[Leaner]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
+from planner.catalog.diffusion import Diffusion
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
@@ -16,15 +17,17 @@ from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.physics.collectives import seconds
 from planner.physics.diffusion.shape import parameters, sample_of
-from planner.physics.diffusion.step import Split, Tuning, memory, spilled_bytes, step_seconds, trained
+from planner.physics.diffusion.step import Split, Tuning, memory, spilled_bytes, step_seconds, swapped_bytes, trained
 from planner.scenario.diffusion import DiffusionTraining
 
-AXES = ("dp", "mbs", "zero", "recompute", "offload_parameters", "offload_activations", "offload_optimizer")
-"""What `--layout` may name: copies, samples of a micro-batch, 0 or 3 for shards of everything (FSDP), recompute of
-none, mixed, full or a share of the blocks, the shares of blocks and of the optimizer's states that wait on the host,
-and 1 where what attention keeps does."""
+AXES = ("dp", "cp", "mbs", "zero", "recompute", "offload_parameters", "offload_activations", "offload_optimizer")
+"""What `--layout` may name: copies, GPUs that share the tokens of a clip, samples of a micro-batch, 0 or 3 for shards
+of everything (FSDP), recompute of none, mixed, full or a share of the blocks, the shares of blocks and of the
+optimizer's states that wait on the host, and 1 where what attention keeps does."""
 RECOMPUTED = {"none": 0.0, "mixed": 0.5, "full": 1.0}
 """Shares of the blocks that are recomputed; mixed is every other one."""
+DEGREES = (1, 2, 4, 8)
+"""GPUs that may share the tokens of a clip."""
 STEPS = (0.0, 0.5, 1.0)
 """Shares of blocks that are tried on the host."""
 
@@ -58,7 +61,8 @@ class Option:
     def rank(self) -> tuple[float, ...]:
         """What is faster comes first, then what is simpler."""
         split = self.split
-        return (self.step, split.swapped, split.states_out, split.spilled, split.shard, split.micro_batches)
+        return (self.step, split.swapped, split.states_out, split.spilled, split.shard, split.sequence,
+                split.micro_batches)
 
 
 def quantile(law: DiffusionLaw | GenerationLaw, residue: Residue, share: float, *, likely: bool) -> float:
@@ -87,14 +91,39 @@ def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
             for base in work.quantization]
 
 
-def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[Split]:
-    """Yield every split of a batch over so many GPUs that keeps the axes held. Raises InputError for another axis."""
+def sequences(model: Diffusion, most: int, law: DiffusionLaw) -> tuple[int, ...]:
+    """Return the numbers of GPUs of one node that may share the tokens of a sample: more than one of clips alone.
+
+    Each GPU has whole heads.
+    """
+    heads = [block.inner // law.head for block in model.denoiser.blocks if block.inner]
+    shared = model.media == "video" and all(block.inputs is None for block in model.denoiser.blocks)
+    return tuple(degree for degree in DEGREES if degree == 1 or (
+        shared and degree <= most and all(count % degree == 0 for count in heads)))
+
+
+def divides(batch: int, gpus: int, shared: tuple[int, ...]) -> bool:
+    """Say whether a batch divides over so many GPUs, of which some may share each sample."""
+    return any(gpus % degree == 0 and batch % (gpus // degree) == 0 for degree in shared)
+
+
+def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool, shared: tuple[int, ...] = (1,)
+           ) -> Iterator[Split]:
+    """Yield every split of a batch over so many GPUs that keeps the axes held. Raises InputError for another axis.
+
+    shared: numbers of GPUs that may share a sample.
+    """
     for axis in held:
         if axis not in AXES:
             raise InputError(f"layout: no axis {axis!r} of training a diffusion model: {', '.join(AXES)}")
-    if batch % gpus or held.get("dp", f"{gpus}") != f"{gpus}":
-        return
-    each = batch // gpus
+    for degree in _kept(held, "cp", tuple(str(degree) for degree in shared)):
+        copies = gpus // int(degree)
+        if divides(batch, gpus, (int(degree),)) and held.get("dp", f"{copies}") == f"{copies}":
+            yield from (replace(split, sequence=int(degree)) for split in _splits(batch, copies, gpus, held, full=full))
+
+
+def _splits(batch: int, copies: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[Split]:
+    each = batch // copies
     sizes = tuple(str(size) for size in range(1, each + 1) if each % size == 0)
     swaps = _shares(held, "offload_parameters", (0.0,) if full else STEPS)
     states = _shares(held, "offload_optimizer", (0.0, 1.0) if full else (0.0,))
@@ -104,7 +133,7 @@ def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Ite
             _kept(held, "mbs", sizes), _kept(held, "zero", ("0", "3") if gpus > 1 else ("0",)), again, swaps,
             _kept(held, "offload_activations", ("0", "1")), states):
         if zero == "0" or not out:
-            yield Split(gpus, gpus if zero == "3" else 1, int(size), each // int(size), recomputed, swapped=out,
+            yield Split(copies, gpus if zero == "3" else 1, int(size), each // int(size), recomputed, swapped=out,
                         states_out=state, spilled=spilled == "1")
 
 
@@ -141,8 +170,8 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     weights = tuning.model.denoiser.parameters * (base.weight if tuning.frozen else 2.0)
     ones = np.ones(1, np.int64)
 
-    def exchange(operation: str, size: float) -> float:
-        return float(seconds(catalog.collectives, candidates, at * ones, operation, split.copies * ones, ones,
+    def exchange(operation: str, size: float, ranks: int = split.gpus) -> float:
+        return float(seconds(catalog.collectives, candidates, at * ones, operation, ranks * ones, ones,
                              np.array([size]))[0])
 
     exposed = 0.0
@@ -151,17 +180,19 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
         gathered = passes * exchange("all_gather", weights) + exchange("reduce_scatter", count * 2.0)
         # the next block's shards come while one is at work
         exposed = max(0.0, gathered - spent["compute"] - spent["recompute"])
-    elif split.copies > 1:
+    elif split.gpus > 1:
         exposed = exchange("all_reduce", count * 2.0)
+    swapped = sum(times * exchange("all_to_all", size, split.sequence) for times, size in swapped_bytes(tuning, split))
     host_each = split.swapped * parameters(tuning.model) * base.weight
     host_each += spilled_bytes(tuning, split, law)
     host_each += split.states_out * count * law.optimizers[tuning.optimizer] / split.shard
     seen = law.seen
     likely = (candidate.gpu.architecture in seen.architectures and tuning.frozen and tuning.base in seen.bases
-              and tuning.optimizer in seen.optimizers and split.copies == 1 and tuning.cached and not tuning.ema
+              and tuning.optimizer in seen.optimizers and split.gpus == 1 and tuning.cached and not tuning.ema
               and not split.states_out and (seen.swapped or not split.swapped))
-    return Option(at, split.copies, tuning, split, parts, {**spent, "data_parallel": exposed},
-                  host_each * min(split.copies, candidate.node.gpus), likely)
+    return Option(at, split.gpus, tuning, split, parts,
+                  {**spent, "data_parallel": exposed, "context_parallel": swapped},
+                  host_each * min(split.gpus, candidate.node.gpus), likely)
 
 
 def smallest(options: list[Option]) -> Option:

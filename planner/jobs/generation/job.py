@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import le
-from typing import Any, cast
+from typing import Any
 
 from planner.answer.assignment import Assignment
 from planner.answer.bought import bought_of
 from planner.answer.level import Replayed
 from planner.answer.schema import Infeasible, Search
-from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
@@ -22,20 +21,17 @@ from planner.jobs.generation.lacking import nearest
 from planner.jobs.generation.misses import misses
 from planner.jobs.generation.options import Option, sure_bytes
 from planner.jobs.generation.queue import BUSIEST, Queue, alone, fewest
-from planner.jobs.generation.replicas import Calls, Key, column_of, key_of, ways_on
+from planner.jobs.generation.replicas import Key, column_of, image_service, key_of, target_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import loads
 from planner.jobs.serving.assignment import ReplicaPlace
 from planner.jobs.serving.day import changing
 from planner.jobs.serving.knobs import knobs_of
-from planner.jobs.serving.rates import Targets
 from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.jobs.serving.trial import tried, tried_day
-from planner.physics.serving.level import stream_of
 from planner.scenario.default import Defaults
 from planner.scenario.generation import Generation
-from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Trace
 from planner.solver.progress import SoFar, say
 from planner.solver.settings import UNLIMITED, Effort
@@ -99,8 +95,7 @@ class GenerationJob(GenerationChoices):
     @property
     def target(self) -> tuple[float, float | None] | None:
         """Seconds that an image may take, and at which share (none: on average)."""
-        level = self.asked.e2e
-        return None if level is None else (level.seconds, None if level.percentile is None else level.percentile / 100)
+        return target_of(self.asked)
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Ways:
         """Return every way to run a replica that fits, with the rate that it holds among as many as the load needs.
@@ -159,14 +154,7 @@ class GenerationJob(GenerationChoices):
     @property
     def service(self) -> Service:
         """The requests as services have them, of one token each that a step makes."""
-        one = stream_of(lambda q: 1.0, lambda q: 1.0, input=1.0, output=1.0, input_cv=0.0, output_cv=0.0,
-                        gap_cv=self.asked.gap_cv, hits=0.0, drafts=0, accepted=0.0)
-        return Service(self.asked, cast(Model, None), one, Targets(None, None, self.target), self.asked.rate, 1,
-                       replica=self._replica)
-
-    def _replica(self, column: ReplicaColumn) -> ReplicaKind:
-        way = self._way(column)
-        return ReplicaKind(Calls(way), way.split.batch, way.split.batch, way.split.batch, "prefill first")
+        return image_service(self.asked, self._way)
 
     def _way(self, column: ReplicaColumn) -> Option:
         """Return what a column of this question is, whatever was held when it was made."""

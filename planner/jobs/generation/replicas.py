@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.generation.options import Option, fits, option, pictures, splits
 from planner.jobs.job import Held, Terms
+from planner.jobs.serving.rates import Targets
+from planner.jobs.serving.service import Service
+from planner.physics.serving.level import stream_of
 from planner.physics.serving.settings import EngineSettings
 from planner.scenario.generation import Generation
+from planner.simulate.steps import ReplicaKind
 
 Key = tuple[int, str, int, int, int, int | None]
 """Of a column: candidate, format, degrees, images of a call."""
@@ -72,3 +78,22 @@ def column_of(way: Option, rate: float) -> ReplicaColumn:
 def key_of(column: ReplicaColumn) -> Key:
     """Return what tells a column from others of its job."""
     return (column.candidate, column.format, column.tp, column.pp, column.dp, column.settings.sequences)
+
+
+def target_of(asked: Generation) -> tuple[float, float | None] | None:
+    """Return the seconds that an image may take, and at which share (none: on average)."""
+    level = asked.e2e
+    return None if level is None else (level.seconds, None if level.percentile is None else level.percentile / 100)
+
+
+def image_service(asked: Generation, way_of: Callable[[ReplicaColumn], Option]) -> Service:
+    """Return the requests as services have them, of one token each that a step makes."""
+    one = stream_of(lambda q: 1.0, lambda q: 1.0, input=1.0, output=1.0, input_cv=0.0, output_cv=0.0,
+                    gap_cv=asked.gap_cv, hits=0.0, drafts=0, accepted=0.0)
+
+    def replica(column: ReplicaColumn) -> ReplicaKind:
+        way = way_of(column)
+        return ReplicaKind(Calls(way), way.split.batch, way.split.batch, way.split.batch, "prefill first")
+
+    return Service(asked, cast(Model, None), one, Targets(None, None, target_of(asked)), asked.rate, 1,
+                   replica=replica)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import get_args
 
 import numpy as np
 
@@ -23,11 +24,12 @@ METHOD = "inference"
 
 
 def service_for(work: Training, name: str, catalog: Catalog) -> Serving:
-    """Return the service that method inference of a training question is about: stored as published, or as it says."""
+    """Return the service that method inference of a training question is about: stored as published, unless it computes
+    in a lower precision.
+    """
     model = catalog.model(name)
-    said = tuple(dict.fromkeys(work.precision)) if "precision" in work.model_fields_set else None
-    formats: dict[str, tuple[Quantization, ...]] = {} if said is None else {
-        "quantization": tuple("bf16" if each in ("fp16", "fp32", "tf32") else each for each in said)}  # type: ignore[misc]
+    low = [name for name in dict.fromkeys(work.precision) if name in get_args(Quantization) and name != "bf16"]
+    formats = {"quantization": low} if low else {}
     asked = Serving.model_validate({"kind": "serving", "model": name, **formats,
                                     "max_model_len": work.sequence_length or model.sequence_length})
     return resolve_service(asked, catalog)[0]

@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.serving.replay import Progress, replay, requests_of, share_within
-from planner.jobs.serving.service import services_of
+from planner.jobs.serving.service import Service, services_of
 from planner.layouts.candidate import Candidate
 from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate
 from planner.physics.serving.settings import EngineSettings
@@ -23,8 +23,11 @@ from planner.simulate.trace import Trace
 
 
 def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog, trace: Trace | None = None, *,
-                   policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0) -> Simulation:
+                   policy: str = "least-outstanding", progress: Progress | None = None, seed: int = 0,
+                   made: tuple[Service, Sequence[ReplicaColumn]] | None = None) -> Simulation:
     """Replay a trace on any replicas of a service, or what it is asked for, drawn by a seed.
+
+    made: the service and its columns, of requests that are no tokens.
 
     Raises InputError where it has no load, or a seed for requests that are not drawn.
     """
@@ -34,9 +37,10 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
         raise InputError("a replay needs requests: give --rate, --users or --trace")
     if any(a.memory.fits != "fits" for a in mine):
         raise InputError("the layout does not fit: planner estimate says what it lacks")
-    candidates = [_candidate(a, catalog) for a in mine]
-    picks = [_pick(a, at) for at, a in enumerate(mine)]
-    parts = services_of(asked, catalog)
+    candidates = [candidate_of(a, catalog) for a in mine]
+    columns = made[1] if made else [_column(a, at) for at, a in enumerate(mine)]
+    picks = [_pick(a, at, column) for at, (a, column) in enumerate(zip(mine, columns, strict=True))]
+    parts = [made[0]] if made else services_of(asked, catalog)
     service, outcomes = parts[0], []
     for part in parts:
         # a router that goes by length splits the trace; what each class of replicas sees is a trace of its own
@@ -56,25 +60,31 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
         requests_per_second=asked_rate if math.isfinite(asked_rate) else None, seconds=outcome.seconds,
         output_tokens_per_second=outcome.output_tokens_per_second, busy_share=outcome.busy_share,
         share_within_level=share_within(outcome, service),
+        made=None if first.made is None else "clip" if first.made.frames > 1 else "image",
         latency_seconds=latencies, computed={
             "ttft": first.ttft_seconds, "tpot": first.tpot_seconds,
             **({} if first.e2e_seconds is None else {"e2e": first.e2e_seconds})})
 
 
-def _candidate(a: Assignment, catalog: Catalog) -> Candidate:
+def candidate_of(a: Assignment, catalog: Catalog) -> Candidate:
     """Return the hardware of an assignment: that of its offer, or as its owner would have it."""
     rented = offered(a.offer or "", catalog)
     return rented[0] if rented else usual_candidate(catalog.node(a.node), catalog)
 
 
-def _pick(a: Assignment, at: int) -> Pick:
+def _column(a: Assignment, at: int) -> ReplicaColumn:
     layout, serving = a.layout, a.serving
     assert serving is not None
     copies = layout.dp // serving.replicas
-    column = ReplicaColumn(at, layout.stored, serving.role, layout.tp, layout.pp, layout.ep, copies,
-                           serving.requests_per_second / serving.replicas,
-                           float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
-                           EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
+    return ReplicaColumn(at, layout.stored, serving.role, layout.tp, layout.pp, layout.ep, copies,
+                         serving.requests_per_second / serving.replicas,
+                         float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
+                         EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
+
+
+def _pick(a: Assignment, at: int, column: ReplicaColumn) -> Pick:
+    serving = a.serving
+    assert serving is not None
     offer = RentalOffer(OWNED, a.offer or a.node, "", "", at, a.usd_per_node_hour or 0.0, "", "", "")
     return Pick(0, 0, column, offer, serving.replicas, a.nodes, (a.nodes,), serving.replicas_by_hour or ())
 

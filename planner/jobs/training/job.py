@@ -137,14 +137,23 @@ class TrainingJob:
         terms, held = self.terms, quanta(self.terms.limits)
         reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
         return SearchJob(
-            tokens=processed(self.asked, self.question.sample_length, self.question.global_batch),
-            sequence_length=self.question.sample_length, checkpoint_bytes=self.checkpoint_bytes,
+            tokens=self.tokens, sequence_length=self.question.sample_length, checkpoint_bytes=self.checkpoint_bytes,
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
             if reclaims else (),
             **self._errors(), deadline_us=held.deadline_us, budget_cents=held.budget_cents,
             max_power_w=held.max_power_w, place=self.place,
-            timed=is_timed(self.asked, terms.objective))
+            timed=self.timed)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that are worked through."""
+        return processed(self.asked, self.question.sample_length, self.question.global_batch)
+
+    @property
+    def timed(self) -> bool:
+        """Whether time counts."""
+        return is_timed(self.asked, self.terms.objective)
 
     @property
     def checkpoint_bytes(self) -> float:

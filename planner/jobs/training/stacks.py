@@ -115,7 +115,7 @@ class ByStack:
         parts: list[tuple[TrainingJob, Searched]] = []
         for group in self.groups:
             # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
-            for job in group if self.first.search.timed else sorted(group, key=lambda job: job.parallelism):
+            for job in group if self.first.timed else sorted(group, key=lambda job: job.parallelism):
                 known = [staged for _, searched in parts for staged in searched.frontier.found]
                 parts.append((job, job.columns(effort, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
@@ -137,7 +137,7 @@ class ByStack:
     @property
     def amount(self) -> int:
         """Tokens that are worked through."""
-        return self.first.search.tokens
+        return self.first.tokens
 
     def columns_like(self, columns: Columns) -> FoundByStack:
         """Return the columns of depth "shared" by those of a job alike with no less to do and no less time for it."""

@@ -24,6 +24,8 @@ from planner.physics.diffusion.shape import (
 
 STORED = 2.0
 """Bytes of an activation, and of a weight that nothing quantizes."""
+EXCHANGED = 4
+"""Queries, keys, values and outputs of a block that Ulysses sends."""
 GATHERED = 2
 """Blocks whose shards are gathered at once: the one at work and the next."""
 
@@ -71,6 +73,13 @@ class Split:
     """Whether what attention keeps goes to the host, so that recompute is of the feed-forward alone."""
     entering: float = 1.0
     """Share of what enters recomputed blocks that stays on the GPU; the rest goes to the host."""
+    sequence: int = 1
+    """GPUs that share the tokens of a sample, and swap them for heads around attention (Ulysses)."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of all copies."""
+        return self.copies * self.sequence
 
 
 def trained(tuning: Tuning) -> int:
@@ -119,8 +128,9 @@ def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
     gathered = GATHERED * block_parameters(largest) * STORED if split.shard > 1 else 0.0
     parts = {"weights": weights, "gradients": count * state / split.shard,
              "optimizer": count * law.optimizers[tuning.optimizer] * (1 - split.states_out) / split.shard,
-             "activations": _activations(tuning, split, law, base) * batch + _copies(tuning, split, law, base),
-             "communication_buffers": gathered + (2 * count * state if split.copies > split.shard else 0.0)}
+             "activations": (_activations(tuning, split, law, base) * batch / split.sequence
+                             + _copies(tuning, split, law, base)),
+             "communication_buffers": gathered + (2 * count * state if split.gpus > split.shard else 0.0)}
     allocated = sum(parts.values()) + law.fixed
     parts["framework"] = law.fixed + law.wasted * allocated + law.context
     return parts
@@ -169,7 +179,7 @@ def spilled_bytes(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
     base = law.bases[tuning.base]
     kept = sum(block.count * _kept(block, tuning, law, base, split.swapped) for block in tuning.model.denoiser.blocks)
     copies = base.copies * parameters(tuning.model, convolutions=False) if tuning.frozen else 0.0
-    return law.spilled * (split.micro_batch * kept + copies)
+    return law.spilled * (split.micro_batch * kept / split.sequence + copies)
 
 
 def _copies(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
@@ -200,7 +210,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     needs = law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
-    blocks, samples = tuning.model.denoiser.blocks, split.micro_batch * split.micro_batches
+    blocks = tuning.model.denoiser.blocks
+    samples = split.micro_batch * split.micro_batches / split.sequence
     multiplied, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
     beside = 2.0 * samples * sum(
@@ -230,3 +241,11 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     spill = 2 * split.micro_batches * spilled_bytes(tuning, split, law) / (law.spill_rate * gpu.pcie_bandwidth)
     return {"compute": forward + backward, "recompute": again, "other": waited, "optimizer_step": stepped,
             "offload": max(0.0, transfers - busy - waited) + spill}
+
+
+def swapped_bytes(tuning: Tuning, split: Split) -> list[tuple[int, float]]:
+    """Return how often a step swaps tokens for heads, and the bytes of one GPU each time, by kind of block."""
+    passes = split.micro_batches * (2 + split.recomputed)
+    return [(round(block.count * EXCHANGED * passes),
+             split.micro_batch * tokens_of(block, tuning.sample) * STORED * block.inner / split.sequence)
+            for block in tuning.model.denoiser.blocks if block.inner and split.sequence > 1]

@@ -18,6 +18,7 @@ SHARES = 400
 """Equal shares into which either distribution is cut."""
 
 
+@lru_cache(maxsize=1024)
 def run_quantile(residual: Residual, added: AddedShare | None, confidence: float) -> float:
     """Return measured over computed duration that a share `confidence` of runs stays within.
 

@@ -62,11 +62,13 @@ def _running(what: Bought) -> float:
 
 
 def by_days_and_cost(plan: Plan) -> str | None:
-    """Return the chart of the plan and its alternatives by days and cost; none without prices."""
+    """Return the chart of the plan and its alternatives by days and cost; none without prices, or where time tells none
+    apart, as of services.
+    """
     choices: Found = [*plan.assignments[:1], *plan.alternatives]
     priced = [(a.duration_days, a.cost_usd, a) for a in choices if a.duration_days is not None
               and a.cost_usd is not None]
-    if len(priced) < 2:
+    if len({days for days, _, _ in priced}) < 2:
         return None
     first = {a.gpu: at for at, (_, _, a) in reversed([*enumerate(priced)])}
     marks = [Mark((days, cost), f"{a.gpus:,} x {a.gpu}" if first[a.gpu] == at else "", "--b" if at else "--a",

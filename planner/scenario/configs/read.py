@@ -201,6 +201,8 @@ def _model(config: Config, catalog: Catalog) -> str:
         raise InputError(f"{config.name} names no model: give --model")
     by_size = catalog.names("models") if "layers" in reading.shape else ()
     same = [name for name in by_size if _alike(name, reading.shape, catalog)]
+    # a model that also sees or hears has the sizes of the one that it was made from
+    same = [name for name in same if not catalog.model(name).towers] or same
     vocabularies = {name: catalog.model(name).vocab for name in same}
     if same and max(vocabularies.values()) - min(vocabularies.values()) <= PADDING:
         return min(same, key=lambda name: abs(vocabularies[name] - reading.shape.get("vocab", 0)))

@@ -200,6 +200,11 @@ class Search:
 
     def _take_up(self, rows: Layouts) -> None:
         """Bound the rows without memory, and those that may still win with it."""
+        if not self.job.timed:
+            # what time decides nothing of is not timed
+            near = np.flatnonzero(self._near(rows, self.pricing.least(rows, np.zeros(len(rows)))))
+            self.out.removed["bound_without_memory"] += len(rows) - len(near)
+            rows = rows.take(near)
         if not len(rows):
             return
         time = time_terms(self.question, rows)

@@ -2,6 +2,9 @@
 // ---- answers ------------------------------------------------------------------------------------------------------
 let asking = null;
 
+// what is wrong with a question is an answer too, as JSON
+const isPage = response => response.headers.get("content-type")?.startsWith("text/html");
+
 async function estimate() {
   asking?.abort();
   asking = new AbortController();
@@ -9,7 +12,7 @@ async function estimate() {
   try {
     const response = await fetch("/part/estimate?" + withoutKind(asked()), { signal: asking.signal });
     clearErrors();
-    if (!response.ok) { showError(await told(response)); return; }
+    if (!isPage(response)) { showError(await told(response)); return; }
     put(byId("answer"), await response.text());
     byId("after").hidden = false;
   } catch (error) {
@@ -40,8 +43,8 @@ function progressText(job) {
 
 async function follow(verb, body, hear) {
   const response = await fetch("/api/jobs", { method: "POST", headers: json, body: JSON.stringify({ verb, question: body, page: true }) });
-  if (!response.ok) throw await told(response);
   const job = await response.json();
+  if (job.error && !job.id) throw job.error;
   hear(job);
   const end = job.state === "done" ? job : await new Promise((ended, lost) => {
     const events = new EventSource(job.events);
@@ -60,8 +63,9 @@ async function search() {
   clearErrors();
   bar.hidden = cancel.hidden = false;
   busy(true);
+  bar.scrollIntoView({ block: "nearest" });
   try {
-    const page = await follow(form.dataset.verb, question(), job => {
+    const page = await follow(about.verb, question(), job => {
       if (running !== mine) return;
       mine.id = job.id;
       bar.querySelector("span").textContent = progressText(job);
@@ -94,8 +98,8 @@ async function save(event) {
 let filling = new AbortController();
 
 async function fill(place) {
-  const response = await fetch(place.dataset.later, { signal: filling.signal }).catch(() => null);
-  if (place.isConnected) place.textContent = response?.ok ? await response.text() : "";
+  const text = await fetch(place.dataset.later, { signal: filling.signal }).then(response => isPage(response) ? response.text() : "").catch(() => "");
+  if (place.isConnected) place.textContent = text;
 }
 
 // what is told beside an answer that is gone is not waited for
@@ -105,7 +109,7 @@ function enhance(place) {
   place.querySelectorAll("[data-later]").forEach(fill);
   for (const fold of place.querySelectorAll("details[data-more]")) fold.addEventListener("toggle", async () => {
     const response = await fetch(fold.dataset.more).catch(() => null);
-    fold.querySelector("p").outerHTML = response?.ok ? await response.text() : "<p>The server did not answer.</p>";
+    fold.querySelector("p").outerHTML = response && isPage(response) ? await response.text() : "<p>The server did not answer.</p>";
   }, { once: true });
   const timeline = form && place.querySelector("svg[data-start]");
   if (timeline) enhanceTimeline(timeline);

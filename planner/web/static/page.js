@@ -2,6 +2,8 @@
 // A question is a form, a file and the address; whichever changes, the others follow. No answer is made here.
 const byId = id => document.getElementById(id);
 const form = byId("question");
+// what the page says of itself: not on the form, whose properties its fields hide (one is called dataset)
+const about = byId("ask")?.dataset ?? {};
 const json = { "content-type": "application/json" };
 
 function later(wait, does) {
@@ -21,8 +23,8 @@ function showKind() {
     field.hidden = !has(field, "forms");
     for (const input of field.querySelectorAll("input, select")) input.disabled = field.hidden;
   }
-  if (kind.value !== form.dataset.shows) for (const field of all) form.querySelector(has(field, "usual") ? ".fields" : "#more .fields").append(field);
-  form.dataset.shows = kind.value;
+  if (kind.value !== about.shows) for (const field of all) form.querySelector(has(field, "usual") ? ".fields" : "#more .fields").append(field);
+  about.shows = kind.value;
   const method = byId("f-method"), largest = byId("f-largest");
   for (const select of [method, largest]) for (const option of select?.options ?? []) {
     option.hidden = option.disabled = option.value ? option.dataset.forms !== undefined && !has(option, "forms") : select === method && !("blank" in kind.dataset);
@@ -38,7 +40,7 @@ function startKind() {
   const knows = list => [...byId(list).options].some(one => one.value.toLowerCase() === model.value.trim().toLowerCase());
   const foreign = knows(kind.dataset.models === "models" ? "diffusion" : "models") && !knows(kind.dataset.models);
   for (const name of ["layout", "stack"]) if (byId("f-" + name)) byId("f-" + name).value = "";  // of the kind before
-  if ("live" in form.dataset) {
+  if ("live" in about) {
     for (const [name, value] of Object.entries(start)) {
       const input = byId("f-" + name);
       if (!input.value || (foreign && (name === "model" || name === "node"))) input.value = value;
@@ -103,16 +105,17 @@ async function told(response) {
   try { return (await response.json()).error ?? { message: response.statusText }; } catch { return { message: "the server does not answer as expected: " + response.status }; }
 }
 
-const words = later(250, async () => {
+async function writeWords() {
   const said = asked();
   for (const link of document.querySelectorAll("[data-to]")) link.href = link.dataset.to + "?" + withoutKind(said);
-  const response = await fetch(`/words/${form.dataset.verb}?${said}`).catch(() => null);
-  if (!response?.ok) return;
-  const { yaml, command, python } = await response.json();
+  const response = await fetch(`/words/${about.verb}?${said}`).catch(() => null);
+  const { yaml, command, python } = response?.ok ? await response.json() : {};
+  if (command === undefined) return;
   byId("as-command").value = command;
   byId("as-python").value = python;
-  if (document.activeElement !== byId("f-yaml")) { byId("f-yaml").value = yaml; showJobs(); }
-});
+  if (document.activeElement !== byId("f-yaml")) { byId("f-yaml").value = yaml; await showJobs(); }
+}
+const words = later(250, writeWords);
 
 function withoutKind(said) {
   const rest = new URLSearchParams(said);
@@ -120,12 +123,14 @@ function withoutKind(said) {
   return rest;
 }
 
-const fromFile = later(300, async () => {
-  const yaml = byId("f-yaml").value;
-  const response = yaml.trim() ? await fetch("/fields", { method: "POST", headers: json, body: JSON.stringify({ yaml }) }) : null;
+// what a file says is in the fields; those that a config leaves open keep only where it is to run
+const fromFile = later(300, async place => {
+  const yaml = (place ?? byId("f-yaml")).value, name = place?.name || "yaml";
+  const said = yaml.trim() ? await (await fetch("/fields", { method: "POST", headers: json, body: JSON.stringify({ yaml, as: name }) })).json() : { fields: {} };
   clearErrors();
-  if (response && !response.ok) { showError({ ...await told(response), field: "yaml" }); return; }
-  const { kind, fields: values } = response ? await response.json() : { fields: {} };
+  if (said.error) { showError({ ...said.error, field: name }); return; }
+  const { kind, fields: values } = said;
+  if (name === "from_" || values.from_) for (const one of ["node", "nodes", "gpus", "on"]) values[one] = byId("f-" + one)?.value ?? "";
   const radio = kind && form.querySelector(`[name=kind][value=${kind}]`);
   if (radio) radio.checked = true;
   if (values.from_) byId("have").open = true;
@@ -146,13 +151,13 @@ function choose(select, value) {
 
 // ---- what happens when -----------------------------------------------------------------------------------------------
 function keepAddress(add) {
-  const at = `${form.dataset.page}?${asked()}`;
+  const at = `${about.page}?${asked()}`;
   if (add) history.pushState(null, "", at); else history.replaceState(null, "", at);
 }
 
 function changed() {
   words();
-  if ("live" in form.dataset) live();
+  if ("live" in about) live();
 }
 const live = later(120, () => { keepAddress(false); estimate(); });
 
@@ -165,14 +170,16 @@ function slide(range) {
 async function take(file, place) {
   if (file.size > 1 << 20) { showError({ field: place.id.slice(2), message: "a file has at most 1 MiB here" }); return; }
   place.value = await file.text();
-  if ("yaml" in place.dataset) fromFile(); else changed();
+  if ("yaml" in place.dataset) fromFile(); else if ("config" in place.dataset) fromFile(place); else changed();
 }
 
 async function upload(file, place) {
-  const response = await fetch("/api/files?" + new URLSearchParams({ name: file.name }), { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file }).catch(() => null);
+  const send = () => fetch("/api/files?" + new URLSearchParams({ name: file.name, page: true }), { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file });
+  const said = file.size > 16 << 20 ? { error: { message: "a file has at most 16 MiB: use the command line for it" } } :
+    await send().then(response => response.json()).catch(() => ({ error: { message: "the server is gone: start planner web again" } }));
   clearErrors();
-  if (!response?.ok) { showError({ ...(response ? await told(response) : { message: "the server is gone: start planner web again" }), field: place.id.slice(2) }); return; }
-  place.value = (await response.json()).file;
+  if (said.error) { showError({ ...said.error, field: place.id.slice(2) }); return; }
+  place.value = said.file;
   changed();
 }
 
@@ -184,15 +191,17 @@ function showSliders() {
 }
 
 if (form) {
-  form.dataset.shows = form.querySelector("[name=kind]:checked")?.value ?? "";
+  about.shows = form.querySelector("[name=kind]:checked")?.value ?? "";
   showKind();
   showSliders();
   showJobs();
   enhance(byId("answer"));
   if (byId("verdict")) byId("verdict").textContent = byId("answer").querySelector(".answer")?.textContent ?? "";
   form.addEventListener("input", event => {
+    if (event.target.type === "file") return;  // what it holds is read first
     if (event.target.type === "range") slide(event.target);
     else if ("yaml" in event.target.dataset) { fromFile(); return; }
+    else if ("config" in event.target.dataset) { fromFile(event.target); return; }
     else if (event.target.id.startsWith("f-")) showSliders();
     if (!event.target.closest("#jobs")) changed();
   });
@@ -203,7 +212,8 @@ if (form) {
   form.addEventListener("submit", event => {
     event.preventDefault();
     keepAddress(true);
-    if ("live" in form.dataset) estimate(); else search();
+    words();
+    if ("live" in about) estimate(); else search();
   });
   for (const place of form.querySelectorAll("[data-drop]")) {
     place.addEventListener("dragover", event => event.preventDefault());
@@ -222,8 +232,8 @@ if (form) {
   for (const link of document.querySelectorAll("[data-to^='/download']")) link.addEventListener("click", save);
   byId("keep")?.addEventListener("click", () => { localStorage.setItem("kept", withoutKind(asked()).toString()); byId("keep").textContent = "Kept"; showKept(); });
   addEventListener("popstate", () => location.reload());
-  if (form.dataset.wrong) showError(JSON.parse(form.dataset.wrong));
-  if ("begin" in form.dataset) search();
+  if (about.wrong) showError(JSON.parse(about.wrong));
+  if ("begin" in about) search();
   showKept();
 }
 for (const section of document.querySelectorAll("[data-plan]")) besides(section);

@@ -9,7 +9,7 @@ async function dates(more) {
 }
 
 async function showJobs() {
-  if (!("portfolio" in form.dataset)) return;
+  if (!("portfolio" in about)) return;
   const { deadlines } = await dates({});
   byId("jobs").replaceChildren(...Object.entries(deadlines).map(([job, day]) => {
     const label = document.createElement("label"), input = document.createElement("input");
@@ -22,6 +22,7 @@ async function showJobs() {
 }
 
 async function moveDeadline(job, day, search) {
+  if (!byId("f-yaml").value.trim()) await writeWords();
   const { yaml } = await dates({ job, day });
   byId("f-yaml").value = form.querySelector("[name=yaml]").value = yaml;
   byId("f-scenario").value = "";

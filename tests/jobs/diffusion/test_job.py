@@ -58,6 +58,19 @@ def test_several_gpus_share_a_batch() -> None:
     assert four.time.step_seconds < one.time.step_seconds
 
 
+def test_gpus_of_a_node_share_a_clip_that_none_of_them_holds() -> None:
+    asked: dict[str, Any] = {"model": "hunyuan-video", "steps": 10, "on": "rtx-4090-8x"}
+    shared = planner.plan(**asked).assignments[0]
+    assert (shared.layout.dp, shared.layout.cp, shared.layout.cp_method) == (1, 8, "all-to-all")
+    alone = planner.estimate("hunyuan-video", "rtx-4090-8x", method="lora", gpus=1)
+    assert alone.memory.fits == "does not fit"
+    # 12 heads are whole on four GPUs, and images are not shared
+    for model, degree in (("wan2.1-1.3b", "8"), ("sdxl", "2")):
+        with pytest.raises(InputError, match="cp"):
+            planner.estimate(model, "dgx-h100", method="lora", gpus=8, layout={"cp": degree})
+    assert planner.estimate("wan2.1-1.3b", "dgx-h100", method="lora", gpus=4, layout={"cp": "4"}).layout.cp == 4
+
+
 def test_a_no_says_what_would_do_and_it_does() -> None:
     asked: dict[str, Any] = {"model": "wan2.1-14b", "steps": 100, "on": "rtx-4090"}
     plan = planner.plan(**asked)
@@ -70,17 +83,19 @@ def test_a_no_says_what_would_do_and_it_does() -> None:
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ({"samples": None}, "steps, or samples and epochs"), ({"steps": 3}, "steps and epochs"),
+    ({"steps": 3}, "steps and epochs"),
     ({"resolution": "wide"}, "1024x1024"), ({"frames": 9}, "one frame"),
     ({"method": "full", "quantization": "nf4"}, "trains all weights"), ({"rate": 2}, "epochs: applies to training"),
     ({"tokens": "1G"}, "applies to training"), ({"optimizer": "muon"}, "adamw")])
 def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        planner.plan(**SDXL | ({"epochs": None} if "samples" in asked else {}) | asked, on="rtx-4090")
+        planner.plan(**SDXL | asked, on="rtx-4090")
 
 
 @pytest.mark.parametrize(("model", "told"), [("resnet-50", "classifier"), ("vit-b16", "vision transformer"),
-                                             ("openai/clip-vit-large-patch14", "not modeled")])
+                                             ("openai/clip-vit-large-patch14", "not modeled"),
+                                             ("ace-step-1.5", "music"), ("wan2.2-s2v-14b", "follows sound"),
+                                             ("deepfloyd-if-xl", "cascade")])
 def test_other_models_of_images_are_refused_by_name(model: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         planner.plan(model=model, tokens="1 G", on="rtx-4090")

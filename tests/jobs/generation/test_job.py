@@ -12,7 +12,9 @@ import pytest
 
 import planner
 from planner.answer.level import Made
+from planner.answer.schema import Plan
 from planner.ask.estimate import estimating
+from planner.ask.simulate import simulate_layout, simulate_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.generation.options import option, pictures
@@ -97,7 +99,7 @@ def test_a_no_says_what_would_do_and_it_does(asked: dict[str, Any], told: str) -
 @pytest.mark.parametrize(("asked", "told"), [
     ({"rate": 1, "samples": 5}, "rate and samples"), ({"rate": 1, "frames": 9}, "one frame"),
     ({"rate": 1, "ttft": "1 s"}, "applies to a service"), ({"samples": 5, "e2e": "9 s"}, "no latency"),
-    ({"method": "inference"}, "neither rate nor samples"), ({"rate": 1, "quantization": "q9"}, "quantization")])
+    ({"rate": 1, "quantization": "q9"}, "quantization")])
 def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         planner.plan(**SDXL | asked)
@@ -171,3 +173,26 @@ def test_the_largest_fits_and_the_next_does_not(what: Any, asked: dict[str, str]
             for value in (found.value, found.beyond)]
     assert (fits[0], fits[1] != "fits") == ("fits", True)
     assert found.missing_bytes > 0
+
+
+def test_a_replay_of_a_plan_is_that_of_the_plan_itself() -> None:
+    """The same requests on replicas that are read back from the plan's own document."""
+    plan = planner.plan(model="sdxl", rate="2 images/s", e2e="10 s", on="h100-sxm-1x")
+    (service,) = plan.assignments
+    assert service.serving is not None
+    assert service.serving.replayed is not None
+    again = simulate_plan(Plan.model_validate(plan.model_dump()), Catalog())
+    found = again.latency_seconds["ttft"]
+    asked = service.serving.replayed.ttft_seconds
+    assert (again.made, again.replicas, again.requests) == ("image", service.serving.replicas, 4000)
+    assert (found.p50, found.p95) == (asked.p50, asked.p95)
+    # one replica alone is swamped by twice what it makes
+    swamped = simulate_layout(estimating(None, {"workload.model": "sdxl", "workload.rate": "2 images/s"}, Catalog(),
+                                         node="h100-sxm-1x", layout={}, labels={}))
+    assert swamped.latency_seconds["queue"].p95 > 60
+
+
+def test_a_batch_has_no_requests_to_replay() -> None:
+    plan = planner.plan(model="sdxl", samples=1000, deadline="8 h", method="inference", on="h100-sxm-1x")
+    with pytest.raises(InputError, match=r"batch"):
+        simulate_plan(plan, Catalog())
