@@ -34,7 +34,7 @@ ROUND = 360
 """Seconds."""
 SLACK = 1.05
 """At which the halving of the policy ends."""
-JOBS, SEEDS = 60, range(3)
+JOBS, SEEDS = 60, range(2)
 SCALES = (1,) * 14 + (2,) * 2 + (4,) * 3 + (8,)
 """GPUs of jobs, as often as in Gavel's own generator."""
 SHORT, LONG, LONG_SHARE = (1.5, 3.0), (3.0, 4.0), 0.2

@@ -113,6 +113,8 @@ def _job(row: dict[str, str], file: str, number: int) -> tuple[float, float, flo
             row.get("seconds", "0").lower() in _NEVER):
         return "jobs that never started, or had not ended"
     seconds = _length(row["seconds"], file, number) if "seconds" in row else moment("end") - moment("start")
+    if seconds < 0:
+        return "jobs that ended before they started"
     if not seconds > 0:
         return "jobs that took no time"
     limit = row.get("limit", "")

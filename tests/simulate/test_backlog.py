@@ -154,6 +154,8 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
     assert dict(log.left_out) == {"steps of jobs": 1, "jobs without a GPU": 1, "jobs that took no time": 1}
     file.write_text("timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,x\n")
     assert list(read_jobs(file).seconds) == [66]
+    file.write_text("submit,start,end,gpus\n0,10,70,1\n5,90,80,1\n")
+    assert dict(read_jobs(file).left_out) == {"jobs that ended before they started": 1}
     file.write_text("num_gpu,creation_time,deletion_time,scheduled_time\n2,5,105,15\n")
     assert list(read_jobs(file).seconds) == [90]
 

@@ -17,10 +17,11 @@ Taken: TypeAlias = tuple[cp_model.IntervalVar, cp_model.LinearExprT]
 
 
 def waits(problem: Problem) -> bool:
-    """Say whether tasks wait for each other more than they are many, and nothing asks for a choice by period."""
-    links = sum(len(task.after) for task in problem.tasks)
+    """Say whether tasks wait for each other, nothing but their dates costs, and nothing asks for a choice by period."""
     by_period = bool(problem.services or problem.purses) or any(task.may_pause for task in problem.tasks)
-    return links > len(problem.tasks) and not by_period
+    costs = any(pool.lots for pool in problem.pools) or any(
+        option.micro_usd for task in problem.tasks for option in task.options)
+    return any(task.after for task in problem.tasks) and not by_period and not costs
 
 
 @dataclass(frozen=True, slots=True)
