@@ -31,8 +31,9 @@ class ByReplay(Frozen):
 
     met: bool
     """Whether the fleet meets every latency target."""
-    gap: float = Field(ge=0)
-    """By what share of the objective a fleet that no replay has refuted may be below it."""
+    gap: float | None = Field(ge=0)
+    """By what share of the objective a fleet that no replay has refuted may be below it; none where no cheaper fleet
+    was replayed, as of a portfolio."""
     missed: tuple[str, ...] = ()
     """The targets that the fleet misses, with what the replay has: empty where it meets all."""
 

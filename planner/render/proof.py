@@ -62,7 +62,7 @@ def _status(plan: Plan) -> str:
     if seen is not None and not seen.met:
         return f"no fleet found that meets every target by replay: {objective(name, value)}"
     if plan.objective.is_load and seen is not None:
-        most = objective(name, value * (1 + seen.gap))
+        most = objective(name, value * (1 + (seen.gap or 0.0)))
         return "replays within every target; " + (
             f"no fleet was found for {most}" if bound is None else
             f"by formula the largest load of all fleets within the limits is {most}")
@@ -86,7 +86,7 @@ def proof_line(plan: Plan) -> str:
 def _replayed(plan: Plan) -> str:
     """Return what replays add to a proof by computed latencies."""
     seen, name = plan.objective.by_replay, plan.objective.name
-    if seen is None or not seen.met or plan.status != "optimal" or name not in _LEAST:
+    if seen is None or seen.gap is None or not seen.met or plan.status != "optimal" or name not in _LEAST:
         return ""
     within = f"by replay within {percent(seen.gap)}"
     beyond = {what for a in plan.assignments if a.serving for what, _ in above_targets(a.serving)}

@@ -59,7 +59,7 @@ def serving_sentence(plan: Plan) -> str:
     seen = plan.objective.by_replay
     if seen is not None and plan.objective.is_load and plan.objective.value:
         best = BEST[plan.objective.name]
-        most = f"{plan.objective.value * (1 + seen.gap):,.4g}"
+        most = f"{plan.objective.value * (1 + (seen.gap or 0.0)):,.4g}"
         proof = f"by replay; {'more than by formula' if plan.objective.bound is None else f'at most {most} by formula'}"
     if seen is not None and not seen.met:
         best = "Misses its targets"

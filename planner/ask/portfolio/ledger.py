@@ -135,5 +135,5 @@ def objective_of(agenda: Agenda, schedule: Schedule) -> Objective:
     value = (schedule.value - forgone) / MICRO
     bound = None if schedule.bound is None else (schedule.bound - forgone) / MICRO
     gap = None if bound is None else 0.0 if value == bound else (value - bound) / (schedule.value / MICRO)
-    seen = None if agenda.missed is None else ByReplay(met=not agenda.missed, gap=0.0, missed=agenda.missed)
+    seen = None if agenda.missed is None else ByReplay(met=not agenda.missed, gap=None, missed=agenda.missed)
     return Objective(name="cost_usd", value=value, bound=bound, gap=gap, by_replay=seen)

@@ -10,15 +10,12 @@ from dataclasses import dataclass, replace
 from planner.jobs.agenda import Agenda, spare_of
 from planner.jobs.columns import MICRO, Columns, Pick, ReplicaColumn
 from planner.jobs.job import Replayable, Tried
+from planner.jobs.settle import LEAST_CUT, ROUNDED
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 
 ROUNDS = 12
 """Plans whose services are replayed, at most."""
-LEAST_CUT = 0.995
-"""What is left of a rate at most after a miss."""
-ROUNDED = 1.01
-"""Over what a replay showed: what is too much is replayed again."""
 Solve = Callable[[Agenda, Effort], Schedule]
 
 
