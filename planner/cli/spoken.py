@@ -110,7 +110,8 @@ def _list(words: Sequence[str], option: click.Option, known: Callable[[str], boo
         begun = bool(items) and items[-1] != ""
         if piece == ",":
             items.append("")
-        elif begun and not (known(items[-1]) and any(known(" ".join(pieces[at:at + many])) for many in (1, 2))):
+        elif begun and (known(f"{items[-1]} {piece}") or not known(items[-1]) or not any(
+                known(" ".join(pieces[at:at + many])) for many in (1, 2))):
             items[-1] += f" {piece}"
         elif begun or not items:
             items.append(piece)

@@ -29,7 +29,8 @@ _NAMES = {
     "timing/ppo_train": "actor_update_s", "rollout/response_length_mean": "response_len_mean",
     "step_time": "step_s", "completions/mean_length": "response_len_mean"}
 """Of a framework's metrics -> of evidence. verl counts GiB, and calls them GB."""
-_METRIC = re.compile(r"""['"]?([a-z_]+(?:/[a-z_]+)*)['"]?\s*:\s*['"]?(?:np\.float\d+\()?(-?[\d.]+(?:e[-+]?\d+)?)""")
+_METRIC = re.compile(r"""['"]?([a-z_][a-z_/]{1,60})['"]?\s{0,3}:\s{0,3}['"]?(?:np\.float\d{2}\()?"""
+                     r"""(-?\d[\d.]{0,20}(?:e[-+]?\d{1,3})?)""")
 
 
 def learned_rows(text: str, path: Path) -> list[Cells] | None:

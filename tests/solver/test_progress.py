@@ -32,7 +32,7 @@ def test_a_part_of_a_part_is_told_as_a_share_of_all(told):
 
 
 @pytest.mark.parametrize(("asked", "parts"), [
-    ({"workload.model": "gpt2"}, ["inference", "qlora", "lora", "full"]),
+    ({"workload.model": "gpt2"}, ["qlora", "lora", "full"]),
     ({"workload.model": "sdxl", "workload.method": "inference", "workload.rate": "1 images/s",
       "workload.e2e": "20 s", "hardware.candidates": "l4,h100-sxm-1x"}, ["", "requests are replayed on the best"]),
     ({"workload.model": "llama-3.1-8b", "workload.rate": 2, "workload.input": 500, "workload.output": 100,

@@ -61,8 +61,9 @@ def test_a_plan_says_what_it_is_of_and_how_it_is_saved() -> None:
     assert all(one.name not in ("failures", "schedule", "sequence_parallel") for one in plan.provenance.defaults)
 
 
-def test_what_holds_a_model_for_inference_is_serving() -> None:
+def test_a_model_that_is_run_is_asked_about_as_a_service() -> None:
     values = {"workload.model": "llama-3.1-8b", "workload.method": "inference", "limits.gpus": 1}
     made = estimating(None, values, CATALOG, node="dgx-h100", layout={}, labels={})()
     assert isinstance(made, ServingAssignment)
-    assert (made.kind, made.method, made.model, made.serving) == ("serving", "inference", "llama-3.1-8b", None)
+    assert (made.kind, made.method, made.model) == ("serving", None, "llama-3.1-8b")
+    assert made.serving is not None
