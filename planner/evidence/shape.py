@@ -79,10 +79,23 @@ def _in_catalog(name: str, catalog: Catalog) -> Model | None:
 
 
 def _alike(run: StatedRun, catalog: Catalog) -> Model | None:
-    """Return the first catalog model that has every width of a row that states them all."""
+    """Return the first catalog model that has every width of a row that states them all, built as its family is."""
     if None in (run.layers, run.hidden, run.heads, run.vocab, run.experts or run.ffn):
         return None
-    return next((m for m in catalog.all("models", Model) if m.hidden == run.hidden and _agrees(m, run)), None)
+    family = _positions(run, catalog.sources, _gated(run)), catalog.sources.whole("parallel_norms", run) is not None
+    return next((m for m in catalog.all("models", Model) if m.hidden == run.hidden and _agrees(m, run)
+                 and (m.positions, m.layer_kinds()[-1].parallel) == family), None)
+
+
+def _gated(run: StatedRun) -> bool:
+    """Return whether feed-forwards are gated: as stated, else by their width."""
+    return run.gated_mlp if run.gated_mlp is not None else bool(
+        run.experts or (run.ffn and run.ffn != 4 * (run.hidden or 0)))
+
+
+def _positions(run: StatedRun, sources: Sources, gated: bool) -> str:
+    """Return how a family tells positions: the GPT family learns them, and has dropout; the newer ones do neither."""
+    return sources.word("positions", run) or ("rope" if gated else "learned")
 
 
 def _agrees(model: Model, run: StatedRun, *, depth: bool = True) -> bool:
@@ -131,9 +144,8 @@ def _from_columns(run: StatedRun, sources: Sources, assumed: list[str]) -> Model
         missing = [name for name in ("layers", "hidden", "heads") if getattr(run, name) is None]
         raise SkippedError(f"model {run.model} is not in the catalog and its shape is not stated "
                            f"({', '.join(missing)})")
-    gated = run.gated_mlp
-    if gated is None:
-        gated = bool(run.experts or (run.ffn and run.ffn != 4 * hidden))
+    gated = _gated(run)
+    if run.gated_mlp is None:
         assumed.append(f"gated_mlp={'yes' if gated else 'no'}")
     if run.ffn is None and gated and not (run.experts and run.moe_ffn):
         raise SkippedError(f"model {run.model} is not in the catalog and its ffn is not stated")
@@ -147,8 +159,7 @@ def _from_columns(run: StatedRun, sources: Sources, assumed: list[str]) -> Model
     if norms is not None:
         blocks = tuple(b.model_copy(update={"parallel": True, "norms": norms}) for b in blocks)
 
-    # the GPT family has learned positions, and dropout; the newer families have neither
-    positions: Any = sources.word("positions", run) or ("rope" if gated else "learned")
+    positions: Any = _positions(run, sources, gated)
 
     def build(tied: bool) -> Model:
         return Model(

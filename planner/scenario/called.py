@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from planner.catalog.spelling import canonical, joined
 from planner.scenario.default import Default
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.words import named
 
 _OTHERS = {
@@ -13,6 +15,8 @@ _OTHERS = {
     "grpo": "dapo gspo drgrpo", "reinforce": "reinforceplusplus reinforcepp", "rejection-sampling": "raft rft",
     "on-policy-distillation": "gkd", "lora": "rslora loraplus pissa"}
 """Methods that differ from another in their loss or start alone, by the name under which their step is planned."""
+_NODES = re.compile(r"[1-9]\d?x\w", re.IGNORECASE)
+"""Hardware as a node of so many GPUs."""
 
 
 def as_called(reference: object, overrides: Mapping[str, object], answered: object) -> list[Default]:
@@ -36,6 +40,24 @@ def as_called(reference: object, overrides: Mapping[str, object], answered: obje
             not _alike(joined(canonical(model)), joined(canonical(shape)))):
         said.append(Default(name="model", value=f"{shape} for {model}", why="models of one shape have one name"))
     return said
+
+
+def as_many(data: object, resolved: AnyQuestion) -> list[Default]:
+    """Return that hardware such as 8xh100 names nodes of so many GPUs, of which a plan may take several.
+
+    data: the question as it was asked.
+    """
+    hardware = data.get("hardware") if isinstance(data, Mapping) else None
+    said = hardware.get("candidates") if isinstance(hardware, Mapping) else None
+    if isinstance(resolved, Portfolio) or getattr(resolved.workload, "tokens", 0) is None or (
+            (resolved.limits.gpus, resolved.limits.max_gpus, resolved.limits.max_nodes) != (None,) * 3):
+        return []
+    names = said.split(",") if isinstance(said, str) else said if isinstance(said, list) else []
+    counted = [name.strip() for name in names if isinstance(name, str) and _NODES.match(name.strip())]
+    if not counted:
+        return []
+    return [Default(name="hardware", value=f"{', '.join(counted)}, as many such nodes as needed",
+                    why="a count of GPUs that one machine has names the machine: --max-nodes 1 for one alone")]
 
 
 def _alike(one: str, other: str) -> bool:

@@ -15,7 +15,7 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
-from planner.scenario.called import as_called
+from planner.scenario.called import as_called, as_many
 from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
@@ -71,7 +71,7 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
     document, loaded = with_images(document, recipes.made)
     resolved, defaults = _resolved(as_question(document), catalog, document)
     called = as_called(reference, overrides, getattr(resolved, "workload", None))
-    return resolved, [*called, *defaults, *thousands(document), *converted, *loaded]
+    return resolved, [*called, *as_many(document.data, resolved), *defaults, *thousands(document), *converted, *loaded]
 
 
 def _resolved(scenario: AnyQuestion, catalog: Catalog, document: Document) -> tuple[AnyQuestion, Defaults]:
