@@ -206,3 +206,11 @@ def test_jobs_of_three_kinds_of_groups_hold_what_nvidia_smi_showed(compared):
     assert len(shares) > 35
     assert np.median(np.abs(np.array(shares) - 1)) < 0.05
     assert np.percentile(np.abs(np.array(shares) - 1), 90) < 0.10
+
+
+def test_a_shape_is_taken_for_a_model_of_its_family_alone(evidence):
+    # MPT 3B has every width of Pythia 2.8B, whose positions are rotary and whose blocks run side by side
+    model = model_of(run_of(evidence, "LLMF-041"), catalog(), [])
+    pythia = catalog().model("pythia-2.8b")
+    assert (model.hidden, model.layers) == (pythia.hidden, pythia.layers)
+    assert (model.positions, model.layer_kinds()[-1].parallel) == ("alibi", False)
