@@ -48,10 +48,11 @@ def _yes_or_no(plan: Plan) -> str:
     if not does:
         return f"No: {these} {negated} {model} for {' or '.join(does_not)}. "
     but = f", not for {' or '.join(does_not)}" if does_not else ""
-    return f"Yes: {these} {verb} {model} for {_listed(does)}{but}. "
+    return f"Yes: {these} {verb} {model} for {enumerated(does)}{but}. "
 
 
-def _listed(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them: a, b and c."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

@@ -12,6 +12,7 @@ from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence
 from planner.render.figures import METHODS, days, in_unit, listed, pace, paid_for, percent
+from planner.render.holding import enumerated
 from planner.render.layout_text import sample_noun
 from planner.render.serving import BEST, is_service, serving_sentence
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
@@ -158,7 +159,10 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
         return "Does not fit: " + "; ".join([on_gpu, *_outside(memory)][::1 if missing > 0 else -1])
     if memory.fits == "tight":
         used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
-    method = _of_method(assignment)
+    method, out = _of_method(assignment), assignment.layout.offload
+    if waits := [name for name, share in (("weights", out.parameters), ("optimizer states", out.optimizer),
+                                          ("checkpoints", out.activations)) if share]:
+        used += f", with {enumerated(waits)} on {'flash' if out.to == 'nvme' else 'the host'}"
     return (f"{memory.fits.capitalize()}: {used}; {method}{'at ' if method else ''}{pace(assignment)}, "
             f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"
             + (f", on {assignment.gpus:,} GPUs of {assignment.nodes:,} nodes" if assignment.nodes > 1 else ""))
