@@ -37,6 +37,10 @@ def _commands() -> dict[str, str]:
 
 
 COMMANDS = _commands()
+_MEANT = {"plan": "train serve run infer inference finetune tune portfolio size capacity cost recommend",
+          "estimate": "fit fits check memory vram speed throughput", "simulate": "replay benchmark bench",
+          "catalog": "models gpus hardware prices list"}
+"""What people call the verbs."""
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
 EXAMPLES = """Four questions to begin with:
 
@@ -105,7 +109,9 @@ class LazyGroup(click.Group):
         from planner.errors import did_you_mean
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
+            meant = next((verb for verb, words in _MEANT.items() if args[0].lower() in words.split()), None)
+            ctx.fail(f"No such command {args[0]!r}" + (did_you_mean(args[0], COMMANDS) if meant is None else
+                                                       f": planner {meant} answers that"))
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and any(not word.startswith("-") for word in rest):
             from planner.cli.spoken import hardware_known, joined

@@ -222,6 +222,14 @@ INSTEAD = {
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
     **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),
+    **dict.fromkeys(("no-offload", "without-offload"), "planner plan without --tokens tells the fewest GPUs that "
+                    "hold a model with nothing on the host beside those with; planner estimate --layout "
+                    "offload_optimizer=0,offload_parameters=0,offload_activations=0 keeps all on the GPUs"),
+    "years": "a purchase is kept as long as sourcing.buy says; planner compare 32-nodes-buy-or-rent shows one",
+    "largest": "leave --model out: planner plan --on 8xh100 --method lora tells the largest that fits",
+    "pairs": "write --samples, which are pairs where preferences are learned",
+    **dict.fromkeys(("how-sure", "sure", "probability"), "write --confidence 95%, or --deadline '30d at 90%'; planner "
+                    "explain tells how open the choice is"),
     "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
 """Flags of other tools that the planner has not, with what to write."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}

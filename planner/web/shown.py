@@ -101,7 +101,7 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
-        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {}),
+        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {"on": a.node}),
         asked=address(question))
 
 

@@ -133,6 +133,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 
 
 @pytest.mark.parametrize(("args", "message"), [
+    (["fit", "--model", "x"], "No such command 'fit': planner estimate answers that"),
     (["pln"], "No such command 'pln'; did you mean plan"), (["simulat"], "No such command 'simulat'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),
     (["plan", "--spot", "x"], "No such option"),
