@@ -98,7 +98,7 @@ def is_generation(work: dict[object, object]) -> bool:
     method = work.get("method")
     if method is not None:
         return method == "inference"
-    stated = {key for key, value in work.items() if value is not None}
+    stated = {"samples" if key == "images" else key for key, value in work.items() if value is not None}
     if stated & (ONLY_GENERATED | _LOADS):
         return True
     return not stated & (ONLY_TRAINED | {"batch", "steps"}) or (

@@ -17,14 +17,17 @@ _TRAINED = {"tokens", "samples", "epochs", "dataset", "steps"}
 """Keys that say how much is trained."""
 _CALLED = {"sequence_length": "max_model_len", "stack": "engine"}
 """Keys of training, and what they are of a service."""
+_PICTURES = {"diffusion": {"global_batch": "batch"}, "generation": {"global_batch": "batch", "images": "samples"}}
+"""Keys of other kinds, and what they are where a diffusion model trains, or is run."""
 
 
 def as_asked(data: object) -> object:
     """Return what a question holds, in our words, with keys that another kind of work has as those of its own."""
     data = as_service(data)
     work = data.get("workload") if isinstance(data, dict) else None
-    if isinstance(work, dict) and work.get("kind") in ("diffusion", "generation") and "batch" not in work:
-        named = {"batch" if key == "global_batch" else key: value for key, value in work.items()}
+    calls = _PICTURES.get(str(work.get("kind")), {}) if isinstance(work, dict) else {}
+    if calls and isinstance(work, dict):
+        named = {calls[key] if key in calls and calls[key] not in work else key: value for key, value in work.items()}
         return {**data, "workload": named}  # type: ignore[dict-item]
     return data
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import planner
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
@@ -154,3 +155,11 @@ def test_a_number_of_gpus_that_no_file_has_is_cut_from_a_larger_node(name, part)
     assert (mine.gpus, mine.kind) == (part, "assumed")
     assert mine.cpu.memory == pytest.approx(whole.cpu.memory * part / whole.gpus)
     assert mine.power.load < whole.power.load
+
+
+@pytest.mark.parametrize(("more", "kind"), [
+    ({}, "generation"), ({"epochs": 2}, "diffusion"), ({"method": "lora"}, "diffusion"),
+    ({"method": "inference"}, "generation")])
+def test_images_without_a_word_of_training_are_made(more, kind):
+    work = planner.plan(model="sdxl", images=200, on="rtx-4090-1x", **more).provenance.scenario["workload"]
+    assert (work["kind"], work["samples"]) == (kind, 200)
