@@ -235,6 +235,9 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     defaults += media_notes(service, model, document, at) or text_part([model])
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
+    if service.users is not None and service.think is None:
+        defaults.append(Default(name="think", value="none: users ask again at once", why="faster replicas are then "
+                                "asked more often; --think 20s for people who read, --tpot for the pace of answers"))
     chosen |= {"percentile": None, **unsaid}
     if service.day is not None and service.startup is None:
         chosen["startup"] = catalog.serving_law.startup

@@ -109,3 +109,10 @@ def test_a_few_users_get_no_more_replicas_than_their_replay_needs(request):
     assert served.serving.replicas == replicas == 2
     assert late[0] <= 0.1 * 1.02
     assert late[1] > 0.1
+
+
+def test_users_who_do_not_think_are_said_to_ask_again_at_once():
+    said = [{default.name: default.value for default in planner.plan(**CHAT, users=20, on="l4-1x", **more)
+             .provenance.defaults} for more in ({}, {"think": "5 s"})]
+    assert said[0]["think"] == "none: users ask again at once"
+    assert "think" not in said[1]
