@@ -160,7 +160,7 @@ class Board:
         ranked = self.ranked[at][how]
         ways, found, best = ranked.ways, None, math.inf if at in self.needed or task.worth is None else task.worth
         if len(ways):
-            has = self.rooms.open(ranked.places, len(ways))
+            has = self.rooms.fitting(ranked.places, len(ways))
             if first or last < problem.periods:
                 has &= (ways.start >= first) & (ways.end <= last)
             row = int(has.argmax())

@@ -75,7 +75,7 @@ class Rooms:
             found.append((first + ways.start, first + ways.end))
         return found
 
-    def open(self, places: Sequence[tuple[Ints, Ints]], count: int) -> NDArray[np.bool_]:
+    def fitting(self, places: Sequence[tuple[Ints, Ints]], count: int) -> NDArray[np.bool_]:
         """Return whether each way has room."""
         flat = self.short.ravel()
         has = np.ones(count, dtype=bool)
