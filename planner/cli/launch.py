@@ -15,6 +15,7 @@ from planner.cli.plan_file import read_placed
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_INPUT, EXIT_OK, InputError
+from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import Scenario
 from planner.text_io import json_text
 
@@ -94,7 +95,7 @@ def _planned(scenario: str | None, values: dict[str, object], target: str | None
     from planner.scenario.load import load_question
 
     asked, defaults = load_question(scenario, values, catalog, labels=LABELS)
-    if asks_what_holds(asked):
+    if not isinstance(asked, Portfolio) and asks_what_holds(asked):
         if target is not None and isinstance(asked, Scenario):
             values.setdefault("workload.stack", ",".join(catalog.releases.target(target).stacks))
         return estimating(scenario, values, catalog, node=None, layout={}, labels=LABELS).answer().assignment
