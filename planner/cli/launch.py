@@ -15,8 +15,6 @@ from planner.cli.plan_file import read_placed
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_INPUT, EXIT_OK, InputError
-from planner.scenario.portfolio import Portfolio
-from planner.scenario.scenario import Scenario
 from planner.text_io import json_text
 
 SHELL = "torchrun"
@@ -90,16 +88,16 @@ def _planned(scenario: str | None, values: dict[str, object], target: str | None
     """
     from planner.ask.estimate import estimating
     from planner.ask.plan import make_plan
-    from planner.jobs.holding import asks_what_holds
+    from planner.jobs.holding import asks_what_holds, trained_by
     from planner.scenario.launchable import to_be_launched
     from planner.scenario.load import load_question
 
     asked, defaults = load_question(scenario, values, catalog, labels=LABELS)
-    if not isinstance(asked, Portfolio) and asks_what_holds(asked):
-        if target is not None and isinstance(asked, Scenario):
+    if asks_what_holds(asked):
+        if target is not None and trained_by(asked) is not None:
             values.setdefault("workload.stack", ",".join(catalog.releases.target(target).stacks))
         return estimating(scenario, values, catalog, node=None, layout={}, labels=LABELS).answer().assignment
-    if target is not None and isinstance(asked, Scenario):
+    if target is not None and trained_by(asked) is not None:
         asked, defaults = load_question(scenario, values | {"workload.launchable": target}, catalog, labels=LABELS)
     plan = make_plan(*to_be_launched(asked, defaults)[:1], catalog, defaults=defaults)
     if not plan.assignments:
