@@ -47,6 +47,11 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_estimate, render_service
 
+    if scenario is None and from_ is None and not (node or nodes or layout or largest or flags["on"] or flags["own"]):
+        from planner.cli.plan import command as plan
+
+        note("note: no --node is given: the fewest GPUs of each kind that do it, as planner plan has them")
+        return int(click.get_current_context().invoke(plan, as_json=as_json, catalogs=catalogs, **flags))
     axes = layout_text(layout)
     config = read_from(from_)
     ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes,

@@ -41,8 +41,8 @@ def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(terms, list | tuple) or BOUGHT not in terms:
         return dict(overrides)
     rented = [term for term in terms if term != BOUGHT]
-    return {path: value for path, value in overrides.items() if path != TERMS} | {
-        "sourcing.buy.utilization": Buy().utilization} | ({TERMS: rented} if rented else {})
+    return {"sourcing.buy.utilization": Buy().utilization} | {
+        path: value for path, value in overrides.items() if path != TERMS} | ({TERMS: rented} if rented else {})
 
 
 def _job(job: object) -> object:
