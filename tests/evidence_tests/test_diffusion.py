@@ -27,7 +27,7 @@ def test_rows_are_held_against_predictions_or_refused(tmp_path: Path) -> None:
     file.write_text("\n".join([
         COLUMNS, row("z"), row("out", gpu="rtx-4060", precision="bf16", checkpointing="none", fits="no", step_time_s="",
                                peak_mem_gib=""),
-        row("kind", kind="training to target"), row("model", model="Unheard Of"),
+        row("kind", kind="component training"), row("model", model="Unheard Of"),
         row("adapter", method="x.lycoris-lokr"), row("kronecker", model="SDXL", method="sdxl.lycoris-lokr"),
         row("spilled", checkpointing="activation-offload", peak_mem_gib="13.19"),
         row("modes", checkpointing="every full moon"), row("other", stack="kohya")]))
@@ -39,7 +39,8 @@ def test_rows_are_held_against_predictions_or_refused(tmp_path: Path) -> None:
     assert (held["z", "fits"].predicted, held["out", "fits"].predicted) == ("fits", "does not fit")
     assert held["spilled", "peak_mem_gib"].error == pytest.approx(0, abs=0.1)
     assert "kronecker" in {entry.id for entry in validation.rows}
-    assert {skipped.id for skipped in validation.skipped} == {"kind", "model", "adapter", "modes", "other"}
+    assert {skipped.id for skipped in validation.skipped} == {"kind", "model", "adapter", "modes"}
+    assert "stack=simpletuner" in held["other", "peak_mem_gib"].assumed
 
 
 def test_an_example_says_what_it_trains_and_what_of_it_is_not_modeled(tmp_path: Path) -> None:
