@@ -27,9 +27,9 @@ if TYPE_CHECKING:
               "best on all GPUs of the node. If their number is given (dp, --gpus, degrees that fill the node), axes "
               "left out are 1 or off.")
 @click.option("--max", "largest",
-              type=click.Choice(["micro-batch", "sequence", "model", "resolution", "frames", "batch"]),
+              type=click.Choice(["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]),
               help="Find the largest that fits, and estimate it; --max model needs no --model; of images and clips the "
-              "largest resolution, frames or batch.")
+              "largest resolution, frames or batch, of sound the longest.")
 @from_option
 @question_options
 @common

@@ -87,7 +87,7 @@ TABLE: dict[str, Flag] = {
           images=Flag("", "Images or clips of a sample, for a model that sees; of a diffusion model: --samples.", "N"),
           images_per_request=Flag("", "Images (or clips) in a prompt beside its --input tokens, for a model that sees.",
                                   "N"),
-          audio=Flag("", "Sound of a sample or in a prompt, for a model that hears: 30s.", "TIME"),
+          audio=Flag("", "Sound of a sample or in a prompt, for a model that hears or makes it: 30s.", "TIME"),
           resolution=Flag("", "Width and height of an image in pixels, 1024x1024. Default: 1024x1024; of a diffusion "
                           "model: by model.", "WxH"),
           frames=Flag("", "Frames of a clip. Default: images; of a diffusion model: by model.", "N"),
