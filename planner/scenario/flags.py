@@ -168,6 +168,7 @@ TABLE: dict[str, Flag] = {
                    "NxNAME,..", many=True),
           utilization=Flag("buy.utilization", "Of nodes that may be bought: share of the time in use. Default: 80%.",
                            "SHARE"),
+          years=Flag("buy.years", "How long nodes are rented or bought for. Default: as the site keeps them.", "N"),
           site=Flag("", "Site of owned and bought nodes: its prices of electricity and space.", "NAME"),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
