@@ -81,6 +81,8 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     kept = known[how]
     if kept.share and model.name in runs.ineffective:
         kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
+    if kept.share == 1 and model.name in runs.unspilled:
+        kept = kept.model_copy(update={"spilled": False})
     factors = runs.kronecker.get(run.method or "")
     stated = resolution_of((run.resolution or "").partition(",")[0])
     if example is None and (stated is None or model.media == "audio"):
@@ -104,6 +106,8 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     (tuning,) = tunings(work, catalog)
     if factors:
         tuning = replace(tuning, mlp=factors.mlp)
+    if example is not None and example.wide:
+        tuning = replace(tuning, wide=True)
     return tuning, replace(split, swapped=example.swapped) if example else split, assumed
 
 
