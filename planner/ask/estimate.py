@@ -23,7 +23,7 @@ from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
-from planner.scenario.scenario import AnyScenario, only_training
+from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
 """Methods that take less than pre-training, the least first."""
@@ -63,7 +63,12 @@ class Estimating:
             changed = asked.workload
             assert changed is not None
             asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
-        layout = self.layout if layout is None else layout
+        found = self._answered(asked, self.layout if layout is None else layout)
+        answered = asked.services[0] if isinstance(asked, ServingScenario) else asked.workload
+        said = answered.model_dump(mode="json", exclude_none=True, by_alias=True)
+        return replace(found, assignment=found.assignment.model_copy(update={"asked": said}))
+
+    def _answered(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
             return Estimated(*estimated)
