@@ -30,7 +30,7 @@ OTHERWISE = ("inference", "qlora", "lora", "full")
 UNSAID = "That is pre-training, as no --method is given"
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
-Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch"]
+Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]
 """What the largest may be asked of."""
 HEARD = ("workload.", "limits.gpus", "confidence")
 """How the paths of what an estimate depends on begin: it searches nothing, and no offer, limit or goal decides."""
@@ -111,7 +111,7 @@ class Estimating:
         """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest
         `resolution`, `frames` or `batch`. Raises InputError.
         """
-        if what in ("resolution", "frames", "batch"):
+        if what in ("audio", "resolution", "frames", "batch"):
             size, most = sizes(self.scenario, what, self.catalog)
             return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
                                  lambda count: size(count).shown, most)

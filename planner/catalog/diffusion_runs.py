@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 
 from planner.catalog.diffusion_law import Base
 from planner.catalog.ranges import Few, Width
 from planner.catalog.sourced import Sourced
+from planner.units import Seconds
 from planner.yaml_io import Frozen
 
 
@@ -32,8 +35,11 @@ class Kronecker(Frozen):
 class Example(Frozen):
     """What an example configuration trains on, where that is not what the run states."""
 
-    resolution: tuple[Width, Width]
+    resolution: tuple[Width, Width] | None = None
     frames: Few = 1
+    audio: Annotated[Seconds, Field(gt=0)] | None = None
+    """Length of sound; none of images and clips, which have a resolution."""
+    latents: Literal["cached", "online"] = "cached"
     model: str | None = None
     """Catalog name of what it trains; none means what the run is called."""
     swapped: float = Field(default=0.0, ge=0, le=1)

@@ -129,13 +129,17 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
         kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
     factors = runs.kronecker.get(run.method or "")
     stated = resolution_of((run.resolution or "").partition(",")[0])
-    if example is None and stated is None:
-        raise SkippedError(f"the resolution is not stated: {run.resolution}")
+    if example is None and (stated is None or model.media == "audio"):
+        raise SkippedError(f"the resolution is not stated: {run.resolution}" if model.media != "audio" else
+                           "the length of the sound is not stated")
     size, frames = (example.resolution, example.frames) if example else (stated, int(run.frames or 1))
-    assumed = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
+    assumed: tuple[str, ...] = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
+    if example is not None and example.audio:
+        assumed = (f"audio={example.audio:g} s",)
     work = DiffusionTraining.model_validate(
-        {"model": model.name, "method": "lokr" if factors else run.method, "resolution": size,
-         "frames": frames, "batch": int(run.batch or 1),
+        {"model": model.name, "method": "lokr" if factors else run.method, "resolution": size, "frames": frames,
+         "audio": example and example.audio, "latents": example.latents if example else "cached",
+         "batch": int(run.batch or 1),
          "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
          **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {}),
          **({"lora_targets": ["attention", "mlp"]} if run.method == "lora" and model.name in runs.fed else {}),

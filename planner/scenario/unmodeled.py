@@ -67,8 +67,9 @@ def family_of(name: str) -> Family | None:
 SEEING = (
     Family("mllama vision", "a model that sees and is not in the catalog",
            "qwen2.5-vl-7b and gemma-3-12b"),
-    Family("ace acestep heartmula musicgen audioldm musicldm minimaxmusic", "a model that makes music or sound",
-           "qwen2-audio-7b, which reads sound and writes text"),
+    Family("heartmula musicgen audiogen yue minimaxmusic", "a language model of music, which writes the tokens of a "
+           "codec", "ace-step-1.5, which makes songs by diffusion"),
+    Family("audioldm musicldm riffusion", "a UNet of pictures of sound", "stable-audio-open or ace-step-1.5"),
     Family("infinitetalk s2v", "a video model that follows sound", "wan2.1-14b"),
     Family("deepfloyd", "a cascade of models of pixels", "sdxl"),
     Family("whisper wav2vec2 canary parakeet seamless", "an encoder-decoder of speech", "qwen2-audio-7b, which reads "

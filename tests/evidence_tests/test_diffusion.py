@@ -58,4 +58,4 @@ def test_an_example_says_what_it_trains_and_what_of_it_is_not_modeled(tmp_path: 
         ("compiled", "fits")}
     reasons = {skipped.id: skipped.reason for skipped in validation.skipped}
     assert "distillation" in reasons["teacher"]
-    assert "not cached" in reasons["songs"]
+    assert "80 GB" in reasons["songs"]
