@@ -13,7 +13,17 @@ from planner.ask.largest import Largest, largest_count, largest_model, largest_o
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.jobs.kinds import check_axes, computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.kinds import (
+    check_axes,
+    computed_on,
+    estimate_of,
+    idle_in,
+    loads_of,
+    on_node,
+    open_layout,
+    with_steps,
+    work_asked,
+)
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
@@ -23,7 +33,7 @@ from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
-from planner.scenario.scenario import AnyScenario, ServingScenario, only_training
+from planner.scenario.scenario import AnyScenario, only_training
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
 """Methods that take less than pre-training, the least first."""
@@ -64,9 +74,7 @@ class Estimating:
             assert changed is not None
             asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
         found = self._answered(asked, self.layout if layout is None else layout)
-        answered = asked.services[0] if isinstance(asked, ServingScenario) else asked.workload
-        said = answered.model_dump(mode="json", exclude_none=True, by_alias=True)
-        return replace(found, assignment=found.assignment.model_copy(update={"asked": said}))
+        return replace(found, assignment=found.assignment.model_copy(update={"asked": work_asked(asked)}))
 
     def _answered(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         estimated = estimate_of(asked, self.catalog, self.node, layout)
