@@ -48,6 +48,20 @@ class Example(Frozen):
     """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
 
 
+class Elsewhere(Frozen):
+    """What words of other stacks mean in those of the one whose runs are known; empty where nothing is said."""
+
+    bases: dict[str, str]
+    """Precision or format of quantization, in small letters."""
+    checkpointing: dict[str, str]
+    optimizers: dict[str, str]
+    """Word that an optimizer's name has, the first that fits."""
+    sizes: dict[str, tuple[Width, Width]]
+    """Printed model -> resolution that its benchmark trains at."""
+    graphed: tuple[str, ...]
+    """Stacks whose steps are graphs of fused kernels."""
+
+
 class DiffusionRuns(Sourced):
     """Of one trainer's runs."""
 
@@ -68,5 +82,6 @@ class DiffusionRuns(Sourced):
     """Examples that do what is not modeled -> what that is."""
     fed: tuple[str, ...]
     """Models whose adapters of low rank reach the feed-forward too."""
+    elsewhere: Elsewhere
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

@@ -46,6 +46,8 @@ class Tuning:
     cached: bool = True
     """Whether latents and embeddings are computed before, so that only the denoiser is on the GPU."""
     ema: bool = False
+    graphed: bool = False
+    """Whether kernels are fused and a step is one graph, which the host launches at once."""
 
     @property
     def frozen(self) -> bool:
@@ -218,7 +220,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
         block.count * tokens_of(block, tuning.sample) * (_beside(attended(block), tuning.factor)
                                                          + _beside(fed(block), tuning.mlp))
         for block in blocks) if tuning.factor else 0.0
-    moved = law.passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
+    passes = law.graphed if tuning.graphed else law.passes
+    moved = passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
     traffic = moved / (gpu.memory_bandwidth * rates.memory)
     forward = (multiplied + beside) / multiply + scores / attend + traffic / 3
     backward = (((1 if tuning.frozen else 2) * multiplied + 2 * beside) / multiply
@@ -227,7 +230,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     launched = split.micro_batches * sum(block.count * (
         law.host_block + products(block) * (law.host_product + law.bases[tuning.base].launch)
         + (len(_adapted(block, tuning)) * law.host_factor if tuning.factor else 0.0)) for block in blocks)
-    host = launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
+    host = 0.0 if tuning.graphed else launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
     out = split.swapped * parameters(tuning.model) * law.bases[tuning.base].weight
     # weights on the host come once for every pass
     rate = min(law.spill_rate * gpu.pcie_bandwidth, law.bases[tuning.base].copied or math.inf)
