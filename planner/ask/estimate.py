@@ -13,7 +13,17 @@ from planner.ask.largest import Largest, largest_count, largest_model, largest_o
 from planner.ask.levers import FUSED, Lever, fuses, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.jobs.kinds import check_axes, computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.kinds import (
+    check_axes,
+    computed_on,
+    estimate_of,
+    idle_in,
+    loads_of,
+    on_node,
+    open_layout,
+    with_steps,
+    work_asked,
+)
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
@@ -64,7 +74,10 @@ class Estimating:
             changed = asked.workload
             assert changed is not None
             asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
-        layout = self.layout if layout is None else layout
+        found = self._answered(asked, self.layout if layout is None else layout)
+        return replace(found, assignment=found.assignment.model_copy(update={"asked": work_asked(asked)}))
+
+    def _answered(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
             return Estimated(*estimated)

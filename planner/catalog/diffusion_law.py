@@ -115,6 +115,8 @@ class DiffusionLaw(Sourced):
     """Numbers of a head of attention, of which each GPU that shares a clip has whole ones."""
     passes: Passes
     """Times that kept bytes move through memory in a step."""
+    graphed: Passes
+    """The same where kernels are fused and a step is one graph, which the host launches at once."""
     memory: Residue
     step: Residue
     seen: Seen

@@ -44,8 +44,24 @@ class Example(Frozen):
     """Catalog name of what it trains; none means what the run is called."""
     swapped: float = Field(default=0.0, ge=0, le=1)
     """Share of the blocks whose weights it keeps on the host."""
+    wide: bool = False
+    """Whether it trains in 32 bits."""
     timed: bool = True
     """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
+
+
+class Elsewhere(Frozen):
+    """What words of other stacks mean in those of the one whose runs are known; empty where nothing is said."""
+
+    bases: dict[str, str]
+    """Precision or format of quantization, in small letters."""
+    checkpointing: dict[str, str]
+    optimizers: dict[str, str]
+    """Word that an optimizer's name has, the first that fits."""
+    sizes: dict[str, tuple[Width, Width]]
+    """Printed model -> resolution that its benchmark trains at."""
+    graphed: tuple[str, ...]
+    """Stacks whose steps are graphs of fused kernels."""
 
 
 class DiffusionRuns(Sourced):
@@ -68,5 +84,8 @@ class DiffusionRuns(Sourced):
     """Examples that do what is not modeled -> what that is."""
     fed: tuple[str, ...]
     """Models whose adapters of low rank reach the feed-forward too."""
+    unspilled: tuple[str, ...]
+    """Models whose recomputed blocks send nothing of attention to the host, whatever is asked."""
+    elsewhere: Elsewhere
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""
