@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.catalog.posttraining import FrameworkResidue
-from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, kind_of, lengths, micro_batch, predicted
+from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
+from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, lengths, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.way import RlWay
@@ -46,13 +46,13 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     if run.gpu is None:
         raise SkippedError("the GPU is not told")
     if run.kind == MICRO_BATCH:
-        trained, assumed = micro_batch(run, catalog, framework)
+        trained, kind, assumed = micro_batch(run, catalog, framework)
         seconds = law.update * trained.update_seconds
         if law.frameworks[framework].states_on_host and run.method == "full" and is_learned(run):
             seconds += 2 * trained.held("optimizer", "master_weights") / law.pageable
         peak = trained.peak.memory.allocated / GIB
-        yield from _numbers(row, assumed, catalog, framework, [("step_s", measured.step_s, seconds, law.step),
-                                                    ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
+        yield from _numbers(row, assumed, law, framework, kind, [("step_s", measured.step_s, seconds, law.step),
+                                                             ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
         return
     if run.kind == "weight_sync":
         raise SkippedError("copies of weights alone are not compared: their path is not told")
@@ -69,7 +69,7 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     step = measured.step_s
     if step is None and measured.total_hours is not None and run.steps is not None and run.kind == "rl_epoch":
         step = measured.total_hours * 3600 / run.steps
-    yield from _numbers(row, made.assumed, catalog, framework, [
+    yield from _numbers(row, made.assumed, law, framework, made.kind, [
         ("step_s", step, made.way.step, law.step), ("gen_s", measured.gen_s, draws, law.phases),
         ("actor_update_s", measured.actor_update_s, own["actor_update"], law.phases),
         ("peak_mem_gib", measured.peak_mem_gib, _peak(made.way), law.memory)])
@@ -81,12 +81,11 @@ def _peak(way: RlWay) -> float:
     return (way.peak - reserve) / GIB
 
 
-def _numbers(row: RlRow, assumed: tuple[str, ...], catalog: Catalog, framework: str,
+def _numbers(row: RlRow, assumed: tuple[str, ...], law: PostTrainingLaw, framework: str, kind: ModelKind,
              quantities: list[Compared]) -> Iterator[Entry]:
-    kind = kind_of(row.run, catalog)
     for quantity, value, made, residue in quantities:
         if value:
-            wide = catalog.posttraining_law.widened(residue, framework, kind)
+            wide = law.widened(residue, framework, kind)
             low, high = residue.at(0.05, wide), residue.at(0.95, wide)
             yield Entry(id=row.id, quantity=quantity, predicted=made, measured=value, error=made / value - 1,
                         interval90=(made * low, made * high), assumed=assumed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import ModelKind, RlFramework, TrainerKind
 from planner.evidence.rows import Count, Degree, Positive, StatedRun, Text
@@ -68,7 +69,7 @@ class RlPrediction:
     """A run as a question, the way that it took, and what had to be assumed."""
 
     way: RlWay
-    framework: str
+    kind: ModelKind
     assumed: tuple[str, ...]
 
 
@@ -77,13 +78,14 @@ def is_learned(run: RlRun) -> bool:
     return not (run.algorithm or "").lower().startswith("sft")
 
 
-def kind_of(run: RlRun, catalog: Catalog) -> ModelKind:
-    """Return which kind of model a row trains. Raises SkippedError."""
-    return "mixture" if model_of(_named(run, catalog), catalog, []).mixes_experts else "dense"
+def _kind_of(model: Model) -> ModelKind:
+    return "mixture" if model.mixes_experts else "dense"
 
 
-def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, tuple[str, ...]]:
-    """Return one micro-batch of one sequence a model copy. Raises SkippedError."""
+def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, ModelKind, tuple[str, ...]]:
+    """Return one micro-batch of one sequence a model copy, the kind of model, and what had to be assumed. Raises
+    SkippedError.
+    """
     assumed = list[str]()
     model, each = model_of(_named(run, catalog), catalog, assumed), catalog.posttraining_law.frameworks[framework]
     if run.seq_len_mean is None or run.gpus is None:
@@ -98,7 +100,7 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, 
     row: dict[str, float] = {"dp": copies, "tp": tp, "cp": cp, "ep": run.train_ep or 1, "pp": run.train_pp or 1,
                              "zero": 3 if copies * cp > 1 else 0, "recompute": RECOMPUTE.index("full"),
                              "offload_activations": catalog.sources.number("offload_activations", run) or 0.0}
-    return trainer.one(row), tuple(assumed)
+    return trainer.one(row), _kind_of(model), tuple(assumed)
 
 
 def _kind(run: RlRun, trainers: Mapping[TrainerKind, str]) -> TrainerKind:
@@ -172,7 +174,7 @@ def predicted(run: RlRun, catalog: Catalog, framework: str) -> RlPrediction:
         critic=None, reference="initial" if catalog.posttraining_law.frameworks[framework].reference else "none",
         policy_lag=_lag(run), placement="any", rollouts_on=(), stack=(framework,), engine=None, steps=None)
     way = _run(run, work, catalog)
-    return RlPrediction(way, framework, tuple(assumed))
+    return RlPrediction(way, _kind_of(model), tuple(assumed))
 
 
 def _framework(run: RlRun, catalog: Catalog, name: str) -> RlFramework:

@@ -6,7 +6,7 @@ target. Then what would be cheaper, were rates above those computed, is replayed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -71,11 +71,16 @@ class _Search:
     changing: bool = True
     """Whether what a day's changes cost counts."""
 
+    @cached_property
+    def jobs(self) -> dict[int, Replayable]:
+        """The services, by their place among the jobs: to ask of an object whether it is one takes longer than what
+        is asked of it.
+        """
+        return {at: job for at, job in enumerate(self.start.question.jobs) if isinstance(job, Replayable)}
+
     def job(self, owner: Owner) -> Replayable:
         """Return the service of a demand."""
-        job = self.start.question.jobs[owner[0]]
-        assert isinstance(job, Replayable)
-        return job
+        return self.jobs[owner[0]]
 
     def key(self, owner: Owner, column: ReplicaColumn) -> Key:
         """Return what is the same replica: inside a node, whatever network joins the nodes."""
@@ -100,11 +105,11 @@ class _Search:
         return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
 
     def _columns(self, job: int, mine: Columns, margin: float, raised: Mapping[Key, float]) -> Columns:
-        columns = []
+        columns, can_miss = [], job in self.jobs and self.jobs[job].can_miss
         for at, column in mine.replicas:
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
-            sure = key in self.last or not self.job((job, at)).can_miss
+            sure = key in self.last or not can_miss
             more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
             columns.append((at, replace(column, rate=raised.get(key, rate * more))))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
@@ -174,8 +179,7 @@ class _Search:
     def cut(self, owner: Owner, hour: int, picks: list[Pick], shown: Tried, *, whole: bool) -> None:
         """Take from the replicas that missed what they do not hold; `whole`: of all that could be in their place."""
         day = self.start.fleet.demands[owner].day
-        left = [min(held * ROUNDED / pick.column.rate, LEAST_CUT) if held < SHOWN_WHOLE * asked else 1.0
-                for pick, held, asked in zip(picks, shown.held, shown.asked, strict=True)]
+        left = left_of(picks, shown)
         busiest = day is None or day[hour] == max(day)
         if min(left) > 0 and (whole or not busiest):
             alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
@@ -185,6 +189,12 @@ class _Search:
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
+
+
+def left_of(picks: Sequence[Pick], shown: Tried) -> list[float]:
+    """Return what a replay leaves of the rate of each pick: 1 where it held all that was asked of it."""
+    return [min(held * ROUNDED / pick.column.rate, LEAST_CUT) if held < SHOWN_WHOLE * asked else 1.0
+            for pick, held, asked in zip(picks, shown.held, shown.asked, strict=True)]
 
 
 def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
@@ -258,7 +268,10 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
             break
         if bound >= best.solution.value and _worth(better) >= _worth(best):
             # of a few replicas one less is further off than the margin
-            better, bound = search.solve(raised=search.one_less(best)), best.solution.value
+            fewer, bound = search.one_less(best), best.solution.value
+            if not fewer:
+                break
+            better = search.solve(raised=fewer)
             if better.solution.value is None or _worth(better) >= _worth(best):
                 break
         _tell(best, best.solution.value, bound)

@@ -11,7 +11,13 @@ from planner.layouts.axes import RECOMPUTE, lead_modes
 from planner.layouts.memo import Memos
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.layers import LayerKind
-from planner.physics.training.communication import layer_traffic, rank_parameters, step_traffic
+from planner.physics.training.communication import (
+    context_traffic,
+    layer_traffic,
+    rank_parameters,
+    step_traffic,
+    tensor_forward,
+)
 from planner.physics.training.compute import (
     LayerTimes,
     edge_times,
@@ -193,17 +199,17 @@ def faster_whole(question: Question, rows: Layouts) -> Mask:
     Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts. Slower
     kernels hide more of what runs behind them, which is counted at its most.
     """
-    overlap, can = question.stack.overlap, question.stack.offload
+    overlap, can, kinds = question.stack.overlap, question.stack.offload, question.shape.kinds
     hide = (overlap.expert_parallel * bool(question.shape.experts)
             + 2 * overlap.shard_gather * bool(can.parameters or can.activations))
 
     def layer(of: Layouts) -> tuple[Floats, Floats, Floats]:
         times = layer_times(question, of)
-        traffic = layer_traffic(question, of, times, question.shape.kinds)
-        compute = times.forward + times.backward
-        waited = np.maximum(0.0, question.launch - compute - traffic.tensor - traffic.context)
-        least = compute + traffic.tensor + waited - hide * (compute + waited)
-        return compute + traffic.tensor, times.forward + traffic.tensor_forward, least
+        forward, context = tensor_forward(question, of, kinds), context_traffic(question, of, times, kinds)
+        compute, tensor = times.forward + times.backward, 2 * forward
+        waited = np.maximum(0.0, question.launch - compute - tensor - context)
+        least = compute + tensor + waited - hide * (compute + waited)
+        return compute + tensor, times.forward + forward, least
 
     whole, split = layer(rows.replace(sp=np.zeros_like(rows.sp))), layer(rows)
     faster: Mask = np.any([without < with_ for without, with_ in zip(whole, split, strict=True)], axis=0)
