@@ -6,7 +6,7 @@ target. Then what would be cheaper, were rates above those computed, is replayed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from planner.answer.objective import amount
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
+from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 from planner.solver.progress import SoFar, say
@@ -28,12 +29,6 @@ FEW = 8
 """Replicas of a kind, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
 REQUESTS = 400_000
 """Replayed after that in search of cheaper fleets."""
-LEAST_CUT = 0.995
-"""What is left of a rate at most after a miss."""
-ROUNDED = 1.01
-"""Over what a replay showed, as more replicas share their load better: what is too much is replayed again."""
-SHOWN_WHOLE = 1 - 1e-6
-"""Of what is asked of a replica, from which on it holds all."""
 Key = tuple[Owner, tuple[object, ...], object]
 """A column: its demand, layout and settings."""
 NOTHING_RAISED: Mapping[Key, float] = {}
@@ -73,9 +68,7 @@ class _Search:
 
     @cached_property
     def jobs(self) -> dict[int, Replayable]:
-        """The services, by their place among the jobs: to ask of an object whether it is one takes longer than what
-        is asked of it.
-        """
+        """The services, by their place among the jobs."""
         return {at: job for at, job in enumerate(self.start.question.jobs) if isinstance(job, Replayable)}
 
     def job(self, owner: Owner) -> Replayable:
@@ -189,12 +182,6 @@ class _Search:
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
-
-
-def left_of(picks: Sequence[Pick], shown: Tried) -> list[float]:
-    """Return what a replay leaves of the rate of each pick: 1 where it held all that was asked of it."""
-    return [min(held * ROUNDED / pick.column.rate, LEAST_CUT) if held < SHOWN_WHOLE * asked else 1.0
-            for pick, held, asked in zip(picks, shown.held, shown.asked, strict=True)]
 
 
 def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
