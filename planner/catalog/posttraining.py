@@ -39,8 +39,10 @@ class RlFramework(Frozen):
     """How log-probabilities are taken of logits."""
     frozen: Held = 2.0
     """Bytes of a frozen weight under adapters."""
-    states_on_host: bool = False
-    """Whether the optimizer's states come from the host for its step and go back, with rollouts elsewhere too."""
+    written: Rate | None = None
+    """Bytes/s at which one process gathers all new weights and writes them for the rollouts to read; none is sent so."""
+    adapter_sync: Seconds | None = None
+    """Gathering the adapters of one layer, layer by layer, on their way to the engine; none merges and sends all weights."""
     reference: bool = True
     """Whether a KL reference runs by default."""
     recomputes: bool = True
@@ -98,8 +100,6 @@ class PostTrainingLaw(Sourced):
     """Host time of an engine for a layer and decode step without CUDA graphs."""
     eager_sequence: Seconds
     """The same for a sequence and decode step."""
-    adapter_sync: Seconds
-    """Gathering the adapters of one layer, layer by layer, on their way to the engine."""
     phase: Seconds
     """Dispatch and collection of one phase."""
     wake: Seconds

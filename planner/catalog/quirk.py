@@ -33,8 +33,8 @@ Word = Literal[
     "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
-    "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
-    "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
+    "answer_cv", "attention_rate", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
+    "live_mlp", "lora_rank", "loss_bytes", "micro_batches", "moments", "offload", "offload_activations", "offload_parameters",
     "parallel_norms", "pipeline_micro_batch", "prompts", "recompute_layers", "rollout_fraction", "rounding",
     "run_batch", "run_length", "sample_tokens", "scheduled", "shard_group", "standing_buffers", "table_bytes",
     "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import FrameworkResidue
-from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, kind_of, lengths, micro_batch, predicted
+from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, kind_of, lengths, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.way import RlWay
@@ -46,13 +46,11 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     if run.gpu is None:
         raise SkippedError("the GPU is not told")
     if run.kind == MICRO_BATCH:
-        trained, assumed = micro_batch(run, catalog, framework)
-        seconds = law.update * trained.update_seconds
-        if law.frameworks[framework].states_on_host and run.method == "full" and is_learned(run):
-            seconds += 2 * trained.held("optimizer", "master_weights") / law.pageable
-        peak = trained.peak.memory.allocated / GIB
-        yield from _numbers(row, assumed, catalog, framework, [("step_s", measured.step_s, seconds, law.step),
-                                                    ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
+        one = micro_batch(run, catalog, framework)
+        peak = one.trained.peak.memory.allocated / GIB
+        yield from _numbers(row, one.assumed, catalog, framework, [
+            ("step_s", measured.step_s, one.seconds, law.step),
+            ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
         return
     if run.kind == "weight_sync":
         raise SkippedError("copies of weights alone are not compared: their path is not told")

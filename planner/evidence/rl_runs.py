@@ -19,6 +19,7 @@ from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
 from planner.physics.posttraining.passes import Packed, Trained, trainer_of
+from planner.physics.posttraining.step import written
 from planner.scenario.lengths import Length
 from planner.scenario.pool import node_named
 from planner.scenario.posttraining import PostTraining, Reward, RlMethod
@@ -82,7 +83,16 @@ def kind_of(run: RlRun, catalog: Catalog) -> ModelKind:
     return "mixture" if model_of(_named(run, catalog), catalog, []).mixes_experts else "dense"
 
 
-def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """One micro-batch of one sequence a model copy: its part of a step, and what had to be assumed."""
+
+    trained: Trained
+    seconds: float
+    assumed: tuple[str, ...]
+
+
+def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> MicroBatch:
     """Return one micro-batch of one sequence a model copy. Raises SkippedError."""
     assumed = list[str]()
     model, each = model_of(_named(run, catalog), catalog, assumed), catalog.posttraining_law.frameworks[framework]
@@ -90,15 +100,23 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> tuple[Trained, 
         raise SkippedError("the micro-batch is not stated")
     candidate, cp, tp = _candidate(run, catalog), run.train_cp or 1, run.train_tp or 1
     copies = max(1, run.gpus // (cp * tp))
-    length = run.seq_len_mean
-    trainer = trainer_of(catalog, model, candidate, catalog.stack(each.trainers[_kind(run, each.trainers)]),
-                         Packed(copies, length, length, length, 1), method=_method(run), rank=_rank(run),
+    length, times = run.seq_len_mean, round(catalog.sources.number("micro_batches", run) or 1)
+    stack, slower = catalog.stack(each.trainers[_kind(run, each.trainers)]), catalog.sources.number("attention_rate", run)
+    if slower is not None:
+        stack = stack.model_copy(update={"attention_kernel": {
+            name: slower * rate for name, rate in stack.attention_kernel.items()}})
+    trainer = trainer_of(catalog, model, candidate, stack,
+                         Packed(times * copies, length, length, length, 1), method=_method(run), rank=_rank(run),
                          confidence=CONFIDENCE, loss=each.loss if is_learned(run) else "plain",
                          frozen=each.frozen)
     row: dict[str, float] = {"dp": copies, "tp": tp, "cp": cp, "ep": run.train_ep or 1, "pp": run.train_pp or 1,
                              "zero": 3 if copies * cp > 1 else 0, "recompute": RECOMPUTE.index("full"),
                              "offload_activations": catalog.sources.number("offload_activations", run) or 0.0}
-    return trainer.one(row), tuple(assumed)
+    trained = trainer.one(row)
+    seconds = catalog.posttraining_law.update * trained.update_seconds
+    if is_learned(run):
+        seconds += written(each, trained)
+    return MicroBatch(trained, seconds / times, tuple(assumed))
 
 
 def _kind(run: RlRun, trainers: Mapping[TrainerKind, str]) -> TrainerKind:

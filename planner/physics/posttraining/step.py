@@ -120,6 +120,11 @@ def exposed(seconds: Mapping[str, Amount], placed: Placed) -> dict[str, Amount]:
     return {**seconds, "reward": 0.0, "generation": np.maximum(0.0, waited - worked)}
 
 
+def written(framework: RlFramework, policy: Passes) -> float:
+    """Return the seconds in which one process gathers and writes new weights; zero where they are sent otherwise."""
+    return 0.0 if framework.written is None or policy.adapted else 2 * policy.parameters / framework.written
+
+
 def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Passes,
                   models: RlModels[P], drawn: Drawn, replicas: Amount, remote: float) -> dict[str, Amount]:
     """Return the own seconds of every phase. remote: seconds that rewards take elsewhere."""
@@ -134,8 +139,6 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
 
     def update(model: Passes) -> Amount:
         spent = law.update * model.update_seconds + law.phase
-        if framework.states_on_host and not placed.swaps and not model.adapted:
-            spent = spent + 2 * model.held("optimizer", "master_weights") / law.pageable
         return spent + fetched(2 * model.states)
 
     seconds = {"generation": draw + (2 * law.wake if placed.colocated else 0.0)}
@@ -151,7 +154,10 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
         seconds |= {"values": forward(models.critic), "critic_update": update(models.critic)}
     seconds["actor_update"] = update(policy)
     rate = framework.reshard if placed.colocated else framework.sync
-    copied = law.adapter_sync * policy.layers if policy.adapted else drawn.weights / rate
+    if policy.adapted and framework.adapter_sync is not None:
+        copied: Amount = framework.adapter_sync * policy.layers
+    else:
+        copied = drawn.weights / rate + written(framework, policy)
     seconds["synchronization"] = copied + law.phase
     return seconds
 
