@@ -37,6 +37,7 @@ SOURCES = {
     # what its code says stays; FlashAttention 3 reaches the rate of the GPU, 2 that of the stack it is like
     "PrimeIntellect-ai/prime-rl": Fitted({}, "prime-rl", {"written": None}, {
         "attention_kernel.hopper": 1.0, "attention_kernel.blackwell": 0.19, "step_overhead": 0.033}),
+    "deepspeedai/DeepSpeedExamples": Fitted({}, "deepspeed-chat", {"pace": 1.0}),
     "NVIDIA-NeMo/RL": Fitted({}, "nemo-rl", {"sync": 3e9, "reshard": 10e9})}
 
 
@@ -66,6 +67,8 @@ def rl(path: Path) -> Iterator[str]:
     """Yield the lines of the section."""
     read = read_evidence(path)
     found = compare(read, Catalog())
+    guessed = {entry.id for entry in found.entries
+               if any(said.startswith("response_len_mean") for said in entry.assumed)}
     runs = {row.id: row.run for row in read.rows if isinstance(row, RlRow)}
     frameworks = {name: run.framework or "" for name, run in runs.items()}
     source_of = {name: (run.source or "").partition("@")[0] for name, run in runs.items()}
@@ -74,7 +77,11 @@ def rl(path: Path) -> Iterator[str]:
                 "as other frameworks have it, or nothing, and intervals are those of a framework without runs.", "")
     yield from _by_framework(left_out(read, source_of), frameworks)
     yield from ("", "The same in-sample: constants were chosen beside these rows.", "")
-    yield from _by_framework(found.entries, frameworks)
+    stated = [entry for entry in found.entries if entry.id not in guessed]
+    yield from _by_framework(stated, frameworks)
+    yield from ("", "Rows that state neither a mean answer nor its tokens, which is assumed (their intervals are those "
+                "of a framework without runs):", "")
+    yield from _by_framework([entry for entry in found.entries if entry.id in guessed], frameworks)
 
 
 def _by_framework(entries: Sequence[Entry], frameworks: Mapping[str, str]) -> Iterator[str]:

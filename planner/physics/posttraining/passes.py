@@ -230,7 +230,8 @@ class Trainer:
         update, forward, peak = (evaluate_fixed(question, table, 0) for question, table in (
             (self.typical, rows), (self.forward, _plain(rows)), (self.longest, long)))
         return Trained(layout, update, peak, forward.step.seconds, int(rows.micro_batch[0]),
-                       int(rows.micro_batches[0]), self.model.layers, self.parameters, not self.typical.tuning.trains_base)
+                       int(rows.micro_batches[0]), self.model.layers, self.parameters,
+                       not self.typical.tuning.trains_base)
 
 
 def _plain(rows: Layouts) -> Layouts:
@@ -251,8 +252,8 @@ def trainer_of(catalog: Catalog, model: Model, candidate: Candidate, stack: Stac
             tuning = replace(tuning, base_bytes=frozen, table_bytes=frozen,
                              adapter=tuning.adapter.model_copy(update={"weight": 2.0}))
         return question_of(catalog, model, (candidate,), tuned, sequence_length=max(1, round(length)), global_batch=1,
-                           precisions=("bf16",), method=how, confidence=confidence, lora_rank=rank,
-                           tuning=tuning)
+                           precisions=("bf16" if "bf16" in candidate.gpu.peak else "fp16",), method=how,
+                           confidence=confidence, lora_rank=rank, tuning=tuning)
 
     return Trainer(model, tuned, candidate, step, question(step.weighted, method), question(step.weighted, "inference"),
                    question(step.longest, method))
