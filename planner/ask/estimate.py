@@ -13,7 +13,17 @@ from planner.ask.largest import Largest, largest_count, largest_model, largest_o
 from planner.ask.levers import Lever, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.jobs.kinds import check_axes, computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.kinds import (
+    check_axes,
+    computed_on,
+    estimate_of,
+    idle_in,
+    loads_of,
+    on_node,
+    open_layout,
+    with_steps,
+    work_asked,
+)
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
@@ -30,7 +40,7 @@ OTHERWISE = ("inference", "qlora", "lora", "full")
 UNSAID = "That is pre-training, as no --method is given"
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
-Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch"]
+Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]
 """What the largest may be asked of."""
 HEARD = ("workload.", "limits.gpus", "confidence")
 """How the paths of what an estimate depends on begin: it searches nothing, and no offer, limit or goal decides."""
@@ -63,7 +73,10 @@ class Estimating:
             changed = asked.workload
             assert changed is not None
             asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
-        layout = self.layout if layout is None else layout
+        found = self._answered(asked, self.layout if layout is None else layout)
+        return replace(found, assignment=found.assignment.model_copy(update={"asked": work_asked(asked)}))
+
+    def _answered(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
             return Estimated(*estimated)
@@ -106,7 +119,7 @@ class Estimating:
         """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest
         `resolution`, `frames` or `batch`. Raises InputError.
         """
-        if what in ("resolution", "frames", "batch"):
+        if what in ("audio", "resolution", "frames", "batch"):
             size, most = sizes(self.scenario, what, self.catalog)
             return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
                                  lambda count: size(count).shown, most)

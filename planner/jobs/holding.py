@@ -15,6 +15,7 @@ from planner.jobs.serving.holding import fewest_serving, service_for
 from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.physics.shapes import parameters
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.workload import EVERY, Training
 
@@ -22,14 +23,14 @@ __all__ = ["MOST_HOLDING", "asks_what_holds", "holding", "holding_served", "trai
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
-def asks_what_holds(scenario: AnyScenario) -> bool:
+def asks_what_holds(scenario: AnyQuestion) -> bool:
     """Say whether a scenario states no work, so that the question is what holds the model."""
     if isinstance(scenario, ServingScenario):
         return scenario.asks_what_holds
     return isinstance(scenario, Scenario) and scenario.workload.tokens is None
 
 
-def trained_by(scenario: AnyScenario) -> Training | None:
+def trained_by(scenario: AnyQuestion) -> Training | None:
     """Return what is trained, where a question is about that; none of a service."""
     return scenario.workload if isinstance(scenario, Scenario) else None
 

@@ -19,6 +19,7 @@ from planner.jobs.serving.delivered import percentiles
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
 from planner.physics.serving.deployment import run_as
+from planner.scenario.extent import said
 from planner.scenario.generation import Generation
 from planner.scenario.pixels import Resolution
 from planner.units import MONTH_DAYS
@@ -62,7 +63,8 @@ def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
     picture, split = way.picture, way.split
     low, high = ends(law, way)
     each = way.call / split.batch
-    return Made(media=picture.model.media, resolution=str(Resolution(work.resolution or picture.model.resolution)),
+    return Made(media=picture.model.media, resolution=said(
+                    work.resolution or Resolution(picture.model.resolution), None, work.audio),
                 frames=picture.frames, steps=picture.steps, passes=picture.passes, batch=split.batch,
                 offload=split.offload, vae="tiled" if split.tiled else "whole", cfg=split.cfg, ulysses=split.ulysses,
                 ring=split.ring, pipefusion=split.pipefusion, call_seconds=way.call, seconds_each=each,
