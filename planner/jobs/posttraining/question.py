@@ -70,7 +70,7 @@ class RlQuestion:
         work = self.asked
         assert work.max_model_len is not None
         return RolloutBatch(work.prompts, work.samples_per_prompt, work.input.mean, AnswerLengths(
-            work.output.mean, work.output.cv, max(1.0, work.max_model_len - work.input.mean)))
+            work.output.mean, work.output.cv, max(1.0, work.max_model_len - work.input.mean), self.law.endless))
 
     @cached_property
     def engine(self) -> str:
@@ -115,7 +115,7 @@ class RlQuestion:
             self._replicas[at] = replica_layouts(self.deployed(at).model, self.candidates[at], Counter())
         return self._replicas[at]
 
-    def drawn(self, at: int, rows: Replicas, counts: Sequence[int], room: float, *, flowing: bool
+    def drawn(self, at: int, rows: Replicas, counts: Sequence[int], room: float, *, ahead: int
               ) -> list[Drawn | None]:
         """Return what so many replicas of each layout take of a step, with `room` bytes of each GPU.
 
@@ -126,11 +126,11 @@ class RlQuestion:
         key = (at, room, *shapes)
         if key not in self._slots:
             self._slots[key] = slots_of(self.batch, engines)
-        cases = {(at, flowing, count, slots.count, *shapes[row]): Drawing(row, count, slots.count)
+        cases = {(at, ahead, count, slots.count, *shapes[row]): Drawing(row, count, slots.count)
                  for row, (count, slots) in enumerate(zip(counts, self._slots[key], strict=True)) if slots}
         unknown = [case for case in cases if case not in self._seconds]
         self._seconds.update(zip(unknown, drawing_seconds(
-            self.batch, engines, [cases[case] for case in unknown], self.host_layer, flowing=flowing), strict=True))
+            self.batch, engines, [cases[case] for case in unknown], self.host_layer, ahead=ahead), strict=True))
         made: list[Drawn | None] = [None] * len(rows)
         for case, drawing in cases.items():
             slots = self._slots[key][drawing.row]
