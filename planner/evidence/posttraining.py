@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.catalog.posttraining import FrameworkResidue
+from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
 from planner.evidence.rl_lengths import lengths
 from planner.evidence.rl_rows import RlRun
-from planner.evidence.rl_runs import MOST_GPUS, fewest, kind_of, micro_batch, predicted
+from planner.evidence.rl_runs import MOST_GPUS, fewest, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.way import RlWay
@@ -50,7 +50,7 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     if run.kind == MICRO_BATCH:
         one = micro_batch(run, catalog, framework)
         peak = one.trained.peak.memory.allocated / GIB
-        yield from _numbers(row, one.assumed, catalog, framework, [
+        yield from _numbers(row, one.assumed, law, framework, one.kind, [
             ("step_s", measured.step_s, one.seconds, law.step),
             ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
         return
@@ -71,7 +71,7 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     steps = catalog.sources.number("epoch_steps", run) or run.steps
     if step is None and measured.total_hours is not None and steps is not None and run.kind == "rl_epoch":
         step = measured.total_hours * HOUR / steps
-    yield from _numbers(row, made.assumed, catalog, framework, [
+    yield from _numbers(row, made.assumed, law, framework, made.kind, [
         ("step_s", step, made.way.step, law.step), ("gen_s", measured.gen_s, draws, law.phases),
         ("actor_update_s", measured.actor_update_s, own["actor_update"], law.phases),
         ("peak_mem_gib", measured.peak_mem_gib, _peak(made.way), law.memory)],
@@ -84,9 +84,8 @@ def _peak(way: RlWay) -> float:
     return (way.peak - reserve) / GIB
 
 
-def _numbers(row: RlRow, assumed: tuple[str, ...], catalog: Catalog, framework: str,
+def _numbers(row: RlRow, assumed: tuple[str, ...], law: PostTrainingLaw, framework: str, kind: ModelKind,
              quantities: list[Compared], *, guessed: bool = False) -> Iterator[Entry]:
-    kind, law = kind_of(row.run, catalog), catalog.posttraining_law
     for quantity, value, made, residue in quantities:
         if value:
             wide = max(law.widened(residue, framework, kind), law.unseen if guessed else 1.0)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import ModelKind, RlFramework, TrainerKind
 from planner.evidence.rl_lengths import RunLengths, lengths
@@ -36,7 +37,7 @@ class RlPrediction:
     """A run as a question, the way that it took, and what had to be assumed."""
 
     way: RlWay
-    framework: str
+    kind: ModelKind
     assumed: tuple[str, ...]
     guessed: bool
     """Whether answers are taken to be as long as such answers usually are."""
@@ -47,9 +48,8 @@ def is_learned(run: RlRun) -> bool:
     return not (run.algorithm or "").lower().startswith("sft")
 
 
-def kind_of(run: RlRun, catalog: Catalog) -> ModelKind:
-    """Return which kind of model a row trains. Raises SkippedError."""
-    return "mixture" if model_of(_named(run, catalog), catalog, []).mixes_experts else "dense"
+def _kind_of(model: Model) -> ModelKind:
+    return "mixture" if model.mixes_experts else "dense"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class MicroBatch:
     """One micro-batch of one sequence a model copy: its part of a step, and what had to be assumed."""
 
     trained: Trained
+    kind: ModelKind
     seconds: float
     assumed: tuple[str, ...]
 
@@ -86,7 +87,7 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> MicroBatch:
     seconds = catalog.posttraining_law.update * trained.update_seconds
     if is_learned(run):
         seconds += written(each, trained)
-    return MicroBatch(trained, seconds / times, tuple(assumed))
+    return MicroBatch(trained, _kind_of(model), seconds / times, tuple(assumed))
 
 
 def _kind(run: RlRun, trainers: Mapping[TrainerKind, str]) -> TrainerKind:
@@ -130,7 +131,7 @@ def predicted(run: RlRun, catalog: Catalog, framework: str) -> RlPrediction:
         reward=Reward("model" if critic else "rule"), reward_model=critic, critic=critic,
         reference="initial" if known.reference and not algorithm.startswith("dapo") else "none",
         policy_lag=_lag(run), placement="any", rollouts_on=(), stack=(framework,), engine=None, steps=None)
-    return RlPrediction(_run(run, work, catalog), framework, tuple(assumed), said.guessed)
+    return RlPrediction(_run(run, work, catalog), _kind_of(model), tuple(assumed), said.guessed)
 
 
 def _kind_of_update(algorithm: str) -> RlMethod:
