@@ -64,7 +64,7 @@ def kind_by_method(work: Mapping[str, object]) -> Kind | None:
 def said_by_method(data: object) -> Iterator[tuple[tuple[Hashable, ...], Kind]]:
     """Yield the workloads that say their kind by their method alone."""
     for at, work in workloads_in(data):
-        method = kind_by_method(work)
+        method = kind_by_method({"method": work.get("method")})
         if method is not None and "kind" not in work and at[0] != "workloads":
             yield at, method
 
