@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from planner.answer.assignment import Assignment
 from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
-from planner.ask.levers import Lever, levers
+from planner.ask.levers import FUSED, Lever, fuses, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.jobs.kinds import (
@@ -34,6 +34,7 @@ from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, only_training
+from planner.units import show_bytes
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
 """Methods that take less than pre-training, the least first."""
@@ -85,10 +86,23 @@ class Estimating:
         if training.method is None:
             fits = best.assignment.memory.fits == "fits"
             best = replace(best, why=(*best.why, UNSAID if fits else f"{UNSAID}; {self._otherwise(asked, layout)}"))
+        if best.why and best.assignment.memory.fits != "fits" and fuses(best.assignment):
+            best = replace(best, why=(*best.why, *self._fused(asked, layout, best.assignment)))
         return replace(best, assignment=with_steps(best.assignment, training, self.catalog))
 
     def _fastest(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         return fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+
+    def _fused(self, asked: AnyScenario, layout: Mapping[str, str], now: Assignment) -> Iterator[str]:
+        """Yield what a loss that holds no logits would change, where that is something."""
+        assert asked.workload is not None
+        with suppress(PlannerError):
+            then = self._fastest(asked.model_copy(update={"workload": asked.workload.model_copy(update=FUSED)}),
+                                 layout).assignment.memory
+            if then.peak_bytes < now.memory.peak_bytes:
+                verdict = "it fits" if then.fits == "fits" else "it takes less"
+                yield (f"With --loss fused (Liger, cut cross entropy) {verdict}: {show_bytes(then.peak_bytes)} of "
+                       f"{show_bytes(then.usable_bytes)}")
 
     def _otherwise(self, asked: AnyScenario, layout: Mapping[str, str]) -> str:
         """Return in words for what else than pre-training, which was not asked for by name, a model fits."""

@@ -44,6 +44,8 @@ class Example(Frozen):
     """Catalog name of what it trains; none means what the run is called."""
     swapped: float = Field(default=0.0, ge=0, le=1)
     """Share of the blocks whose weights it keeps on the host."""
+    wide: bool = False
+    """Whether it trains in 32 bits."""
     timed: bool = True
     """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
 
@@ -82,6 +84,8 @@ class DiffusionRuns(Sourced):
     """Examples that do what is not modeled -> what that is."""
     fed: tuple[str, ...]
     """Models whose adapters of low rank reach the feed-forward too."""
+    unspilled: tuple[str, ...]
+    """Models whose recomputed blocks send nothing of attention to the host, whatever is asked."""
     elsewhere: Elsewhere
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

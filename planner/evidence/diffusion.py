@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planner.answer.validation import Entry
-from planner.catalog.diffusion_runs import Example
+from planner.catalog.diffusion_runs import DiffusionRuns, Example, Recomputing
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
 from planner.evidence.diffusion_row import DiffusionRow, DiffusionRun
@@ -72,15 +72,10 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
         model = catalog.diffusion(name)
     except UnknownName:
         raise SkippedError(f"the denoiser of {run.model} is not in the catalog") from None
-    base, how = runs.bases.get(run.precision or ""), run.checkpointing or "none"
+    base = runs.bases.get(run.precision or "")
     if base is None:
         raise SkippedError(f"a base in {run.precision} is not modeled")
-    known = runs.recompute if model.name in runs.in_rows else runs.alone
-    if how not in known:
-        raise SkippedError(f"checkpointing {how} is not modeled")
-    kept = known[how]
-    if kept.share and model.name in runs.ineffective:
-        kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
+    kept = _recomputing(run.checkpointing or "none", model.name, runs)
     factors = runs.kronecker.get(run.method or "")
     stated = resolution_of((run.resolution or "").partition(",")[0])
     if example is None and (stated is None or model.media == "audio"):
@@ -104,7 +99,22 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     (tuning,) = tunings(work, catalog)
     if factors:
         tuning = replace(tuning, mlp=factors.mlp)
+    if example is not None and example.wide:
+        tuning = replace(tuning, wide=True)
     return tuning, replace(split, swapped=example.swapped) if example else split, assumed
+
+
+def _recomputing(how: str, model: str, runs: DiffusionRuns) -> Recomputing:
+    """Return what a setting of checkpointing does to a model. Raises SkippedError."""
+    known = runs.recompute if model in runs.in_rows else runs.alone
+    if how not in known:
+        raise SkippedError(f"checkpointing {how} is not modeled")
+    kept = known[how]
+    if kept.share and model in runs.ineffective:
+        kept = known[runs.ineffective[model]].model_copy(update={"spilled": kept.spilled})
+    if kept.share == 1 and model in runs.unspilled:
+        kept = kept.model_copy(update={"spilled": False})
+    return kept
 
 
 def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:

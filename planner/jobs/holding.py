@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Search
@@ -54,13 +54,17 @@ def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = 
             if limits.max_nodes is None or made.nodes <= limits.max_nodes], account
 
 
-def holding(scenario: AnyScenario,
-            catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
+def holding(scenario: AnyScenario, catalog: Catalog, methods: Sequence[Method] | None = None
+            ) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
     """Yield every method asked about with its models, the largest first, and what asks about one of them.
 
-    Asking raises PlannerError.
+    methods: in place of those that the scenario asks about. Asking raises PlannerError.
     """
     assert isinstance(scenario, Scenario)
+    if methods is None:
+        methods = (scenario.workload.method,) if scenario.workload.method else METHODS
+    if not methods:
+        return
     market = unpriced(scenario.hardware.candidates, catalog)
     models = published(scenario.workload.sequence_length, catalog) if scenario.workload.model == EVERY else sorted(
         scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
@@ -68,7 +72,7 @@ def holding(scenario: AnyScenario,
     def asking(method: Method) -> Callable[[str], ResolvedScenario]:
         return lambda model: training_question(_holding(scenario, method, model), catalog, market)
 
-    for method in (scenario.workload.method,) if scenario.workload.method else METHODS:
+    for method in methods:
         yield method, models, asking(method)
 
 

@@ -129,8 +129,17 @@ def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
     return evaluate_fixed(question, rows, 0)
 
 
-def shorter(asked: int) -> Iterator[Leaner]:
-    """Yield sequences half as long, again and again."""
+def writes_logits(question: Question) -> bool:
+    """Say whether the loss holds all logits of a micro-batch, which a fused one does not."""
+    fused = question.recipes.losses["fused"] * question.shape.hidden / question.shape.vocab
+    return not question.tuning.forward_only and question.loss_bytes_per_logit > fused
+
+
+def less_to_hold(questions: Sequence[Question], loss: str | None) -> Iterator[Leaner]:
+    """Yield a fused loss, where every stack holds logits; sequences half as long, again and again."""
+    if all(writes_logits(question) for question in questions):
+        yield Leaner("loss", loss or "as the stack has it", "fused", 1.0, {"loss": "fused"})
+    asked = questions[0].sequence_length
     length = asked // 2
     while length >= SHORTEST:
         yield Leaner("sequence_length", f"{asked:,}", f"{length:,}", asked / length, {"sequence_length": length})

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from planner.catalog.calibration import ArchitectureRates
-from planner.catalog.diffusion import DenoiserBlock, Diffusion
+from planner.catalog.diffusion import DenoiserBlock, Diffusion, Extent
 from planner.catalog.diffusion_law import Base, DiffusionLaw, StoredBase
 from planner.catalog.hardware import Gpu
 from planner.errors import MissingFact
@@ -48,6 +48,16 @@ class Tuning:
     ema: bool = False
     graphed: bool = False
     """Whether kernels are fused and a step is one graph, which the host launches at once."""
+
+    extent: Extent | None = None
+    """Pixels and frames of a sample, which encoders beside the denoiser read."""
+    wide: bool = False
+    """Whether weights, activations and products are in 32 bits."""
+
+    @property
+    def stretch(self) -> int:
+        """Bytes of a number over those in 16 bits."""
+        return 2 if self.wide else 1
 
     @property
     def frozen(self) -> bool:
@@ -118,7 +128,8 @@ def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
     count, batch = trained(tuning), split.micro_batch
     matrices = parameters(model, convolutions=False)
     frozen = matrices * base.weight + max(0, model.denoiser.parameters - matrices) * STORED if tuning.frozen else 0.0
-    state = law.trained["adapters" if tuning.frozen else "weights"] / 2
+    frozen *= tuning.stretch
+    state = tuning.stretch * law.trained["adapters" if tuning.frozen else "weights"] / 2
     largest = max(model.denoiser.blocks, key=block_parameters)
     # blocks on the host leave room for two: the one at work and the next
     held = frozen * (1 - split.swapped) + (GATHERED * block_parameters(largest) * base.weight if split.swapped else 0)
@@ -157,7 +168,7 @@ def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredB
         of_token += STORED * sum(matrix.outputs * matrix.share for matrix in _adapted(block, tuning))
     # weights that come from the host are expanded on the way, and their products round nothing
     rounded = base.rounded * (1 - swapped) * sum(each.inputs * each.share for each in attended(block) + fed(block))
-    return (of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
+    return (tuning.stretch * of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
 
 
 def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
@@ -207,7 +218,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
 
     attention_backward: FLOPs of attention backward over forward.
     """
-    peak = gpu.peak.get("bf16") or gpu.peak.get("fp16")
+    peak = gpu.peak.get("tf32" if tuning.wide else "bf16") or gpu.peak.get("fp16")
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
     needs = law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
