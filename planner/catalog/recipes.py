@@ -127,6 +127,8 @@ class Recipes(Sourced):
     preference: PreferenceRecipes
     requests: UsualRequests
     drafts: UsualDrafts
+    at_once: int = Field(gt=0, le=10**6)
+    """Nodes from which it is not taken for granted that a provider has them on demand."""
     pictures: UsualSteps
     """Of training a diffusion model."""
     made: UsualMade
