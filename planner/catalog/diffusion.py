@@ -130,6 +130,8 @@ class Sampling(Frozen):
     """Scale of guidance; up to 1 is none."""
     passes: Literal[1, 2]
     """Of the denoiser for a step with guidance: two (with and without the prompt), or one that is told the scale."""
+    together: bool = True
+    """Whether the pipeline makes two passes in one call of the denoiser, as a batch, or one after the other."""
 
 
 Media = Literal["image", "video", "audio"]
@@ -147,6 +149,8 @@ class Diffusion(Sourced):
     """A diffusion model for images, clips or sound."""
 
     hf_id: str
+    like: str | None = None
+    """Another diffusion model, from which what is not said here is taken."""
     media: Media
     denoiser: Denoiser
     denoisers: Annotated[int, Field(ge=1, le=4)] = 1

@@ -57,6 +57,11 @@ class RlFramework(Frozen):
     """Whether all roles run in the trainer's processes, so that nothing is dispatched between phases."""
     shares: bool = False
     """Whether an engine on the trainer's GPUs draws with the weights that train, and holds none of its own."""
+    quantized: Literal["shared", "merged"] | None = None
+    """Whether adapters may train on weights of four bits: the engine draws with the same weights and adapters, or with
+    16-bit weights into which adapters are merged; none does not."""
+    most_gpus: int | None = Field(default=None, ge=1)
+    """Most GPUs that it runs on; none sets no bound."""
     swaps: bool = False
     """Whether the trainer's weights and states wait on the host between updates by default."""
     most_lag: int = Field(default=0, ge=0, le=1000)

@@ -93,6 +93,7 @@ VALUES: Mapping[str, Callable[[Reinforced], object]] = {
     "policy_lag": lambda w: w.placed.policy_lag,
     "method": lambda w: w.placed.method,
     "lora_rank": lambda w: w.asked.rank,
+    "quantized": lambda w: w.asked.tuning == "qlora",
     "prompts": lambda w: w.placed.prompts,
     "samples_per_prompt": lambda w: w.placed.samples_per_prompt,
     "max_model_len": lambda w: w.longest,

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from planner.launch.axes import CannotExpress
-from planner.launch.emitter import all_emitters
+from planner.launch.emitter import Emitter
+from tests.launch.emitters import emitters_of
 from tests.launch.test_axes import base_of
 from tests.launch.works import changed
 
-EMITTERS = all_emitters()
+EMITTERS = emitters_of(Emitter)
 
 
 def files(target: str, method: str, tuning: str, reference: str | None) -> str:

@@ -82,14 +82,14 @@ def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: f
     parts: dict[str, Any] = {"weights": round(worst.weights), "activations": round(worst.activations * worst.held)}
     parts["framework"] = round(way.peak) - sum(parts.values())
     parts["reserve"] = round(sure_bytes(way, law, confidence) - way.peak)
-    low, high = interval(law, law.memory, likely=way.likely)
+    low, high = interval(law, law.memory, likely=way.alike)
     together = min(replicas, max(1, candidate.node.gpus // way.gpus))
     return Memory(fits=fits(way, candidate, law, confidence),
                   usable_bytes=int(candidate.gpu.usable_memory), peak_bytes=sum(parts.values()),
                   components=MemoryComponents(**parts), host_bytes_per_node=round(way.host * together),
                   host_usable_bytes=int(candidate.node.cpu.memory),
                   interval90_bytes=(round(way.peak * low), round(way.peak * high)),
-                  evidence=_evidence(law.memory, law.sources, likely=way.likely))
+                  evidence=_evidence(law.memory, law.sources, likely=way.alike))
 
 
 def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:

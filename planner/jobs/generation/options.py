@@ -59,6 +59,8 @@ class Option:
     wasted: float
     likely: bool
     """Whether measured runs are like it."""
+    alike: bool
+    """Whether measured peaks are like its own: also of parts that wait on the host, as autoencoders ran alone."""
 
     @property
     def worst(self) -> Moment:
@@ -109,7 +111,7 @@ def pictures(work: Generation, catalog: Catalog) -> list[Picture]:
 
 def sure_bytes(way: Option, law: GenerationLaw, confidence: float) -> float:
     """Return the bytes of one GPU that a way takes at a confidence: at least those at the median."""
-    return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.likely))
+    return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.alike))
 
 
 def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float) -> Fits:
@@ -132,11 +134,11 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture
 
     spent = call_seconds(picture, split, law, rates, exchange)
     alone = spent if split.batch == 1 else call_seconds(picture, replace(split, batch=1), law, rates, exchange)
-    likely = (candidate.gpu.architecture in law.seen.architectures and picture.model.media in law.seen.media
-              and picture.stored in law.seen.formats
-              and split.gpus == 1 and split.offload == "none" and picture.cache == "none")
+    alike = (candidate.gpu.architecture in law.seen.architectures and picture.model.media in law.seen.media
+             and picture.stored in law.seen.formats
+             and split.gpus == 1 and split.offload != "sequential" and picture.cache == "none")
     return Option(at, picture, split, moments(picture, split, law), spent, math.fsum(alone.values()),
-                  on_host(picture, split, law), law.context, law.wasted, likely)
+                  on_host(picture, split, law), law.context, law.wasted, alike and split.offload == "none", alike)
 
 
 def splits(work: Generation, picture: Picture, gpus: int, held: Mapping[str, str]) -> Iterator[list[Split]]:

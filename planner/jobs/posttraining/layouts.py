@@ -39,17 +39,19 @@ def _every(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
                     continue
                 for ep in ((1, 2, 4, 8, 16, 32) if experts > 1 and stack.expert_parallel else (1,)):
                     made += [{"tp": tp, "pp": pp, "cp": cp, "ep": ep, "dp": gpus // (tp * pp * cp), **more}
-                             for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1)
+                             for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1,
+                                                  quantized=trainer.typical.tuning.quantized)
                              if experts % ep == 0]
     return made
 
 
-def _states(stack: Stack, shards: int, *, tp: int, mixture: bool) -> list[dict[str, float]]:
+def _states(stack: Stack, shards: int, *, tp: int, mixture: bool, quantized: bool) -> list[dict[str, float]]:
     """Return how states may be sharded and layers recomputed."""
     zero = 1 if stack.pipeline and not stack.fully_sharded else max(stack.zero_stages)
     whole = float(stack.expert_tp and mixture and tp > 1)
-    host = "host" in stack.offload.optimizer
-    if shards == 1:
+    # bitsandbytes' weights are whole on each rank
+    host = "host" in stack.offload.optimizer and not quantized
+    if shards == 1 or quantized:
         # one rank alone runs ZeRO-3 for its offload
         alone = host and stack.offload.parameters and zero == max(stack.zero_stages)
         kept = [(0, 0.0), *([(zero, 1.0)] if alone else [])]

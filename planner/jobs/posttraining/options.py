@@ -45,6 +45,8 @@ def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterato
     """
     asks = Held(held)
     placement = question.asked.placement
+    if gpus > (question.framework.most_gpus or gpus):
+        return
     if placement != "disaggregated" and "colocated" in question.framework.placements and not question.asked.policy_lag \
             and not question.asked.rollouts_on and not asks.has("rollout_gpus"):
         yield from _colocated(question, gpus, asks)

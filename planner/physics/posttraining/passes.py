@@ -247,7 +247,7 @@ def trainer_of(catalog: Catalog, model: Model, candidate: Candidate, stack: Stac
 
     def question(length: float, how: str) -> Question:
         tuning = tuning_of(catalog.recipes, tuned, how, rank)
-        if tuning.adapter is not None:
+        if tuning.adapter is not None and not tuning.quantized:
             # adapters work in 16 bits beside the frozen weights
             tuning = replace(tuning, base_bytes=frozen, table_bytes=frozen,
                              adapter=tuning.adapter.model_copy(update={"weight": 2.0}))

@@ -211,6 +211,6 @@ def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, pol
                drawn: Drawn) -> Amount:
     """Return the host memory that one GPU's processes take: their own, what waits there, and a sleeper's weights."""
     waits = policy.states + (models.critic.states if models.critic else 0.0) + total(_frozen(policy, models))
-    copy = drawn.weights if placed.colocated and framework.sleeps else 0.0
+    copy = drawn.weights if placed.colocated and framework.sleeps and not framework.shares else 0.0
     processes = law.process * (2 if placed.colocated else 1)
     return processes + copy + (waits if placed.swaps else 0.0)
