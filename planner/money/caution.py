@@ -8,13 +8,10 @@ from statistics import median
 from planner.catalog.load import Catalog
 from planner.catalog.price import Offer, PriceList
 from planner.money.rent import offered
-from planner.units import DAY, show_seconds, show_usd
+from planner.units import DAY, HOUR, show_seconds, show_usd
 
-OUTLYING = 0.25
-"""Share of the median on-demand price of a GPU below which a price is pointed out."""
 FEWEST = 2
 """On-demand offers of a GPU from which their median says something."""
-HOUR = 3600.0
 
 
 def outlying(labels: Collection[str], catalog: Catalog) -> Iterator[str]:
@@ -23,7 +20,7 @@ def outlying(labels: Collection[str], catalog: Catalog) -> Iterator[str]:
         each, gpu = offer.price / catalog.node(offer.node).gpus, catalog.node(offer.node).gpu
         usual = [other.price / catalog.node(other.node).gpus for one in catalog.price_lists for other in one.offers
                  if other.term == "on-demand" and catalog.node(other.node).gpu == gpu]
-        if len(usual) >= FEWEST and each < OUTLYING * median(usual):
+        if len(usual) >= FEWEST and each < catalog.recipes.outlying * median(usual):
             yield (f"{each:,.2f} USD for an hour of {gpu} ({prices.name}, {offer.term}) is "
                    f"{each / median(usual):.0%} of {median(usual):,.2f} USD, the median of {len(usual)} on-demand "
                    f"offers: one line of {offer.source or prices.source}, {offer.as_of or prices.as_of}; ask before "
