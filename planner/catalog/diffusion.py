@@ -149,6 +149,8 @@ class Diffusion(Sourced):
     """A diffusion model for images, clips or sound."""
 
     hf_id: str
+    like: str | None = None
+    """Another diffusion model, from which what is not said here is taken."""
     media: Media
     denoiser: Denoiser
     denoisers: Annotated[int, Field(ge=1, le=4)] = 1

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from planner.catalog.calibration import ArchitectureRates
-from planner.catalog.diffusion import DenoiserBlock, Diffusion
+from planner.catalog.diffusion import DenoiserBlock, Diffusion, Extent
 from planner.catalog.diffusion_law import Base, DiffusionLaw, StoredBase
 from planner.catalog.hardware import Gpu
 from planner.errors import MissingFact
@@ -49,6 +49,8 @@ class Tuning:
     graphed: bool = False
     """Whether kernels are fused and a step is one graph, which the host launches at once."""
 
+    extent: Extent | None = None
+    """Pixels and frames of a sample, which encoders beside the denoiser read."""
     wide: bool = False
     """Whether weights, activations and products are in 32 bits."""
 
