@@ -31,7 +31,7 @@ from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
-from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario
 from planner.scenario.served import as_asked, with_images
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
@@ -139,13 +139,6 @@ def as_question(document: Document) -> AnyQuestion:
     kind = kind_of(document)
     refuse_other_kinds(document, kind)
     return validate(document, Portfolio) if kind == "portfolio" else validate(document, SCENARIOS[kind])
-
-
-def load_scenario(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
-                  labels: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
-    """Return a training question as `load_any` does. Raises Unsupported for one of serving."""
-    scenario, defaults = load_any(reference, overrides, catalog, labels=labels)
-    return only_training(scenario, "what was asked"), defaults
 
 
 def shipped(kind: Kind | None = None) -> list[str]:

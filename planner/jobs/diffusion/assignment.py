@@ -16,6 +16,7 @@ from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
 from planner.physics.diffusion.step import Split
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.extent import said
 from planner.scenario.pixels import Resolution
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
@@ -48,8 +49,8 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
                                          to="host" if split.states_out or split.swapped else "none")),
         "memory": _memory(option, candidate, law, confidence),
         "time": _time(option, candidate, law, steps, work.batch),
-        "resolution": str(Resolution(work.resolution or tuning.model.resolution)),
-        "frames": work.frames or tuning.model.frames,
+        "resolution": said(work.resolution or Resolution(tuning.model.resolution), None, work.audio),
+        "frames": work.frames or tuning.model.frames, "audio_seconds": work.audio,
         "sample_tokens": tuning.sample.image(), "global_batch": work.batch, "base": tuning.base,
         "samples_per_second": work.batch / option.step, "swapped": split.swapped}
     if run is None or run.offer is None:
@@ -94,7 +95,7 @@ def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | 
     products, scores = forward_flops(tuning.model, tuning.sample)
     # backward of a frozen product is one product, of a trained one two; of attention always two
     flops = batch * (products * (2 if tuning.frozen else 3) + scores * 3) / option.gpus
-    peak = candidate.gpu.peak.get("bf16") or candidate.gpu.peak["fp16"]
+    peak = candidate.gpu.halves or candidate.gpu.peak["fp16"]
     low, high = interval(law, law.step, likely=option.likely)
     tokens = tuning.sample.image() * batch / step / option.gpus
     return Time(step_seconds=step, components=TimeComponents(**option.seconds), steps=steps,

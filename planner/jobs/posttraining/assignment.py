@@ -72,7 +72,8 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
                          dp=dp, shard=dp * cp if zero else 1, zero=zero, micro_batch=way.policy.micro_batch,
                          micro_batches=way.policy.micro_batches,
                          recompute=RECOMPUTE[int(row["recompute"])],
-                         precision="bf16", offload=Offload(optimizer=out, to="host" if out else "none")),
+                         precision=way.question.policy.typical.precisions[0],
+                         offload=Offload(optimizer=out, to="host" if out else "none")),
         "memory": _memory(way, candidate, law), "time": _time(way, work, candidate, law),
         "rollouts": RlRollouts(
             engine=way.engine, node=on.node.name, gpu=on.gpu.name, gpus=drawing, nodes=-(-drawing // on.node.gpus),
@@ -82,6 +83,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
             longest_tokens=max(1, round(way.question.batch.longest)), utilization=min(1.0, waited / way.step)),
         "phases": tuple(_phase(phase, colocated=placed.colocated) for phase in way.made.phases),
         "prompts": work.prompts, "samples_per_prompt": work.samples_per_prompt,
+        "micro_batch_tokens": way.question.framework.packed,
         "answers_per_second": work.answers / way.step, "trainer_utilization": min(1.0, worked / way.step),
         "rollouts_usable_bytes": int(on.gpu.usable_memory) if on.gpu.name != candidate.gpu.name else None}
     if run is None or run.offer is None:

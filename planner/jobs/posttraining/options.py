@@ -38,13 +38,25 @@ class _Half:
     rollouts wait for; and bytes that a GPU lacks."""
 
 
-def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterator[RlWay]:
+def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str], *, lean: bool = True) -> Iterator[RlWay]:
     """Yield the ways on so many GPUs that keep the axes held; those that another matches may be left out.
 
+    Where none fits, and `lean`, also those of smaller micro-batches and a larger share for the engine.
     Raises InputError for an unknown axis, and PlannerError for what cannot be run.
     """
-    asks = Held(held)
+    fits = False
+    for way in _every(question, gpus, Held(held)):
+        fits = fits or way.lacking <= 0
+        yield way
+    if lean and not fits:
+        yield from _every(question.lean, gpus, Held(held))
+
+
+def _every(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
+    """Yield the same of micro-batches as the framework has them."""
     placement = question.asked.placement
+    if gpus > (question.framework.most_gpus or gpus):
+        return
     if placement != "disaggregated" and "colocated" in question.framework.placements and not question.asked.policy_lag \
             and not question.asked.rollouts_on and not asks.has("rollout_gpus"):
         yield from _colocated(question, gpus, asks)
@@ -131,7 +143,7 @@ def _colocated(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
     for half in halves:
         room = usable - half.needs[0]
         if room not in known:
-            known[room] = _rollouts(question, question.at, gpus, room, asks, flowing=False)
+            known[room] = _rollouts(question, question.at, gpus, room, asks, ahead=0)
     for swaps in (False, True):
         pairs = [(half.row, rollouts) for half in halves if half.swaps == swaps
                  for rollouts in known[usable - half.needs[0]]]
@@ -146,11 +158,11 @@ def apart(question: RlQuestion, trainer: int, rollouts: int, on: int, asks: Held
     room = gpu.usable_memory * question.catalog.engine(question.engine).memory_fraction
     halves = _halves(question, placed, asks)
     if halves:
-        drawing = _rollouts(question, on, rollouts, room, asks, flowing=lag > 1)
+        drawing = _rollouts(question, on, rollouts, room, asks, ahead=lag if lag > 1 else 0)
         yield from _ways(question, placed, [(half.row, each) for each in drawing for half in halves], on)
 
 
-def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held, *, flowing: bool) -> list[Rollouts]:
+def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held, *, ahead: int) -> list[Rollouts]:
     """Return replicas that fill so many GPUs with `room` bytes of each."""
     if room <= 0:
         return []
@@ -168,7 +180,7 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
     table = table.take(np.flatnonzero(kept))
     counts = (gpus // table.gpus).tolist()
     shapes = zip(table.tp.tolist(), table.pp.tolist(), table.ep.tolist(), table.dp.tolist(), counts,
-                 question.drawn(at, table, counts, room, flowing=flowing), strict=True)
+                 question.drawn(at, table, counts, room, ahead=ahead), strict=True)
     return [Rollouts(tp, pp, ep, dp, count, drawn, node.name) for tp, pp, ep, dp, count, drawn in shapes if drawn]
 
 
