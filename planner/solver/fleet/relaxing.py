@@ -22,6 +22,8 @@ NARROW = 1e-4
 """Share of the value that is no longer worth a round."""
 STAGES = ((46, 22), (368, 40))
 """Blocks of periods that cost alike, and rounds of pricing at most."""
+MANY, FEWEST = 400, 10
+"""Of more tasks than so many fewer rounds are gone, but so many at least: each takes longer."""
 SMOOTHING = 0.7, 0.97
 """How much of the best prices is left each round, at least and at most: more where a round proves nothing better."""
 WIDE = 2e-3
@@ -85,6 +87,7 @@ class Relaxation:
         self.best: _Bound | None = None
         self.smoothing = SMOOTHING[0]
         self.rounds = 0
+        self.lots: tuple[tuple[float, ...], ...] = ()
 
     def _places(self, held: Sequence[Sequence[int]], ways: Ways) -> list[tuple[Ints, Ints]]:
         """Return where in the prices by held nodes and period each way begins and ends, for each pool that it is on."""
@@ -100,14 +103,14 @@ class Relaxation:
         for number, (blocks, rounds) in enumerate(STAGES):
             block = -(-self.problem.periods // blocks)
             fine = number == len(STAGES) - 1 or block == 1
-            last = self._stage(block, rounds, NARROW if fine else WIDE, stop, rounding=block == 1) or last
+            most = max(FEWEST, min(rounds, rounds * MANY // max(1, len(self.ways))))
+            last = self._stage(block, most, NARROW if fine else WIDE, stop, rounding=block == 1) or last
             if fine:
                 break
         if self.best is None or last is None:
             return None
         best = self.best
-        lots = tuple(tuple(float(last.values[nodes]) for nodes, _ in pool) for pool in self.master.model.lots)
-        return Relaxed(best.value, self.ways, tuple(best.more), tuple(best.rejecting), lots,
+        return Relaxed(best.value, self.ways, tuple(best.more), tuple(best.rejecting), self.lots,
                        tuple(map(tuple, self.master.paused)), self.rounds)
 
     def _stage(self, block: int, rounds: int, narrow: float, stop: float | None, *, rounding: bool) -> Optimum | None:
@@ -122,6 +125,7 @@ class Relaxation:
             if found is None:
                 break
             self.rounds += 1
+            self.lots = tuple(tuple(float(found.values[nodes]) for nodes, _ in pool) for pool in self.master.model.lots)
             steady = last is not None and abs(last.value - found.value) <= STEADY * abs(found.value)
             last, added = found, self._round(found)
             assert self.best is not None

@@ -36,8 +36,8 @@ WINDOWS, OFTEN = 12, 3
 """At least, and how often each task is free where there are many."""
 RELAXED_SHARE = 0.5
 """Of the time, where there is a limit of it, for the relaxation."""
-ROUNDS = 20_000
-"""In which some tasks are taken out and placed again."""
+ROUNDS, EACH_TASK = 20_000, 100
+"""In which some tasks are taken out and placed again: at least, and for each task."""
 WINDOW_SHARE = 1 / 30
 """Of the time, for each window."""
 
@@ -68,7 +68,8 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     _tell(settings, must, best, relaxed.bound)
     stop = None if settings.seconds is None else began + settings.seconds
     if not problem.stocks and best.value != relaxed.bound and not best.interrupted:
-        best = recreated(problem, must, relaxed, best, ROUNDS, settings.seed, stop)
+        rounds = max(ROUNDS, EACH_TASK * len(problem.tasks))
+        best = recreated(problem, must, relaxed, best, rounds, settings.seed, stop)
     if not best.interrupted:
         best = _in_windows(problem, must, relaxed, best, settings, stop)
     if best.value is None or any(best.tasks[at] is None for at in must):
