@@ -48,6 +48,7 @@ def test_a_target_is_told_the_method_in_its_own_keys(target: str, method: str, t
     ("deepspeed", "orpo", "full", None, r"orpo \(it has dpo, kto, reward-model\)"),
     ("accelerate", "dpo", "full", "copy", "a 16-bit copy beside 32-bit weights"),
     ("deepspeed", "dpo", "lora", "copy", "a frozen copy beside adapters"),
+    ("ms-swift", "dpo", "lora", "copy", "a frozen copy beside adapters"),
     ("llama-factory", "dpo", "full", "precomputed", "a precomputed reference"),
     ("litgpt", "dpo", "full", "copy", "it trains on texts, not on preferences"),
     ("megatron-lm", "dpo", "full", "copy", "it trains on texts, not on preferences"),
