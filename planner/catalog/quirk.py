@@ -27,7 +27,7 @@ Flag = Literal[
     "own_head", "padding_free", "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert",
     "several_batches", "slow_experts", "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
-    "base", "cache", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in", "loss",
+    "base", "cache", "card", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in", "loss",
     "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute", "ran_version", "refused",
     "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack", "targets",
     "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",

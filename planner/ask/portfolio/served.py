@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from planner.jobs.agenda import Agenda, spare_of
 from planner.jobs.columns import MICRO, Columns, Pick, ReplicaColumn
 from planner.jobs.job import Replayable, Tried
-from planner.jobs.settle import LEAST_CUT, ROUNDED
+from planner.jobs.shown import LEAST_CUT, ROUNDED
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 
