@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 
 from planner.answer.assignment import Assignment
-from planner.answer.schema import to_json
 from planner.api.functions import plan
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.launch.given import Given, given_of
+from planner.launch.given import Given, estimated, given_of
 from planner.scenario.load import shipped
 
 DENSE = ("dp=8", "dp=16,zero=0", "dp=16,zero=1", "dp=16,zero=2", "dp=16,zero=3", "tp=2,dp=8", "tp=4,dp=4,sp=0",
@@ -101,7 +100,7 @@ def _estimate(asked: dict[str, str], layout: str, node: str, catalog: Catalog) -
     except PlannerError:
         return None
     found = _rented(found, catalog)
-    return found, Given(found, ask.scenario, to_json(found))
+    return found, estimated(found)
 
 
 def _rented(found: Assignment, catalog: Catalog) -> Assignment:
@@ -133,11 +132,11 @@ def _served(engine: str, catalog: Catalog) -> Iterator[tuple[str, Given]]:
                 found = _estimate(values, layout, NODES[number % len(NODES)], catalog)
                 if found is None:
                     continue
-                placed, given = found[0], Given(found[0], None, found[1].plan)
+                placed, given = found
                 if count % 5 == 4 and placed.serving is not None and not placed.serving.drafts:
                     prefill, decode = (placed.model_copy(update={"serving": placed.serving.model_copy(
                         update={"role": role})}) for role in ("prefill", "decode"))
-                    given = Given(prefill, None, to_json(prefill), (decode,))
+                    given = estimated(prefill, decode)
                 count += 1
                 yield f"{model} {layout} {more}", given
 

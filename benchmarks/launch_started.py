@@ -23,12 +23,11 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from benchmarks.launch_on_cpu import stands_in
-from planner.answer.schema import to_json
 from planner.ask.estimate import estimating
 from planner.ask.validate import validate_file
 from planner.catalog.load import Catalog
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import estimated
 
 TINY = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 128, "intermediate_size": 128,
@@ -69,7 +68,7 @@ def _folder(place: Path, target: str, asked: dict[str, str], layout: str, node: 
     found = estimating(None, words, catalog, node=node, labels={},
                        layout=dict(part.split("=") for part in layout.split(","))).answer().assignment
     folder.mkdir()
-    for name, text in launched(Given(found, None, to_json(found)), catalog, target).files.items():
+    for name, text in launched(estimated(found), catalog, target).files.items():
         with (folder / name).open("w") as file:
             file.write(text)
     return folder

@@ -66,6 +66,9 @@ def test_sound_is_counted_by_the_second():
     assert (heard(open_, 8).tokens, heard(open_, 8).positions) == (200, 400)
     with pytest.raises(InputError, match="at most 30 s"):
         heard(padded, 31)
+    # 13 of a second, 12.5 and 6.25
+    assert [heard(CATALOG.model(name).ear.encoder.reads, 30).tokens
+            for name in ("qwen3-omni", "voxtral-small-24b", "ultravox-8b")] == [390, 375, 187]
 
 
 @pytest.mark.parametrize(("model", "images", "sound", "reason"), [

@@ -127,11 +127,14 @@ def test_the_count_is_exact(name: str, tmp_path: Path) -> None:
 
 def test_every_family_is_tried() -> None:
     from tests.test_import_hf_families import COUNTED, TOTALS
+    from tests.test_import_hf_remote import COUNTED as BUILT_IN
+    from tests.test_import_hf_remote import PUBLISHED
     from tests.test_import_hf_streams import BUILT, RING
 
     tried = {str(config.get("text_config", config).get("model_type", "mamba2")) for config in (
         *CONFIGS.values(), *(config for config, *_ in (*TOTALS.values(), *COUNTED.values())), {
-            "model_type": "nemotron-nas"}, RING, *(one["config"] for one in BUILT.values()))}
+            "model_type": "nemotron-nas"}, RING, *(config for config, _ in PUBLISHED.values()),
+            *({"model_type": kind} for kind in BUILT_IN), *(one["config"] for one in BUILT.values()))}
     shapes = {FAMILIES[kind] for kind in tried}
     untried = {kind for kind, shape in FAMILIES.items() if shape not in shapes}
     assert untried == set()

@@ -99,11 +99,11 @@ class Memory(Frozen):
     host_bytes_per_node: int = Field(default=0, ge=0)
     """Pinned host memory for offloaded data, for all GPUs of a node; 0 without offload."""
     nvme_bytes_per_node: int = Field(default=0, ge=0)
-    """Flash for offloaded data, for all GPUs of a node; 0 without offload to flash."""
+    """Local NVMe for offloaded data, for all GPUs of a node; 0 without such offload."""
     host_usable_bytes: int | None = Field(default=None, exclude=True)
     """What a node's host has for offloaded data; not part of the JSON, as what follows."""
     nvme_usable_bytes: int | None = Field(default=None, exclude=True)
-    """The same of its flash."""
+    """The same of its local NVMe."""
     median: Median | None = Field(default=None, exclude=True)
     """Not part of the JSON."""
     interval90_bytes: tuple[int, int] | None = Field(default=None, exclude_if=absent)
@@ -140,7 +140,7 @@ class TimeComponents(Frozen):
     data_parallel: float = 0.0
     """Reduction of gradients and gathering of weights."""
     offload: float = 0.0
-    """Transfers to and from the host or flash."""
+    """Transfers to and from the host or local NVMe."""
     optimizer_step: float = 0.0
     """The step itself."""
     other: float = 0.0

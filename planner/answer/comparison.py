@@ -66,6 +66,9 @@ class Row(Frozen):
     """With the building's share, at the site's grid; none where the site does not say."""
     break_even_months: float | None = None
     """Of nodes that are bought: when they have cost less than renting for the same work; none where they never do."""
+    break_even_utilization: float | None = Field(default=None, exclude_if=absent)
+    """Of hardware alone, rented or bought: from which share of time in use buying costs less; left out where it never
+    does, and of work."""
     why_not: str | None = None
     """Why there is no plan."""
     serving: ServedFigures | None = Field(default=None, exclude_if=absent)

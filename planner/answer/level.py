@@ -101,12 +101,12 @@ class Adapters(Frozen):
 class Made(Frozen):
     """Images or clips that replicas make, and how: of a service or a batch of a diffusion model."""
 
-    media: Literal["image", "video"]
-    """What is made: images, or clips."""
+    media: Literal["image", "video", "audio"]
+    """What is made: images, clips, or sound."""
     resolution: str
-    """Width and height in pixels: 1024x1024."""
+    """Width and height in pixels: 1024x1024; of sound its length: 240 s."""
     frames: int = Field(gt=0)
-    """Of a clip; 1 of an image."""
+    """Of a clip; 1 of an image and of sound."""
     steps: int = Field(gt=0)
     """Of denoising."""
     passes: int = Field(gt=0)

@@ -19,9 +19,11 @@ class DiffusionAssignment(Placement):
     serving: None = None
     """Always none."""
     resolution: Annotated[str, ShowAs("resolution", "layout")]
-    """Width and height in pixels: 1024x1024."""
+    """Width and height in pixels: 1024x1024; of sound its length: 240 s."""
     frames: int = Field(gt=0)
-    """Of a clip; 1 of an image."""
+    """Of a clip; 1 of an image and of sound."""
+    audio_seconds: float | None = Field(default=None, gt=0, exclude_if=absent)
+    """Length of sound; left out of images and clips."""
     sample_tokens: Annotated[int, ShowAs("tokens of a sample", "layout")] = Field(gt=0)
     """Patches of one image or clip that the denoiser reads."""
     global_batch: int = Field(gt=0)
@@ -34,7 +36,7 @@ class DiffusionAssignment(Placement):
     @property
     def noun(self) -> str:
         """What a sample is called."""
-        return "clip" if self.frames > 1 else "image"
+        return "clip" if self.frames > 1 or self.audio_seconds else "image"
 
     base: Annotated[str, ShowAs("base", "layout")]
     """Format of the denoiser's matrices."""

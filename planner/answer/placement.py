@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -138,6 +138,8 @@ class Placement(Shown, Frozen):
     """pretrain, full, lora or qlora; inference of GPUs that only hold a model; none for a service."""
     sourcing: Literal["rent", "buy", "owned"] | None = None
     """How the nodes are obtained; none if the question is not about offers."""
+    asked: dict[str, Any] | None = Field(default=None, exclude_if=absent)
+    """Of an estimate, the workload that it answers, with its units; a plan has it in its provenance."""
     job: str | None = Field(default=None, exclude_if=absent)
     """In a portfolio: its job, of which `workload` is the instance."""
     start: str | None = Field(default=None, exclude_if=absent)

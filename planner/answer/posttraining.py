@@ -91,7 +91,7 @@ class PostTrainingAssignment(Placement):
     """Post-training."""
     serving: None = None
     """Always none."""
-    tuning: Annotated[Literal["full", "lora"], ShowAs("trains", "layout")]
+    tuning: Annotated[Literal["full", "lora", "qlora"], ShowAs("trains", "layout")]
     """What trains."""
     framework: Annotated[str, ShowAs("framework", "layout")]
     """Of reinforcement learning; `stack` is its trainer's."""

@@ -21,6 +21,7 @@ from planner.jobs.solved import effort_of
 from planner.scenario.adding import with_jobs
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES, by_path
+from planner.scenario.hardware_alone import asks_for_hardware, load_hardware
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.sweeping.line import Sweep
@@ -113,10 +114,16 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
             time_limit: float | str | None = None, workers: int = 1, **values: object) -> Comparison:
     """Return every candidate with every offer, each at its own best plan; those without one say why.
 
-    `scenario`, `values`, `time_limit` and `workers` are as for `plan`. Raises PlannerError.
+    `scenario`, `values`, `time_limit` and `workers` are as for `plan`. Hardware without work (`on="64xh100", years=3`)
+    is compared by what it costs to rent and to buy. Raises PlannerError.
     """
     from planner.ask.compare import comparison_of
+    from planner.ask.rent_or_buy import rent_or_buy
 
+    overrides, names = by_path(values, "argument of planner.compare")
+    if asks_for_hardware(scenario, overrides, always=True):
+        known = arguments.catalog(catalogs)
+        return rent_or_buy(load_hardware(overrides, known, _labels(names))[0], known).comparison
     return comparison_of(compare_asked(scenario, catalogs=catalogs, time_limit=time_limit, workers=workers, **values))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -10,10 +10,20 @@ from typing import Any, Literal
 from planner.answer.assignment import Assignment
 from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
-from planner.ask.levers import Lever, levers
+from planner.ask.levers import FUSED, Lever, fuses, levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
-from planner.jobs.kinds import check_axes, computed_on, estimate_of, idle_in, loads_of, on_node, open_layout, with_steps
+from planner.jobs.kinds import (
+    check_axes,
+    computed_on,
+    estimate_of,
+    idle_in,
+    loads_of,
+    on_node,
+    open_layout,
+    with_steps,
+    work_asked,
+)
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
@@ -24,13 +34,14 @@ from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import text_notes
 from planner.scenario.pool import node_named
 from planner.scenario.scenario import AnyScenario, only_training
+from planner.units import show_bytes
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
 """Methods that take less than pre-training, the least first."""
 UNSAID = "That is pre-training, as no --method is given"
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
-Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch"]
+Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]
 """What the largest may be asked of."""
 HEARD = ("workload.", "limits.gpus", "confidence")
 """How the paths of what an estimate depends on begin: it searches nothing, and no offer, limit or goal decides."""
@@ -63,7 +74,10 @@ class Estimating:
             changed = asked.workload
             assert changed is not None
             asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
-        layout = self.layout if layout is None else layout
+        found = self._answered(asked, self.layout if layout is None else layout)
+        return replace(found, assignment=found.assignment.model_copy(update={"asked": work_asked(asked)}))
+
+    def _answered(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         estimated = estimate_of(asked, self.catalog, self.node, layout)
         if estimated is not None:
             return Estimated(*estimated)
@@ -72,10 +86,23 @@ class Estimating:
         if training.method is None:
             fits = best.assignment.memory.fits == "fits"
             best = replace(best, why=(*best.why, UNSAID if fits else f"{UNSAID}; {self._otherwise(asked, layout)}"))
+        if best.why and best.assignment.memory.fits != "fits" and fuses(best.assignment):
+            best = replace(best, why=(*best.why, *self._fused(asked, layout, best.assignment)))
         return replace(best, assignment=with_steps(best.assignment, training, self.catalog))
 
     def _fastest(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
         return fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+
+    def _fused(self, asked: AnyScenario, layout: Mapping[str, str], now: Assignment) -> Iterator[str]:
+        """Yield what a loss that holds no logits would change, where that is something."""
+        assert asked.workload is not None
+        with suppress(PlannerError):
+            then = self._fastest(asked.model_copy(update={"workload": asked.workload.model_copy(update=FUSED)}),
+                                 layout).assignment.memory
+            if then.peak_bytes < now.memory.peak_bytes:
+                verdict = "it fits" if then.fits == "fits" else "it takes less"
+                yield (f"With --loss fused (Liger, cut cross entropy) {verdict}: {show_bytes(then.peak_bytes)} of "
+                       f"{show_bytes(then.usable_bytes)}")
 
     def _otherwise(self, asked: AnyScenario, layout: Mapping[str, str]) -> str:
         """Return in words for what else than pre-training, which was not asked for by name, a model fits."""
@@ -106,7 +133,7 @@ class Estimating:
         """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest
         `resolution`, `frames` or `batch`. Raises InputError.
         """
-        if what in ("resolution", "frames", "batch"):
+        if what in ("audio", "resolution", "frames", "batch"):
             size, most = sizes(self.scenario, what, self.catalog)
             return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
                                  lambda count: size(count).shown, most)

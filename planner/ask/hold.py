@@ -153,11 +153,9 @@ def _no_more(scenario: Scenario, catalog: Catalog, tally: _Found) -> list[str]:
     shown += [method for method in tally.without if method in TRAINS]
     asking, lending = lenders(scenario, catalog, (*tally.best, *tally.others))
     more = _Found(tally.effort)
-    for method in lending:
-        work = asking.workload.model_copy(update={"method": method})
-        for _, (model,), ask in holding(asking.model_copy(update={"workload": work}), catalog):
-            with suppress(Unsupported):
-                more.add(ask(model))
+    for _, (model,), ask in holding(asking, catalog, lending):
+        with suppress(Unsupported):
+            more.add(ask(model))
     served = [made for made in tally.best if made.workload == "inference"]
     others = [made for made in tally.others if made.workload == "inference"]
     trained = [made for made in (*tally.best, *tally.others) if made.workload != "inference"]

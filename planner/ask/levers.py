@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from planner.answer.assignment import Assignment
 from planner.errors import PlannerError
 
-Ask = Callable[[Mapping[str, str]], Assignment]
+FUSED = {"loss": "fused"}
+"""Of the work: a loss that never holds all logits (Liger, cut cross entropy)."""
+
+
+class Ask(Protocol):
+    """What estimates a layout, with some keys of the work changed."""
+
+    def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
+        """Return the estimate. Raises InputError for what cannot be."""
+
+
 LEAST_SHARE = 0.01
 """Share of usable memory below which a saving is not worth a line."""
 
@@ -25,9 +36,9 @@ class Lever:
 def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
     """Return the changes that save memory, the largest saving first; what the stack cannot do is left out."""
     helpful = []
-    for name, change in _changes(now):
+    for name, change, work in _changes(now):
         try:
-            then = ask({**layout, **change})
+            then = ask({**layout, **change}, **work)
         except PlannerError:
             continue
         saved = now.memory.peak_bytes - then.memory.peak_bytes
@@ -36,7 +47,13 @@ def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
     return sorted(helpful, key=lambda lever: -lever.saved_bytes)
 
 
-def _changes(now: Assignment) -> list[tuple[str, dict[str, str]]]:
+def fuses(now: Assignment) -> bool:
+    """Say whether logits are a part of the memory that is worth a line, so that a fused loss may save it."""
+    return now.memory.components.logits > LEAST_SHARE * now.memory.usable_bytes
+
+
+def _changes(now: Assignment) -> list[tuple[str, dict[str, str], dict[str, str]]]:
+    """Return what may be changed, with axes of the layout and keys of the work."""
     layout, kept = now.layout, now.layout.recompute
     fixed = {"dp": str(layout.dp), "zero": str(layout.zero)}
     changes: list[tuple[str, dict[str, str]]] = []
@@ -55,4 +72,5 @@ def _changes(now: Assignment) -> list[tuple[str, dict[str, str]]]:
     if not layout.offload.activations:
         outside = {"recompute": "full", "offload_activations": "1"}
         changes.append(("full recompute with checkpoints on the host", outside))
-    return [(name, {**fixed, **change}) for name, change in changes]
+    work = [("a fused loss (--loss fused)", fixed, FUSED)] if fuses(now) else []
+    return [*work, *((name, {**fixed, **change}, {}) for name, change in changes)]

@@ -37,6 +37,8 @@ class Attention(Frozen):
     head_dim: Width
     v_head_dim: Width | None = None
     """Width of a value head where it is not that of a query and key head."""
+    query_rank: Width | None = None
+    """Rank of the query projection, with a norm on it (Step3); none for one full matrix."""
     bias: Literal["none", "qkv", "qkvo"] = "none"
     qk_norm: bool | Literal["full"] = False
     """A norm on queries and keys: true for one as wide as a head, full for one over all heads together."""
@@ -60,6 +62,8 @@ class Attention(Frozen):
     def _groups(self) -> Attention:
         if self.heads % self.kv_heads:
             raise ValueError(f"heads {self.heads} is not a multiple of kv_heads {self.kv_heads}")
+        if self.query_rank and (self.gate or self.indexer or self.bias != "none"):
+            raise ValueError("queries of a rank with a gate, an indexer or biases are not modeled")
         if self.window and self.chunk:
             raise ValueError("window and chunk exclude each other")
         return self

@@ -1,17 +1,19 @@
 """A diffusion model by its parts: the denoiser, whose blocks are run at every step, the autoencoder, text encoders.
 
 Tokens are what the denoiser's blocks read: patches of the latent image or clip, and text. A stage of a UNet reads
-pixels of the latent image at its own scale. Field names follow the published diffusers configs.
+pixels of the latent image at its own scale. Sound is a line of samples: an image that is one pixel high. Field names
+follow the published diffusers configs.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from planner.catalog.ranges import Few, Parameters, Width
 from planner.catalog.sourced import Sourced
+from planner.units import DAY, Seconds
 from planner.yaml_io import Frozen
 
 Reads = Literal["both", "all", "image", "text"]
@@ -50,6 +52,10 @@ class DenoiserBlock(Frozen):
     """Width of one more that every token meets."""
     cross: Width | None = None
     """Width of text that it attends to (cross attention); none where it does not."""
+    cross_inner: Width | None = None
+    """Width of queries of that attention; the block's unless said."""
+    cross_kv: Width | None = None
+    """Width of its keys; that of its queries unless said."""
     inputs: Width | None = None
     """Channels that come in, of convolutions."""
     modulation: Annotated[int, Field(ge=0, le=100)] = 0
@@ -91,7 +97,7 @@ class Coding(Frozen):
 
 
 class Autoencoder(Frozen):
-    """What turns pixels into latents and back."""
+    """What turns pixels, or samples of sound, into latents and back."""
 
     parameters: Parameters
     compression: Few
@@ -105,6 +111,8 @@ class Autoencoder(Frozen):
     """Pixels of a side of a tile, where it works on tiles."""
     wide: bool = False
     """Whether it works in 32 bits, as it overflows in fewer."""
+    sample_rate: Annotated[int, Field(gt=0, le=10**6)] | None = None
+    """Samples of a second of sound, each a pixel; none of images and clips."""
 
 
 class TextEncoder(Frozen):
@@ -122,26 +130,54 @@ class Sampling(Frozen):
     """Scale of guidance; up to 1 is none."""
     passes: Literal[1, 2]
     """Of the denoiser for a step with guidance: two (with and without the prompt), or one that is told the scale."""
+    together: bool = True
+    """Whether the pipeline makes two passes in one call of the denoiser, as a batch, or one after the other."""
+
+
+Media = Literal["image", "video", "audio"]
+
+
+class Extent(NamedTuple):
+    """How large one sample is in pixels and frames; of sound samples are pixels, one high."""
+
+    width: int
+    height: int
+    frames: int
 
 
 class Diffusion(Sourced):
-    """A diffusion model for images or clips."""
+    """A diffusion model for images, clips or sound."""
 
     hf_id: str
-    media: Literal["image", "video"]
+    like: str | None = None
+    """Another diffusion model, from which what is not said here is taken."""
+    media: Media
     denoiser: Denoiser
     denoisers: Annotated[int, Field(ge=1, le=4)] = 1
     """Of which one is run at a step, and each is trained on its own (Wan 2.2: high and low noise)."""
     autoencoder: Autoencoder
     text_encoders: tuple[TextEncoder, ...] = ()
-    resolution: tuple[Width, Width]
-    """Width and height that it was made for, in pixels."""
+    resolution: tuple[Width, Width] = (1, 1)
+    """Width and height that it was made for, in pixels; sound has none."""
     frames: Few = 1
     """Of a clip that it was made for."""
+    audio: Annotated[Seconds, Field(gt=0, le=DAY)] | None = None
+    """Sound that it was made for; none of images and clips."""
     sampling: Sampling
+
+    def extent(self, resolution: tuple[int, int] | None, frames: int | None, audio: float | None) -> Extent:
+        """Return the size of a sample; what is not said is what the model was made for. audio: seconds."""
+        if self.autoencoder.sample_rate is not None:
+            return Extent(round((audio or self.audio or 1.0) * self.autoencoder.sample_rate), 1, 1)
+        width, height = resolution or self.resolution
+        return Extent(width, height, frames or self.frames)
 
     @model_validator(mode="after")
     def _clips_have_frames(self) -> Self:
-        if (self.media == "image") != (self.frames == 1):
+        if (self.media != "video") != (self.frames == 1):
             raise ValueError("frames: an image has one, a clip has more")
+        if not (self.media == "audio") == (self.audio is not None) == (self.autoencoder.sample_rate is not None):
+            raise ValueError("audio: sound has seconds and an autoencoder with a sample_rate, and nothing else has")
+        if (self.media == "audio") != (self.resolution == (1, 1)):
+            raise ValueError("resolution: images and clips have one, sound has none")
         return self

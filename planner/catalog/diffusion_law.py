@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from planner.catalog.diffusion import Media
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Held, Passes, Share, Width
 from planner.catalog.sourced import Sourced
@@ -61,6 +62,7 @@ class Seen(Frozen):
     """What the runs were of: whatever differs in one of these has no run like it."""
 
     architectures: frozenset[str]
+    media: frozenset[Media]
     bases: frozenset[Base]
     optimizers: frozenset[str]
     swapped: bool
@@ -113,6 +115,8 @@ class DiffusionLaw(Sourced):
     """Numbers of a head of attention, of which each GPU that shares a clip has whole ones."""
     passes: Passes
     """Times that kept bytes move through memory in a step."""
+    graphed: Passes
+    """The same where kernels are fused and a step is one graph, which the host launches at once."""
     memory: Residue
     step: Residue
     seen: Seen

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 
 from planner.catalog.diffusion_law import Base
 from planner.catalog.ranges import Few, Width
 from planner.catalog.sourced import Sourced
+from planner.units import Seconds
 from planner.yaml_io import Frozen
 
 
@@ -32,14 +35,33 @@ class Kronecker(Frozen):
 class Example(Frozen):
     """What an example configuration trains on, where that is not what the run states."""
 
-    resolution: tuple[Width, Width]
+    resolution: tuple[Width, Width] | None = None
     frames: Few = 1
+    audio: Annotated[Seconds, Field(gt=0)] | None = None
+    """Length of sound; none of images and clips, which have a resolution."""
+    latents: Literal["cached", "online"] = "cached"
     model: str | None = None
     """Catalog name of what it trains; none means what the run is called."""
     swapped: float = Field(default=0.0, ge=0, le=1)
     """Share of the blocks whose weights it keeps on the host."""
+    wide: bool = False
+    """Whether it trains in 32 bits."""
     timed: bool = True
     """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
+
+
+class Elsewhere(Frozen):
+    """What words of other stacks mean in those of the one whose runs are known; empty where nothing is said."""
+
+    bases: dict[str, str]
+    """Precision or format of quantization, in small letters."""
+    checkpointing: dict[str, str]
+    optimizers: dict[str, str]
+    """Word that an optimizer's name has, the first that fits."""
+    sizes: dict[str, tuple[Width, Width]]
+    """Printed model -> resolution that its benchmark trains at."""
+    graphed: tuple[str, ...]
+    """Stacks whose steps are graphs of fused kernels."""
 
 
 class DiffusionRuns(Sourced):
@@ -62,5 +84,8 @@ class DiffusionRuns(Sourced):
     """Examples that do what is not modeled -> what that is."""
     fed: tuple[str, ...]
     """Models whose adapters of low rank reach the feed-forward too."""
+    unspilled: tuple[str, ...]
+    """Models whose recomputed blocks send nothing of attention to the host, whatever is asked."""
+    elsewhere: Elsewhere
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

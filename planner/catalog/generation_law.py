@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from planner.catalog.diffusion import Media
 from planner.catalog.diffusion_law import Residue
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Held, Passes, Share
@@ -40,6 +41,7 @@ class UnseenRuns(Frozen):
     """What measured runs are of: whatever differs in one of these has no run like it."""
 
     architectures: frozenset[str]
+    media: frozenset[Media]
     formats: frozenset[Stored]
 
 

@@ -39,8 +39,10 @@ class RlFramework(Frozen):
     """How log-probabilities are taken of logits."""
     frozen: Held = 2.0
     """Bytes of a frozen weight under adapters."""
-    states_on_host: bool = False
-    """Whether the optimizer's states come from the host for its step and go back, with rollouts elsewhere too."""
+    written: Rate | None = None
+    """Bytes/s at which one process gathers all new weights and writes them for rollouts to read; none is sent so."""
+    adapter_sync: Seconds | None = None
+    """Gathering the adapters of one layer on their way to the engine; none merges them and sends all weights."""
     reference: bool = True
     """Whether a KL reference runs by default."""
     recomputes: bool = True
@@ -49,6 +51,17 @@ class RlFramework(Frozen):
     """Whether the engine runs without CUDA graphs by default."""
     sleeps: bool = True
     """Whether the engine frees its memory while the trainer works (sleep mode)."""
+    pace: Factor = 1.0
+    """Measured over counted seconds of every phase."""
+    in_process: bool = False
+    """Whether all roles run in the trainer's processes, so that nothing is dispatched between phases."""
+    shares: bool = False
+    """Whether an engine on the trainer's GPUs draws with the weights that train, and holds none of its own."""
+    quantized: Literal["shared", "merged"] | None = None
+    """Whether adapters may train on weights of four bits: the engine draws with the same weights and adapters, or with
+    16-bit weights into which adapters are merged; none does not."""
+    most_gpus: int | None = Field(default=None, ge=1)
+    """Most GPUs that it runs on; none sets no bound."""
     swaps: bool = False
     """Whether the trainer's weights and states wait on the host between updates by default."""
     most_lag: int = Field(default=0, ge=0, le=1000)
@@ -94,12 +107,12 @@ class PostTrainingLaw(Sourced):
     """Standard deviation over mean of answers whose spread is not told."""
     longest: Share
     """Share of the answers that the longest allowed covers, where it is not told."""
+    endless: Share | Literal[0]
+    """Share of the answers that do not end by themselves, and run to the longest allowed."""
     eager_layer: Seconds
     """Host time of an engine for a layer and decode step without CUDA graphs."""
     eager_sequence: Seconds
     """The same for a sequence and decode step."""
-    adapter_sync: Seconds
-    """Gathering the adapters of one layer, layer by layer, on their way to the engine."""
     phase: Seconds
     """Dispatch and collection of one phase."""
     wake: Seconds
@@ -147,3 +160,5 @@ class PostTrainingRuns(Sourced):
     """Prompts of a step."""
     spread: Factor
     """Standard deviation over mean of the answers."""
+    answer: Share
+    """Mean answer over the longest, where only that is told."""

@@ -22,22 +22,24 @@ from planner.errors import InputError, MissingFact, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
-    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "eager_rollouts", "experiment",
-    "fills_gpus", "frees_gradients", "keeps_half", "layers_apart", "liger", "loads_whole", "optimizer_in_backward",
-    "own_head", "padding_free", "recurrent", "reserves_answers", "run_interleaves", "sends_each_expert",
-    "several_batches", "slow_experts", "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
+    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "eager_rollouts",
+    "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits", "keeps_half",
+    "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free", "recurrent",
+    "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts", "swaps",
+    "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
-    "base", "cache", "card", "catalog_model", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in", "loss",
-    "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute", "ran_version", "refused",
-    "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack", "targets",
-    "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",
+    "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
+    "held_in", "loss", "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute", "ran_version",
+    "refused", "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack",
+    "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",
     "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
-    "answer_cv", "attention_ranks", "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "issue",
-    "live_mlp", "lora_rank", "loss_bytes", "moments", "offload", "offload_activations", "offload_parameters",
-    "parallel_norms", "pipeline_micro_batch", "prompts", "recompute_layers", "rollout_fraction", "rounding",
-    "run_batch", "run_length", "sample_tokens", "scheduled", "shard_group", "standing_buffers", "table_bytes",
-    "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "answer_cv", "answer_length", "attention_ranks", "attention_rate", "context_ranks", "dies", "draft_layers",
+    "drafts", "dtype_moments", "epoch_steps", "issue", "live_mlp", "lora_rank", "loss_bytes", "micro_batches",
+    "moments", "offload", "offload_activations", "offload_parameters", "parallel_norms", "pipeline_micro_batch",
+    "prompts", "recompute_layers", "rollout_fraction", "rounding", "run_batch", "run_length", "sample_tokens",
+    "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products",
+    "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
     "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_head", "usual_heads", "usual_mfu",
@@ -51,7 +53,7 @@ COLUMNS = frozenset({
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
     "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
     "disaggregated", "concurrency", "isl", "osl", "offload_activations", "run_class", "kind", "params_b", "packed",
-    "task", "micro_batch"})
+    "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""

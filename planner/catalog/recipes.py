@@ -9,6 +9,7 @@ from pydantic import Field
 from planner.catalog.ranges import Held
 from planner.catalog.sourced import Sourced
 from planner.catalog.stack import Preference
+from planner.units import Seconds
 from planner.yaml_io import Frozen
 
 
@@ -38,6 +39,19 @@ class UsualRequests(Frozen):
     """Whose requests they are, as a reason says it."""
     input: int = Field(gt=0, le=10**7)
     output: int = Field(gt=0, le=10**7)
+    pace: Seconds
+    """A token of an answer that is as fast as people read."""
+
+
+class UsualDrafts(Frozen):
+    """What speculative decoding drafts and has accepted, unless a service is told."""
+
+    example: str
+    """Whose drafts they are, as a reason says it."""
+    tokens: int = Field(gt=0, le=64)
+    """Drafted per step."""
+    acceptance: Annotated[float, Field(ge=0, le=1)]
+    """Share that the model accepts."""
 
 
 class UsualSteps(Frozen):
@@ -112,6 +126,7 @@ class Recipes(Sourced):
     tuning: UsualTuning
     preference: PreferenceRecipes
     requests: UsualRequests
+    drafts: UsualDrafts
     pictures: UsualSteps
     """Of training a diffusion model."""
     made: UsualMade

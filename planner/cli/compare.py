@@ -8,7 +8,10 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
-from planner.cli.question import any_question, asking
+from planner.cli.question import any_question, asking, overrides
+from planner.cli.rent_or_buy import say_rent_or_buy
+from planner.errors import InputError
+from planner.scenario.hardware_alone import asks_for_hardware
 
 
 @click.command("compare")
@@ -19,7 +22,8 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
             catalogs: tuple[Path, ...], **flags: object) -> int:
     """Solve the question for every candidate and every offer, and put the plans side by side.
 
-    A candidate without a plan is a row with the reason; exit code 3 only if none has a plan.
+    A candidate without a plan is a row with the reason; exit code 3 only if none has a plan. Hardware without a word of
+    work (--on 64xh100 --years 3) is compared by what it costs to rent and to buy.
     """
     from planner.answer.exit_code import exit_code
     from planner.ask.compare import compare, comparison_of
@@ -28,6 +32,10 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.scenario.model_notes import text_notes
 
     catalog = open_catalog(catalogs)
+    if asks_for_hardware(scenario, values := overrides(flags), always=True):
+        if trace or time_limit is not None:
+            raise InputError("--trace and --time-limit are for work, and none is named: rent or buy has one table")
+        return say_rent_or_buy(values, catalog, as_json=as_json)
     asked, defaults = any_question(scenario, flags, catalog)
     plans = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
     warn((*text_notes(defaults), *(compared.row.note for compared in plans if compared.row.note)))

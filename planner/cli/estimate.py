@@ -27,9 +27,9 @@ if TYPE_CHECKING:
               "best on all GPUs of the node. If their number is given (dp, --gpus, degrees that fill the node), axes "
               "left out are 1 or off.")
 @click.option("--max", "largest",
-              type=click.Choice(["micro-batch", "sequence", "model", "resolution", "frames", "batch"]),
+              type=click.Choice(["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]),
               help="Find the largest that fits, and estimate it; --max model needs no --model; of images and clips the "
-              "largest resolution, frames or batch.")
+              "largest resolution, frames or batch, of sound the longest.")
 @from_option
 @question_options
 @common
@@ -47,6 +47,11 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_estimate, render_service
 
+    if scenario is None and from_ is None and not (node or nodes or layout or largest or flags["on"] or flags["own"]):
+        from planner.cli.plan import command as plan
+
+        note("note: no --node is given: the fewest GPUs of each kind that do it, as planner plan has them")
+        return int(click.get_current_context().invoke(plan, as_json=as_json, catalogs=catalogs, **flags))
     axes = layout_text(layout)
     config = read_from(from_)
     ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from planner.catalog.load import Catalog
 from planner.cli.options import common, is_quiet, open_catalog
 from planner.cli.plan_file import read_placed
 from planner.cli.printing import note, say, say_json
+from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_INPUT, EXIT_OK, InputError
 from planner.text_io import json_text
 
@@ -19,11 +21,13 @@ SHELL = "torchrun"
 """The place that is no scheduler: its line is run on every node."""
 
 if TYPE_CHECKING:
+    from planner.answer.assignment import Assignment
+    from planner.answer.schema import Plan
     from planner.launch.folder import Launched
 
 
 @click.command("launch")
-@click.argument("plan", type=click.Path(path_type=Path), required=False)
+@partial(question_options, taken=("output", "launchable"))
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the files.")
 @click.option("--for", "targets", metavar="TARGET,..", help="What to write for; list names all. Default: the plan's "
               "own stack.")
@@ -33,31 +37,72 @@ if TYPE_CHECKING:
 @click.option("--check", type=click.Path(path_type=Path), metavar="DIR", help="Have the parser of its stack read the "
               "files of a folder, where it is installed.")
 @common
-def command(plan: Path | None, output: Path | None, targets: str | None, scheduler: str | None,
-            alternative: int | None, check: Path | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+def command(scenario: str | None, output: Path | None, targets: str | None, scheduler: str | None,
+            alternative: int | None, check: Path | None, as_json: bool, catalogs: tuple[Path, ...],
+            **flags: object) -> int:
     """Write the files that start a plan: the stack's config, a job for a scheduler, and a page that says what to do.
 
-    PLAN is the file with the JSON of `planner plan` or `planner estimate`. What a stack cannot express is refused by
-    name.
+    SCENARIO is the file with the JSON of `planner plan` or `planner estimate`; or it is a scenario, or flags, which are
+    planned first. What a stack cannot express is refused by name.
     """
     catalog = open_catalog(catalogs)
     if targets == "list":
         return _list(catalog, as_json=as_json)
     if check is not None:
         return _check(check, catalog, as_json=as_json)
-    if plan is None:
-        raise InputError("launch needs the file of a plan: planner plan ... --json > plan.json; or --for list")
+    values = overrides(flags)
+    if scenario is None and not values:
+        raise InputError("launch needs the file of a plan, planner plan ... --json > plan.json, or a question as "
+                         "planner plan has it; or --for list")
     if output is None:
         raise InputError("launch needs a folder for the files: -o DIR")
     from planner.launch.folder import write_all
 
-    written = write_all(read_placed(plan), catalog, output, targets, scheduler, alternative)
+    placed = (read_placed(Path(scenario)) if scenario is not None and _is_plan(scenario, values) else
+              _planned(scenario, values, targets, catalog))
+    written = write_all(placed, catalog, output, targets, scheduler, alternative)
     if as_json:
         say_json(json_text([{"folder": str(folder), "target": made.target, "scheduler": made.scheduler,
                              "start": made.start, "files": list(made.files)} for folder, made in written], indent=2))
     else:
         note_launched(written, say)
     return EXIT_OK
+
+
+def _is_plan(scenario: str, values: Mapping[str, object]) -> bool:
+    """Say whether what is named is a plan's file. Raises InputError where it is, and flags ask something too."""
+    from planner.scenario.load import shipped
+
+    asks = scenario.endswith((".yaml", ".yml")) or scenario.lower() in shipped()
+    if not asks and values:
+        given = ", ".join(LABELS[path] for path in values)
+        raise InputError(f"{scenario} is a plan: {given} would change its question")
+    return not asks
+
+
+def _planned(scenario: str | None, values: dict[str, object], target: str | None, catalog: Catalog
+             ) -> Plan | Assignment:
+    """Return the best plan that a target can start; without an amount of work the best layout of the hardware named.
+
+    Raises InputError where there is no plan.
+    """
+    from planner.ask.estimate import estimating
+    from planner.ask.plan import make_plan
+    from planner.jobs.holding import asks_what_holds, trained_by
+    from planner.scenario.launchable import to_be_launched
+    from planner.scenario.load import load_question
+
+    asked, defaults = load_question(scenario, values, catalog, labels=LABELS)
+    if asks_what_holds(asked):
+        if target is not None and trained_by(asked) is not None:
+            values.setdefault("workload.stack", ",".join(catalog.releases.target(target).stacks))
+        return estimating(scenario, values, catalog, node=None, layout={}, labels=LABELS).answer().assignment
+    if target is not None and trained_by(asked) is not None:
+        asked, defaults = load_question(scenario, values | {"workload.launchable": target}, catalog, labels=LABELS)
+    plan = make_plan(*to_be_launched(asked, defaults)[:1], catalog, defaults=defaults)
+    if not plan.assignments:
+        raise InputError("no plan, so there is nothing to start: planner plan says why")
+    return plan
 
 
 def note_launched(written: Sequence[tuple[Path, Launched]], tell: Callable[[str], None] = note) -> None:

@@ -37,11 +37,14 @@ def _commands() -> dict[str, str]:
 
 
 COMMANDS = _commands()
-_MEANT = {"plan": "train serve run infer inference finetune tune portfolio size capacity cost recommend",
+"""Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
+_MEANT = {"plan": "train run finetune tune portfolio size capacity cost recommend serve infer inference",
           "estimate": "fit fits check memory vram speed throughput", "simulate": "replay benchmark bench",
           "catalog": "models gpus hardware prices list"}
 """What people call the verbs."""
-"""Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
+_RUN = ("plan", "estimate", "simulate")
+"""Those that answer by these names too, as the options are the same."""
+_SERVES = ("serve", "infer", "inference")
 EXAMPLES = """Four questions to begin with:
 
   planner plan --model llama-3.1-70b --tokens 1T --deadline "60 days" --on h100,h200,b200
@@ -110,8 +113,13 @@ class LazyGroup(click.Group):
 
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             meant = next((verb for verb, words in _MEANT.items() if args[0].lower() in words.split()), None)
-            ctx.fail(f"No such command {args[0]!r}" + (did_you_mean(args[0], COMMANDS) if meant is None else
-                                                       f": planner {meant} answers that"))
+            if meant not in _RUN:
+                ctx.fail(f"No such command {args[0]!r}" + (did_you_mean(args[0], COMMANDS) if meant is None else
+                                                           f": planner {meant} answers that"))
+            if not ctx.ensure_object(GlobalOptions).quiet:
+                printing.note(f"note: planner {meant} answers that, and takes the same options")
+            serves = args[0].lower() in _SERVES and "--method" not in args
+            args = [meant, *args[1:], *(("--method", "inference") if serves else ())]
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and any(not word.startswith("-") for word in rest):
             from planner.cli.spoken import hardware_known, joined

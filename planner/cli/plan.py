@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
 from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import say_yaml
-from planner.cli.question import any_question, asking, from_option, read_from, say_read
+from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
+from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INTERRUPTED, EXIT_OK, InputError
 from planner.scenario.adding import with_jobs
 from planner.scenario.default import Defaults
+from planner.scenario.hardware_alone import asks_for_hardware
 from planner.scenario.launchable import to_be_launched
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.writing import to_yaml
@@ -48,16 +52,12 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     with --rate, --input and --output for a service.
     """
     catalog, config = open_catalog(catalogs), read_from(from_)
-    if jobs is not None:
-        others = [name for name, value in (("SCENARIO", scenario), ("--prefer", prefer), ("--pareto", pareto),
-                                           ("--replay", replay), ("--add", add), ("--from", from_),
-                                           ("--launch", launch),
-                                           ("--show-scenario", show_scenario), ("--time-limit", time_limit)) if value]
-        if others:
-            raise InputError(f"{others[0]} has no effect on how many nodes a log of jobs needs")
-        return plan_log(jobs, wait, flags, catalog, as_json=as_json)
-    if wait is not None:
-        raise InputError("--wait is for --jobs, a log of jobs")
+    if jobs is not None or wait is not None:
+        others = {"SCENARIO": scenario, "--prefer": prefer, "--pareto": pareto, "--replay": replay, "--add": add,
+                  "--from": from_, "--launch": launch, "--show-scenario": show_scenario, "--time-limit": time_limit}
+        return _of_log(jobs, wait, [name for name, value in others.items() if value], flags, catalog, as_json=as_json)
+    if config is None and asks_for_hardware(scenario, values := overrides(flags), always=False):
+        return say_rent_or_buy(values, catalog, as_json=as_json)
     asked, defaults = any_question(scenario, flags, catalog, config=config)
     before = None
     if add:
@@ -95,3 +95,13 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
 
         note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
+
+
+def _of_log(jobs: Path | None, wait: str | None, others: Sequence[str], flags: Mapping[str, object], catalog: Catalog,
+            *, as_json: bool) -> int:
+    """Answer how many nodes a log of jobs needs. Raises InputError for what has no effect on it."""
+    if jobs is None:
+        raise InputError("--wait is for --jobs, a log of jobs")
+    if others:
+        raise InputError(f"{others[0]} has no effect on how many nodes a log of jobs needs")
+    return plan_log(jobs, wait, flags, catalog, as_json=as_json)

@@ -53,8 +53,10 @@ def _click_option(name: str, flag: Flag, taken: Collection[str] = ()) -> Callabl
 
 
 def question_options(function: F, taken: Collection[str] = ()) -> F:
-    """Add the argument SCENARIO and the flags that override it, but for other names that the command has `taken`."""
+    """Add the argument SCENARIO and the flags that override it, but for names that the command has `taken`."""
     for name, flag in reversed(TABLE.items()):
+        if name in taken:
+            continue
         function = _click_option(name, flag, taken)(function)
     return click.argument("scenario", required=False)(function)
 

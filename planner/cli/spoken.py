@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import click
 
 from planner.errors import InputError
-from planner.scenario.flags import CALLED, FLAGS, INSTEAD
+from planner.scenario.flag_names import CALLED, INSTEAD, SWITCHES
+from planner.scenario.flags import FLAGS
 from planner.scenario.words import named
 
 _BETWEEN = ("or", "and", "vs", "versus")
@@ -35,7 +36,12 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     argv: list[str] = []
     waiting = _with_axes(args, options)
     while waiting:
-        word = _called(waiting.pop(0), options)
+        bare = waiting.pop(0)
+        if bare not in options and (switch := SWITCHES.get(bare.removeprefix("--").replace("_", "-"))) and (
+                bare.startswith("--") and switch.partition("=")[0] in options):
+            argv.append(switch)
+            continue
+        word = _called(bare, options)
         name, given, value = word.partition("=")
         option = options.get(name if given else word)
         argv.append(word)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ from planner.catalog.load import Catalog
 from planner.cli import options
 from planner.cli.options import common, is_quiet, open_catalog, warn
 from planner.cli.printing import say_json
+from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
+from planner.scenario.flag_names import CALLED
+from planner.scenario.flags import NAMES
 from planner.text_io import real
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ SHOWN = 5
 
 
 @click.command("sweep")
-@click.argument("scenario")
+@partial(question_options, taken=("engine", "output"))
 @click.option("--vary", multiple=True, required=True, metavar="PATH=V1,V2",
               help="A scenario value and what it takes in turn; repeatable, the last varies fastest. In a list, the "
               "values of one variant are joined by +.")
@@ -42,12 +46,14 @@ SHOWN = 5
               help="Where variants are solved.")
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler: tcp://host:8786.")
 @common
-def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: int | None, time_limit: float | None,
-            engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
+def command(scenario: str | None, vary: tuple[str, ...], output: Path | None, workers: int | None,
+            time_limit: float | None, engine: str, scheduler: str | None, as_json: bool, catalogs: tuple[Path, ...],
+            **flags: object) -> int:
     """Answer a question for every combination of the --vary values, one JSON line each.
 
-    SCENARIO is a file or the name of a shipped scenario. All variants are checked before the first is solved. Exit
-    code 4 where some variant stopped at its time limit, 2 where some had an error; its line then says which.
+    SCENARIO is a file or the name of a shipped scenario; flags override it, or stand alone. All variants are checked
+    before the first is solved. Exit code 4 where some variant stopped at its time limit, 2 where some had an error; its
+    line then says which.
     """
     _check_engine(engine, scheduler, workers)
     catalog = open_catalog(catalogs)
@@ -58,7 +64,12 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
     from planner.sweeping.task import SweepTerms, tasks
     from planner.sweeping.variants import varied
 
-    asked = tasks(scenario, varied(vary, paths_of(scenario)), catalog)
+    values = overrides(flags)
+    if output is not None and str(output).isdecimal():
+        # as every other command has it: the tokens of an answer
+        values, output = values | {"workload.output": str(output)}, None
+    axes = varied([_by_path(text) for text in vary], paths_of(scenario))
+    asked = tasks(scenario, axes, catalog, values, LABELS)
     terms = SweepTerms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
     with ExitStack() as stack:
         if output is not None:
@@ -70,6 +81,13 @@ def command(scenario: str, vary: tuple[str, ...], output: Path | None, workers: 
         sink = in_order(bar.print) if output is None else in_file(output, lines)
         summary = run(asked, done, answers, stack.enter_context(sink), bar.show)
     return _end(summary, len(asked))
+
+
+def _by_path(text: str) -> str:
+    """Return `rate=5,10` with the path of the value that the flag sets."""
+    name, equals, values = text.partition("=")
+    said = name.strip().removeprefix("--").replace("_", "-")
+    return f"{NAMES.get(CALLED.get(said, said).replace('-', '_'), name)}{equals}{values}"
 
 
 def _check_engine(engine: str, scheduler: str | None, workers: int | None) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
-from planner.evidence.diffusion import DiffusionRow
 from planner.evidence.diffusion import entries as diffusion_entries
+from planner.evidence.diffusion_row import DiffusionRow
 from planner.evidence.hardware import UNKNOWN_GPU
 from planner.evidence.kinds import EvidenceFile
 from planner.evidence.multimodal import CARD_SIZE

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planner.answer.validation import Entry
-from planner.catalog.diffusion_runs import Example
+from planner.catalog.diffusion_runs import DiffusionRuns, Example, Recomputing
 from planner.catalog.load import Catalog
 from planner.errors import UnknownName
+from planner.evidence.diffusion_row import DiffusionRow, DiffusionRun
+from planner.evidence.diffusion_stacks import shared_out, stack_of, trained_on, translated
 from planner.evidence.generation import CONFIDENCE, GenerationAsked, generation_entries
-from planner.evidence.rows import Amount, Cells, Count, Degree, EvidenceRow, Measured, Positive, Text, Truth
 from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.assignment import verdict
-from planner.jobs.diffusion.options import Option, interval, option, tunings
+from planner.jobs.diffusion.options import Option, interval, tunings
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.step import Split, Tuning, allocated
 from planner.scenario.diffusion import DiffusionTraining
@@ -21,58 +22,10 @@ from planner.scenario.pixels import resolution_of
 from planner.scenario.pool import node_named
 from planner.units import GIB
 
-TRAINING = ("training",)
+TRAINING = ("training", "training to target")
 MAKING = ("inference", "component inference")
 LOADED = "Server"
 """In the name of MLPerf's scenario whose latency is that of requests that wait."""
-
-
-class DiffusionRun(Cells):
-    """What a row says was run.
-
-    Words: source, kind (training, inference, ...), stack, model, component, gpu (a catalog name), method, resolution,
-    precision (of the base), quantization, optimizer, offload, checkpointing, notes. Counts: gpus, frames, lora_rank,
-    and batch in samples of one GPU.
-    """
-
-    source: Text = None
-    kind: Text = None
-    stack: Text = None
-    model: Text = None
-    component: Text = None
-    gpu: Text = None
-    gpus: Degree = None
-    method: Text = None
-    resolution: Text = None
-    frames: Amount = None
-    batch: Amount = None
-    precision: Text = None
-    quantization: Text = None
-    optimizer: Text = None
-    offload: Text = None
-    checkpointing: Text = None
-    lora_rank: Amount = None
-    steps: Count = None
-    compile: Truth = None
-    parallel: Text = None
-    notes: Text = None
-
-
-class DiffusionMeasured(Measured):
-    """What a row measured: step_time_s, latency_s of a call, throughput in samples/s, peak_mem_gib, whether it fits."""
-
-    step_time_s: Positive = None
-    latency_s: Positive = None
-    throughput: Positive = None
-    peak_mem_gib: Positive = None
-    fits: Truth = None
-
-
-class DiffusionRow(EvidenceRow):
-    """One run of a diffusion model."""
-
-    run: DiffusionRun
-    measured: DiffusionMeasured
 
 
 def example_of(run: DiffusionRun, catalog: Catalog) -> tuple[str, Example | None]:
@@ -95,16 +48,17 @@ def predict_diffusion(run: DiffusionRun, catalog: Catalog) -> DiffusionPredictio
     runs, law = catalog.diffusion_runs, catalog.diffusion_law
     if run.kind not in TRAINING:
         raise SkippedError(f"{run.kind or 'a run of no kind'} of a diffusion model is not modeled")
-    if (run.stack or "").lower() != law.stack:
-        raise SkippedError(f"runs of {run.stack or 'no stack'} are not modeled")
     if run.method not in ("lora", "full", *runs.kronecker):
         raise SkippedError(f"method {run.method} is not modeled: lora, lokr and full are")
-    if run.gpu is None or (run.gpus or 1) != 1:
+    if run.gpu is None or (stack_of(run) == law.stack and (run.gpus or 1) != 1):
         raise SkippedError("of one GPU that is told apart, and this is not")
-    candidate = usual_candidate(catalog.node(node_named(run.gpu, catalog, 1)[0]), catalog)
-    tuning, split, assumed = asked(run, catalog)
-    made = option(catalog, (candidate,), 0, tuning, split)
-    return DiffusionPrediction(made, verdict(made, candidate, law, CONFIDENCE), assumed)
+    candidate = usual_candidate(catalog.node(node_named(run.gpu, catalog, run.gpus or 1)[0]), catalog)
+    worded, elsewhere = translated(run, runs, law)
+    tuning, split, assumed = asked(worded, catalog)
+    made = shared_out(run, tuning, split, candidate, catalog)
+    if elsewhere:
+        made = replace(made, likely=False)
+    return DiffusionPrediction(made, verdict(made, candidate, law, CONFIDENCE), (*assumed, *elsewhere))
 
 
 def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str, ...]]:
@@ -118,24 +72,23 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
         model = catalog.diffusion(name)
     except UnknownName:
         raise SkippedError(f"the denoiser of {run.model} is not in the catalog") from None
-    base, how = runs.bases.get(run.precision or ""), run.checkpointing or "none"
+    base = runs.bases.get(run.precision or "")
     if base is None:
         raise SkippedError(f"a base in {run.precision} is not modeled")
-    known = runs.recompute if model.name in runs.in_rows else runs.alone
-    if how not in known:
-        raise SkippedError(f"checkpointing {how} is not modeled")
-    kept = known[how]
-    if kept.share and model.name in runs.ineffective:
-        kept = known[runs.ineffective[model.name]].model_copy(update={"spilled": kept.spilled})
+    kept = _recomputing(run.checkpointing or "none", model.name, runs)
     factors = runs.kronecker.get(run.method or "")
     stated = resolution_of((run.resolution or "").partition(",")[0])
-    if example is None and stated is None:
-        raise SkippedError(f"the resolution is not stated: {run.resolution}")
+    if example is None and (stated is None or model.media == "audio"):
+        raise SkippedError(f"the resolution is not stated: {run.resolution}" if model.media != "audio" else
+                           "the length of the sound is not stated")
     size, frames = (example.resolution, example.frames) if example else (stated, int(run.frames or 1))
-    assumed = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
+    assumed: tuple[str, ...] = (f"resolution={size[0]}x{size[1]}", f"frames={frames}") if example and size else ()
+    if example is not None and example.audio:
+        assumed = (f"audio={example.audio:g} s",)
     work = DiffusionTraining.model_validate(
-        {"model": model.name, "method": "lokr" if factors else run.method, "resolution": size,
-         "frames": frames, "batch": int(run.batch or 1),
+        {"model": model.name, "method": "lokr" if factors else run.method, "resolution": size, "frames": frames,
+         "audio": example and example.audio, "latents": example.latents if example else "cached",
+         "batch": int(run.batch or 1),
          "quantization": [base], "optimizer": runs.optimizers.get(run.optimizer or "", "adamw"),
          **({"lora_rank": int(run.lora_rank)} if run.lora_rank and run.method == "lora" else {}),
          **({"lora_targets": ["attention", "mlp"]} if run.method == "lora" and model.name in runs.fed else {}),
@@ -146,7 +99,22 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     (tuning,) = tunings(work, catalog)
     if factors:
         tuning = replace(tuning, mlp=factors.mlp)
+    if example is not None and example.wide:
+        tuning = replace(tuning, wide=True)
     return tuning, replace(split, swapped=example.swapped) if example else split, assumed
+
+
+def _recomputing(how: str, model: str, runs: DiffusionRuns) -> Recomputing:
+    """Return what a setting of checkpointing does to a model. Raises SkippedError."""
+    known = runs.recompute if model in runs.in_rows else runs.alone
+    if how not in known:
+        raise SkippedError(f"checkpointing {how} is not modeled")
+    kept = known[how]
+    if kept.share and model in runs.ineffective:
+        kept = known[runs.ineffective[model]].model_copy(update={"spilled": kept.spilled})
+    if kept.share == 1 and model in runs.unspilled:
+        kept = kept.model_copy(update={"spilled": False})
+    return kept
 
 
 def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
@@ -175,11 +143,13 @@ def entries(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
     way, (_, example) = made.option, example_of(row.run, catalog)
     for name, value, predicted, residue in (
             ("step_time_s", measured.step_time_s, way.step, law.step),
+            ("throughput", measured.throughput, trained_on(way.split) / way.step, law.step),
             ("peak_mem_gib", measured.peak_mem_gib, peak_gib(way.tuning, way.split, catalog), law.memory)):
         if value is not None and (name != "step_time_s" or example is None or example.timed):
             low, high = interval(law, residue, likely=way.likely)
+            ends = (predicted / high, predicted / low) if name == "throughput" else (predicted * low, predicted * high)
             yield Entry(id=row.id, quantity=name, predicted=predicted, measured=value, error=predicted / value - 1,
-                        interval90=(predicted * low, predicted * high), assumed=made.assumed)
+                        interval90=ends, assumed=made.assumed)
     if measured.fits is not None:
         yield Entry(id=row.id, quantity="fits", predicted=made.fits, measured="yes" if measured.fits else "no",
                     error=None, assumed=made.assumed)

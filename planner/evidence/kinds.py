@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from planner.evidence.diffusion import DiffusionRow
+from planner.evidence.diffusion_row import DiffusionRow
 from planner.evidence.multimodal import as_tuning
 from planner.evidence.posttraining import RlRow
 from planner.evidence.rates import RateRow

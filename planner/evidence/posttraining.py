@@ -7,12 +7,14 @@ from typing import TypeAlias
 
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
-from planner.catalog.posttraining import FrameworkResidue
-from planner.evidence.rl_runs import MOST_GPUS, RlRun, fewest, is_learned, kind_of, lengths, micro_batch, predicted
+from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
+from planner.evidence.rl_lengths import lengths
+from planner.evidence.rl_rows import RlRun
+from planner.evidence.rl_runs import MOST_GPUS, fewest, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.way import RlWay
-from planner.units import GIB
+from planner.units import GIB, HOUR
 
 MICRO_BATCH = "trainer_microbatch"
 STEPS = ("rl_step", "rl_epoch")
@@ -46,13 +48,11 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     if run.gpu is None:
         raise SkippedError("the GPU is not told")
     if run.kind == MICRO_BATCH:
-        trained, assumed = micro_batch(run, catalog, framework)
-        seconds = law.update * trained.update_seconds
-        if law.frameworks[framework].states_on_host and run.method == "full" and is_learned(run):
-            seconds += 2 * trained.held("optimizer", "master_weights") / law.pageable
-        peak = trained.peak.memory.allocated / GIB
-        yield from _numbers(row, assumed, catalog, framework, [("step_s", measured.step_s, seconds, law.step),
-                                                    ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
+        one = micro_batch(run, catalog, framework)
+        peak = one.trained.peak.memory.allocated / GIB
+        yield from _numbers(row, one.assumed, law, framework, one.kind, [
+            ("step_s", measured.step_s, one.seconds, law.step),
+            ("peak_mem_gib", measured.peak_mem_gib, peak, law.memory)])
         return
     if run.kind == "weight_sync":
         raise SkippedError("copies of weights alone are not compared: their path is not told")
@@ -63,16 +63,19 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
         raise SkippedError(f"{run.kind or 'a run of no kind'} is not compared")
     made = predicted(run, catalog, framework)
     own = {phase.name: float(phase.seconds) for phase in made.way.made.phases}
+    waits = made.way.placed.lag and catalog.sources.flag("gen_waits", run)
     # frameworks count waking the engine and new weights as generation where both share GPUs
-    draws = float(made.way.made.exposed.get("generation", 0.0)) if made.way.placed.lag else own["generation"] + (
+    draws = float(made.way.made.exposed.get("generation", 0.0)) if waits else own["generation"] + (
         own["synchronization"] if made.way.placed.colocated else 0.0)
     step = measured.step_s
-    if step is None and measured.total_hours is not None and run.steps is not None and run.kind == "rl_epoch":
-        step = measured.total_hours * 3600 / run.steps
-    yield from _numbers(row, made.assumed, catalog, framework, [
+    steps = catalog.sources.number("epoch_steps", run) or run.steps
+    if step is None and measured.total_hours is not None and steps is not None and run.kind == "rl_epoch":
+        step = measured.total_hours * HOUR / steps
+    yield from _numbers(row, made.assumed, law, framework, made.kind, [
         ("step_s", step, made.way.step, law.step), ("gen_s", measured.gen_s, draws, law.phases),
         ("actor_update_s", measured.actor_update_s, own["actor_update"], law.phases),
-        ("peak_mem_gib", measured.peak_mem_gib, _peak(made.way), law.memory)])
+        ("peak_mem_gib", measured.peak_mem_gib, _peak(made.way), law.memory)],
+        guessed=made.guessed)
 
 
 def _peak(way: RlWay) -> float:
@@ -81,12 +84,11 @@ def _peak(way: RlWay) -> float:
     return (way.peak - reserve) / GIB
 
 
-def _numbers(row: RlRow, assumed: tuple[str, ...], catalog: Catalog, framework: str,
-             quantities: list[Compared]) -> Iterator[Entry]:
-    kind = kind_of(row.run, catalog)
+def _numbers(row: RlRow, assumed: tuple[str, ...], law: PostTrainingLaw, framework: str, kind: ModelKind,
+             quantities: list[Compared], *, guessed: bool = False) -> Iterator[Entry]:
     for quantity, value, made, residue in quantities:
         if value:
-            wide = catalog.posttraining_law.widened(residue, framework, kind)
+            wide = max(law.widened(residue, framework, kind), law.unseen if guessed else 1.0)
             low, high = residue.at(0.05, wide), residue.at(0.95, wide)
             yield Entry(id=row.id, quantity=quantity, predicted=made, measured=value, error=made / value - 1,
                         interval90=(made * low, made * high), assumed=assumed)
@@ -97,13 +99,9 @@ def _fewest(row: RlRow, catalog: Catalog, framework: str) -> Iterator[Entry]:
     run, assumed, runs = row.run, list[str](), catalog.posttraining_runs
     if run.gpus is None:
         raise SkippedError("the number of GPUs is not told")
-    try:
-        prompt, answer, longest = lengths(run, catalog, assumed)
-    except SkippedError:
-        prompt, answer, longest = runs.input / 2, runs.output / 2, runs.input + runs.output
-        assumed.append(f"max_len={longest}")
+    said = lengths(run, catalog, assumed)
     stated = run.model_copy(update={
-        "prompt_len_mean": prompt, "response_len_mean": answer, "max_len": str(longest),
+        "prompt_len_mean": said.prompt, "response_len_mean": said.answer, "max_len": str(said.longest),
         "samples_per_step": run.samples_per_step or runs.samples * runs.prompts, "train_tp": None, "train_pp": None,
         "train_cp": None, "train_ep": None, "rollout_tp": None, "rollout_pp": None, "placement": None})
     least = fewest(stated, catalog, framework)

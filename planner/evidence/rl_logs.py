@@ -100,8 +100,10 @@ def _ran(plan: Plan, placed: PostTrainingAssignment) -> Cells:
         "trainer_gpus": placed.trainer_gpus if apart else None, "rollout_gpus": there.gpus if apart else None,
         "policy_lag": placed.policy_lag, "prompts_per_step": placed.prompts,
         "samples_per_step": placed.prompts * placed.samples_per_prompt, "prompt_len_mean": _number(work.get("input")),
-        "response_len_mean": _number(work.get("output")), "max_len": work.get("max_model_len"),
-        "rollout_engine": there.engine, "rollout_tp": there.tp, "rollout_pp": there.pp, "train_engine": engine,
+        "response_len_mean": _number(work.get("output")),
+        "max_len": work.get("max_model_len") or f"+{there.longest_tokens}", "train_recompute": layout.recompute,
+        "swapped": int(placed.swapped), "offload": int(layout.offload.optimizer), "rollout_engine": there.engine,
+        "rollout_tp": there.tp, "rollout_pp": there.pp, "train_engine": engine,
         "train_tp": layout.tp, "train_cp": layout.cp, "train_ep": layout.ep, "train_pp": layout.pp, "method": method}
     return {name: str(value) for name, value in cells.items() if value is not None}
 

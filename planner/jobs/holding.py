@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Search
@@ -15,6 +15,7 @@ from planner.jobs.serving.holding import fewest_serving, service_for
 from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.physics.shapes import parameters
+from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.workload import EVERY, Training
 
@@ -22,14 +23,14 @@ __all__ = ["MOST_HOLDING", "asks_what_holds", "holding", "holding_served", "trai
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
-def asks_what_holds(scenario: AnyScenario) -> bool:
+def asks_what_holds(scenario: AnyQuestion) -> bool:
     """Say whether a scenario states no work, so that the question is what holds the model."""
     if isinstance(scenario, ServingScenario):
         return scenario.asks_what_holds
     return isinstance(scenario, Scenario) and scenario.workload.tokens is None
 
 
-def trained_by(scenario: AnyScenario) -> Training | None:
+def trained_by(scenario: AnyQuestion) -> Training | None:
     """Return what is trained, where a question is about that; none of a service."""
     return scenario.workload if isinstance(scenario, Scenario) else None
 
@@ -53,13 +54,17 @@ def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = 
             if limits.max_nodes is None or made.nodes <= limits.max_nodes], account
 
 
-def holding(scenario: AnyScenario,
-            catalog: Catalog) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
+def holding(scenario: AnyScenario, catalog: Catalog, methods: Sequence[Method] | None = None
+            ) -> Iterator[tuple[Method, list[str], Callable[[str], ResolvedScenario]]]:
     """Yield every method asked about with its models, the largest first, and what asks about one of them.
 
-    Asking raises PlannerError.
+    methods: in place of those that the scenario asks about. Asking raises PlannerError.
     """
     assert isinstance(scenario, Scenario)
+    if methods is None:
+        methods = (scenario.workload.method,) if scenario.workload.method else METHODS
+    if not methods:
+        return
     market = unpriced(scenario.hardware.candidates, catalog)
     models = published(scenario.workload.sequence_length, catalog) if scenario.workload.model == EVERY else sorted(
         scenario.workload.models, key=lambda name: -parameters(catalog.model(name)))
@@ -67,7 +72,7 @@ def holding(scenario: AnyScenario,
     def asking(method: Method) -> Callable[[str], ResolvedScenario]:
         return lambda model: training_question(_holding(scenario, method, model), catalog, market)
 
-    for method in (scenario.workload.method,) if scenario.workload.method else METHODS:
+    for method in methods:
         yield method, models, asking(method)
 
 

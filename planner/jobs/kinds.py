@@ -131,6 +131,12 @@ def _job_of(name: str, work: AnyWork, catalog: Catalog, terms: Terms, confidence
     return ByStack(((training_job(name, work, catalog, terms, confidence, first_stack(work, catalog)),),))
 
 
+def work_asked(scenario: AnyScenario) -> dict[str, object]:
+    """Return the work that an estimate is of, with its units, as it could be written to a file."""
+    work = scenario.services[0] if isinstance(scenario, ServingScenario) else scenario.workload
+    return work.model_dump(mode="json", exclude_none=True, by_alias=True)
+
+
 def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]
                 ) -> tuple[Assignment, tuple[str, ...]] | None:
     """Return one layout of the work on a node type, in full, and how it was chosen where the question leaves it open;

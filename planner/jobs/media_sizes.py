@@ -8,12 +8,16 @@ from typing import Any, Literal, NamedTuple
 from planner.catalog.load import Catalog
 from planner.errors import InputError, Unsupported
 from planner.scenario.diffusion import DiffusionScenario
+from planner.scenario.extent import sounding
 from planner.scenario.pixels import LARGEST, Resolution
 from planner.scenario.scenario import AnyScenario, GenerationScenario
+from planner.units import HOUR
 
-MediaSize = Literal["resolution", "frames", "batch"]
+MediaSize = Literal["resolution", "frames", "batch", "audio"]
 SIDE = 64
 """Pixels by which the shorter side is tried."""
+SOUND = 5.0
+"""Seconds by which sound is tried."""
 MOST_FRAMES, MOST_BATCH = 10_000, 1024
 
 
@@ -37,6 +41,11 @@ def sizes(scenario: AnyScenario, what: MediaSize, catalog: Catalog) -> tuple[Cal
         gpus = scenario.limits.gpus or 1
         return lambda count: Tried(f"{count}", {"batch": count * gpus if isinstance(scenario, DiffusionScenario)
                                                 else count}, {"mbs": f"{count}"}), MOST_BATCH
+    if (what == "audio") != (model.media == "audio"):
+        raise InputError(f"--max {what}: {model.name} makes " + (
+            "sound, which has a length: --max audio" if model.media == "audio" else "no sound"))
+    if what == "audio":
+        return lambda count: Tried(sounding(count * SOUND), {"audio": count * SOUND}, {}), int(HOUR / SOUND)
     if what == "frames":
         if model.media == "image":
             raise InputError(f"--max frames: {model.name} makes images, which have one frame")

@@ -115,7 +115,10 @@ def _cheaper(search: Search, best: Solved) -> Settled:
             break
         if bound >= best.solution.value and _worth(better) >= _worth(best):
             # of a few replicas one less is further off than the margin
-            better, bound = search.solve(raised=search.one_less(best)), best.solution.value
+            fewer, bound = search.one_less(best), best.solution.value
+            if not fewer:
+                break
+            better = search.solve(raised=fewer)
             if better.solution.value is None or _worth(better) >= _worth(best):
                 break
         _tell(best, best.solution.value, bound)

@@ -9,17 +9,12 @@ from functools import cached_property
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
+from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 
 FEW = 8
 """Replicas of a kind, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
-LEAST_CUT = 0.995
-"""What is left of a rate at most after a miss."""
-ROUNDED = 1.01
-"""Over what a replay showed, as more replicas share their load better: what is too much is replayed again."""
-SHOWN_WHOLE = 1 - 1e-6
-"""Of what is asked of a replica, from which on it holds all."""
 Key = tuple[Owner, tuple[object, ...], object]
 """A column: its demand, layout and settings."""
 NOTHING_RAISED: Mapping[Key, float] = {}
@@ -44,11 +39,14 @@ class Search:
     changing: bool = True
     """Whether what a day's changes cost counts."""
 
+    @cached_property
+    def jobs(self) -> dict[int, Replayable]:
+        """The services, by their place among the jobs."""
+        return {at: job for at, job in enumerate(self.start.question.jobs) if isinstance(job, Replayable)}
+
     def job(self, owner: Owner) -> Replayable:
         """Return the service of a demand."""
-        job = self.start.question.jobs[owner[0]]
-        assert isinstance(job, Replayable)
-        return job
+        return self.jobs[owner[0]]
 
     def key(self, owner: Owner, column: ReplicaColumn) -> Key:
         """Return what is the same replica: inside a node, whatever network joins the nodes."""
@@ -73,11 +71,11 @@ class Search:
         return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
 
     def _columns(self, job: int, mine: Columns, margin: float, raised: Mapping[Key, float]) -> Columns:
-        columns = []
+        columns, can_miss = [], job in self.jobs and self.jobs[job].can_miss
         for at, column in mine.replicas:
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
-            sure = key in self.last or not self.job((job, at)).can_miss
+            sure = key in self.last or not can_miss
             more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
             columns.append((at, replace(column, rate=raised.get(key, rate * more))))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
@@ -152,8 +150,7 @@ class Search:
     def cut(self, owner: Owner, hour: int, picks: list[Pick], shown: Tried, *, whole: bool) -> None:
         """Take from the replicas that missed what they do not hold; `whole`: of all that could be in their place."""
         day = self.start.fleet.demands[owner].day
-        left = [min(held * ROUNDED / pick.column.rate, LEAST_CUT) if held < SHOWN_WHOLE * asked else 1.0
-                for pick, held, asked in zip(picks, shown.held, shown.asked, strict=True)]
+        left = left_of(picks, shown)
         busiest = day is None or day[hour] == max(day)
         if min(left) > 0 and (whole or not busiest):
             alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]

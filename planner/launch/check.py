@@ -150,10 +150,10 @@ def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalo
 def told(given: Given, catalog: Catalog, target: str) -> Work | Reinforced | dict[str, Served]:
     """Return what a target was told: the job, or each kind of replica by its name."""
     if catalog.releases.target(target).work == "posttraining":
-        return reinforced_of(given.placed, given.scenario, catalog, target)
+        return reinforced_of(given.placed, given.asked, catalog, target)
     if catalog.releases.target(target).work == "training":
-        return work_of(given.placed, given.scenario, catalog, target)
-    served = [served_of(one, given.scenario, catalog, target) for one in given.every]
+        return work_of(given.placed, given.asked, catalog, target)
+    served = [served_of(one, given.asked, catalog, target) for one in given.every]
     return dict(zip(names_of(served), served, strict=True))
 
 

@@ -23,8 +23,7 @@ from planner.launch.replicas import nodes_of
 from planner.launch.served import served_of
 from planner.launch.work import work_of
 from planner.money.rent import offered
-from planner.scenario.scenario import Scenario
-from planner.scenario.workload import AUTO
+from planner.scenario.workload import AUTO, Training
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
@@ -49,8 +48,8 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
 
     Raises Unsupported where there is none.
     """
-    if isinstance(given.scenario, Scenario) and given.scenario.workload.launchable not in (None, AUTO):
-        return [given.scenario.workload.launchable]
+    if isinstance(given.asked, Training) and given.asked.launchable not in (None, AUTO):
+        return [given.asked.launchable]
     known = catalog.releases.some(getattr(given.placed, "framework", given.placed.stack))
     return [name for name in known if catalog.releases.target(name).work == given.placed.kind] or known
 
@@ -135,10 +134,10 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
 def _program(given: Given, catalog: Catalog, target: str) -> Program:
     emitter = emitter_of(target)
     if isinstance(emitter, ReinforcedEmitter):
-        return emitter.emit(reinforced_of(given.placed, given.scenario, catalog, target))
+        return emitter.emit(reinforced_of(given.placed, given.asked, catalog, target))
     if isinstance(emitter, ServiceEmitter):
-        return emitter.emit([served_of(one, given.scenario, catalog, target) for one in given.every])
-    return emitter.emit(work_of(given.placed, given.scenario, catalog, target))
+        return emitter.emit([served_of(one, given.asked, catalog, target) for one in given.every])
+    return emitter.emit(work_of(given.placed, given.asked, catalog, target))
 
 
 def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:

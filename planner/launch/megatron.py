@@ -101,7 +101,7 @@ def _attention(model: Model, target: str) -> dict[str, object]:
                 "kv-lora-rank": found.kv_lora_rank, "qk-head-dim": found.qk_nope, "qk-pos-emb-head-dim": found.qk_rope,
                 "v-head-dim": found.v_head, "kv-channels": found.v_head}
     if not isinstance(found, Attention) or found.indexer or found.chunk or found.bidirectional or found.borrowed or (
-            found.value_dim != found.head_dim or found.sinks or found.qk_norm == "full"):
+            found.value_dim != found.head_dim or found.sinks or found.query_rank or found.qk_norm == "full"):
         raise Unsupported(f"{model.name} in {target}: its attention")
     flags: dict[str, object] = {"num-attention-heads": found.heads, "kv-channels": found.head_dim}
     if found.kv_heads != found.heads:

@@ -154,8 +154,12 @@ def torchrun(gpus: int, nodes: int) -> list[str]:
 
 
 def filled(file: str, keys: Mapping[str, str], words: Mapping[str, str] | None = None) -> list[str]:
-    """Return lines of a script that put variables into a copy of a config, `$config`: by key, and by a word in it."""
+    """Return lines of a script that put variables into a copy of a config, `$config`: by key, and by a word in it.
+
+    The copy stays with what the run leaves behind; each node has one of its own, as nodes may share that folder.
+    """
+    stem, _, suffix = file.partition(".")
     by_key = [f'-e "s|^\\( *\\){key}:.*|\\1{key}: ${name}|"' for key, name in keys.items()]
     by_word = [f'-e "s|{word}|${name}|"' for word, name in (words or {}).items()]
-    return [f'config="$(mktemp --suffix=-{file})"',
+    return ['mkdir -p "$CHECKPOINTS"', f'config="$CHECKPOINTS/{stem}-${{NODE_RANK:-0}}.{suffix}"',
             "sed " + " ".join([*by_key, *by_word]) + f' "$here/{file}" > "$config"']

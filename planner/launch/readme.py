@@ -70,8 +70,8 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
     if isinstance(placed, TrainingAssignment) and time.steps:
         days = f" in {show_seconds(placed.duration_days * 86400)}" if placed.duration_days else ""
         yield f"run: {time.steps:,} steps{days}"
-    if placed.duration_days is None and isinstance(placed, TrainingAssignment):
-        yield "of an estimate, which does not state its optimizer, loss and packing: the files have the usual ones"
+    if placed.duration_days is None and isinstance(placed, TrainingAssignment) and placed.asked is None:
+        yield "of an estimate that does not state its optimizer, loss and packing: the files have the usual ones"
     if program.target not in catalog.releases.of_stack(getattr(placed, "framework", placed.stack)):
         yield (f"these figures are of {placed.stack}; for those of {program.target}, plan with --launchable "
                f"{program.target}")

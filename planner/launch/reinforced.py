@@ -12,8 +12,8 @@ from planner.catalog.posttraining import RlFramework, TrainerKind
 from planner.catalog.releases import Target
 from planner.errors import InputError
 from planner.launch.work import STEPS
-from planner.scenario.posttraining import PostTraining, PostTrainingScenario
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyWork
+from planner.scenario.posttraining import PostTraining
 
 PROMPTS = 0.999
 """Of all prompts, those that are let in whole."""
@@ -93,6 +93,7 @@ VALUES: Mapping[str, Callable[[Reinforced], object]] = {
     "policy_lag": lambda w: w.placed.policy_lag,
     "method": lambda w: w.placed.method,
     "lora_rank": lambda w: w.asked.rank,
+    "quantized": lambda w: w.asked.tuning == "qlora",
     "prompts": lambda w: w.placed.prompts,
     "samples_per_prompt": lambda w: w.placed.samples_per_prompt,
     "max_model_len": lambda w: w.longest,
@@ -112,12 +113,12 @@ VALUES: Mapping[str, Callable[[Reinforced], object]] = {
 """Every axis of such a job, and every choice of the question that a framework has to be told."""
 
 
-def reinforced_of(placed: Assignment, scenario: AnyScenario | None, catalog: Catalog, target: str) -> Reinforced:
+def reinforced_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Reinforced:
     """Return what an emitter reads of an assignment. Raises InputError."""
     if not isinstance(placed, PostTrainingAssignment) or placed.model is None:
         raise InputError(f"{target} is for reinforcement learning, and the plan is of {placed.method or placed.kind}")
-    if not isinstance(scenario, PostTrainingScenario):
+    if not isinstance(asked, PostTraining):
         raise InputError("an estimate does not say how long prompts and answers may be: planner plan ... --launch does")
-    return Reinforced(placed=placed, asked=scenario.workload, model=catalog.model(placed.model),
+    return Reinforced(placed=placed, asked=asked, model=catalog.model(placed.model),
                       node_gpus=catalog.node(placed.node).gpus, target=target, release=catalog.releases.target(target),
                       framework=catalog.posttraining_law.frameworks[placed.framework])

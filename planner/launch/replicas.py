@@ -115,8 +115,12 @@ def node_script(program: Program) -> str:
         lines += ['if [[ "${NODE:-0}" == 0 ]]; then',
                   '  WORKERS="$(urls whole)" PREFILL="$(urls prefill)" DECODE="$(urls decode)" \\',
                   f'    bash "$here/{ROUTER}" > router.log 2>&1 &', '  pids+=("$!")', "fi"]
-    lines += ["failed=0", 'for pid in "${pids[@]}"; do', '  wait "$pid" || failed=1', "done", 'exit "$failed"']
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *ended("pids")]) + "\n"
+
+
+def ended(pids: str) -> list[str]:
+    """Return lines of shell that wait for the processes of an array, and fail where one failed."""
+    return ["failed=0", f'for pid in "${{{pids}[@]}}"; do', '  wait "$pid" || failed=1', "done", 'exit "$failed"']
 
 
 def alone(program: Program) -> bool:

@@ -60,7 +60,7 @@ def _disaggregated(policy: str, apart: bool) -> list[str]:
     """Return the server that TensorRT-LLM has for it, and the YAML that names the replicas."""
     section = ('{ read -ra urls <<< "$2"; echo "$1:"; echo "  num_instances: ${#urls[@]}"; echo "  urls:"; '
                'printf \'    - "%s"\\n\' "${urls[@]#http://}"; }')
-    return [f"section() {section}", 'config="$(mktemp --suffix=.yaml)"', "{", '  echo "hostname: 0.0.0.0"',
+    return [f"section() {section}", 'config="$PWD/router.yaml"', "{", '  echo "hostname: 0.0.0.0"',
             '  echo "port: $PORT"', '  echo "backend: pytorch"', '  section context_servers "${PREFILL:?}"',
             '  section generation_servers "${DECODE:?}"', '} > "$config"',
             f'exec trtllm-serve disaggregated --config "$config" --server_start_timeout {STARTUP}']

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from planner.answer.assignment import Assignment, ServingAssignment
@@ -13,7 +13,7 @@ from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.portfolio import AnyWork
 from planner.scenario.serving import Serving as Asked
 
 
@@ -130,18 +130,13 @@ VALUES: Mapping[str, Callable[[Served], object]] = {
 """Every axis of a service's layout, and all else that an engine is told; each emitter names them all."""
 
 
-def served_of(placed: Assignment, scenario: AnyScenario | None, catalog: Catalog, target: str) -> Served:
+def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Served:
     """Return what an emitter reads of replicas. Raises InputError for what serves nothing."""
     if not isinstance(placed, ServingAssignment) or placed.serving is None:
         raise InputError(f"{target} serves requests, and the plan is of {placed.method or placed.kind}")
     if placed.model is None:
         raise InputError("the plan does not name its model")
-    return Served(placed=placed, serving=placed.serving, asked=_asked(placed, scenario),
+    return Served(placed=placed, serving=placed.serving, asked=asked if isinstance(asked, Asked) else None,
                   model=catalog.model(placed.model), engine=catalog.engine(placed.stack),
                   node=catalog.node(placed.node), gpu=catalog.gpu(placed.gpu), target=target,
                   release=catalog.releases.target(target))
-
-
-def _asked(placed: ServingAssignment, scenario: AnyScenario | None) -> Asked | None:
-    works: Sequence[object] = (getattr(scenario, "workload", None), *getattr(scenario, "workloads", ()))
-    return next((one for one in works if isinstance(one, Asked) and one.label == placed.workload), None)

@@ -23,6 +23,9 @@ FIRST_PORT = 8001
 LOAD = 1000
 """Requests of the load test where the question says no rate: as many at once as the plan's replicas hold."""
 BENCH_SECONDS = 120
+ROUNDS = 3
+"""Requests one after another, where as many as fit are answered at once: the first and the last are not of a full load.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ def load(served: Served, rate: float | None) -> str:
     """Return how many requests a load test sends, and how fast: two minutes of a rate, or as many at once as fit."""
     if rate:
         return f"--request-rate {rate:.6g} --num-prompts {max(LOAD, round(rate * BENCH_SECONDS))}"
-    return f"--max-concurrency {served.serving.max_batch * served.serving.replicas} --num-prompts {LOAD}"
+    at_once = served.serving.max_batch * served.serving.replicas
+    return f"--max-concurrency {at_once} --num-prompts {max(LOAD, ROUNDS * at_once)}"
 
 
 def half(served: Served) -> str:

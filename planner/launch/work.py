@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.catalog.stack import Stack
 from planner.errors import InputError, Unsupported
-from planner.scenario.scenario import AnyScenario, Scenario
+from planner.scenario.portfolio import AnyWork
 from planner.scenario.workload import Training
 
 STEPS = 100
@@ -138,14 +138,13 @@ VALUES: Mapping[str, Callable[[Work], object]] = {
 """Every axis of a layout, and every choice of the question that a stack has to be told; each emitter names them all."""
 
 
-def work_of(placed: Assignment, scenario: AnyScenario | None, catalog: Catalog, target: str) -> Work:
+def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Work:
     """Return what an emitter reads of an assignment. Raises InputError for what trains nothing."""
     if not isinstance(placed, TrainingAssignment) or placed.method == "inference":
         raise InputError(f"{target} trains, and the plan is of {placed.method or placed.kind}")
     if placed.model is None:
         raise InputError("the plan does not name its model")
-    asked = (scenario.workload if isinstance(scenario, Scenario)
-             else Training(model=placed.model, method=placed.method))
+    work = asked if isinstance(asked, Training) else Training(model=placed.model, method=placed.method)
     node = catalog.node(placed.node)
-    return Work(placed=placed, asked=asked, model=catalog.model(placed.model), stack=catalog.stack(placed.stack),
+    return Work(placed=placed, asked=work, model=catalog.model(placed.model), stack=catalog.stack(placed.stack),
                 node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target))

@@ -149,7 +149,7 @@ AXES: tuple[Axis, ...] = (
          lambda s: [0, 1]),
     Axis("offload_activations", "offload of activations", "share of full recompute's checkpoints kept on the host",
          lambda s: [0, 1]),
-    Axis("nvme", "NVMe", "where offloaded states and weights lie: 0 host memory, 1 local flash", lambda s: [0, 1]),
+    Axis("nvme", "NVMe", "where offloaded states and weights lie: 0 host memory, 1 local NVMe", lambda s: [0, 1]),
 )
 
 BY_NAME = {axis.name: axis for axis in AXES}

@@ -94,6 +94,8 @@ class Estate:
 
     def fact(self, name: str) -> Fact:
         """Return where a figure of the site's `ownership` comes from."""
+        if name == "life" and self.site.ownership is not None and self.terms.life != self.site.ownership.life:
+            return Fact(source="as asked", as_of=self.site.as_of, kind="assumed")
         known = (self.site.facts.get(f"ownership.{key}") for key in (name, name.partition(".")[0]))
         return next(filter(None, known), self.site.provenance("ownership"))
 

@@ -14,7 +14,7 @@ from planner.catalog.price import Offer, PriceList
 from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
 from planner.money.fabric_bill import parts_of
-from planner.money.purchase import Estate
+from planner.money.purchase import YEAR, Estate
 from planner.scenario.limits import Rent, Sourcing
 
 MOST_BOUGHT = 131_072
@@ -195,7 +195,10 @@ def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog) -> Rental
     site, candidate, limit = catalog.site(sourcing.site), usual_candidate(node, catalog), MOST_BOUGHT // node.gpus
     if site.ownership is None:
         raise MissingFact(site.name, "ownership")
-    estate = Estate(candidate, price, site, site.ownership, None, 0.0, sourcing.buy.utilization)
+    terms, years = site.ownership, sourcing.buy.years
+    if years is not None:
+        terms = terms.model_copy(update={"life": years * YEAR})
+    estate = Estate(candidate, price, site, terms, None, 0.0, sourcing.buy.utilization)
     estate, note = _with_network(estate, catalog, limit)
     label = f"purchase ({site.name}, kept {estate.years:g} years, {100 * estate.utilization:g}% in use)"
     return RentalOffer("bought", label, "", "", at, estate(1) / 1e6, price.source, price.as_of, price.kind,

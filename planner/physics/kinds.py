@@ -44,6 +44,10 @@ def _gqa(attention: Attention, hidden: int, fused: bool) -> tuple[tuple[Linear, 
     values = attention.kv_heads * attention.projected - keys
     read = attention.kv_heads * (attention.head_dim + attention.value_dim)
     shared = attention.projected if attention.kv_heads == 1 and attention.heads > 1 else 0
+    if attention.query_rank is not None:
+        rank, modules = attention.query_rank, _together(fused, ("k", keys), ("v", values))
+        return (Linear(hidden, modules, "column", shared), _one(hidden, "q_a", rank, "none"),
+                _one(rank, "q_b", queries, "column"), _one(out, "o", hidden, "row")), read
     modules = _together(fused, ("q", queries + (out if attention.gate else 0)), ("k", keys), ("v", values))
     return (Linear(hidden, modules, "column", shared), _one(out, "o", hidden, "row")), read
 

@@ -27,7 +27,9 @@ def attention_matrices(attention: AnyAttention, hidden: int) -> int:
     queries, out = attention.heads * attention.head_dim, attention.heads * attention.value_dim
     computed = attention.kv_heads * attention.projected
     index = (attention.indexer.heads + 1) * attention.indexer.head_dim if attention.indexer else 0
-    return hidden * (queries + computed + out + (out if attention.gate else 0) + index)
+    rank = attention.query_rank
+    query = hidden * queries if rank is None else rank * (hidden + queries)
+    return query + hidden * (computed + out + (out if attention.gate else 0) + index)
 
 
 def _latent_matrices(attention: LatentAttention, hidden: int) -> int:
@@ -81,7 +83,7 @@ def _attention_vectors(attention: AnyAttention, hidden: int) -> int:
     qk_norm = {False: 0, True: 2 * attention.head_dim, "full": q + k}[attention.qk_norm]
     qk_norm -= attention.borrowed * (qk_norm - (q if attention.qk_norm == "full" else qk_norm // 2))
     qk_norm += 2 * attention.indexer.head_dim if attention.indexer else 0
-    return biases + qk_norm + (attention.heads if attention.sinks else 0)
+    return biases + qk_norm + (attention.heads if attention.sinks else 0) + (attention.query_rank or 0)
 
 
 def recurrence_matrices(recurrence: AnyRecurrence, hidden: int) -> int:

@@ -13,6 +13,9 @@ from planner.scenario.serving import LOADS
 from planner.scenario.workload import EVERY
 from planner.units import GIB
 
+OUTSIDE = {"none": "", "host": "the host", "nvme": "local NVMe"}
+"""Where a layout offloads to, in words."""
+
 
 def asks_what_holds(plan: Plan) -> bool:
     """Say whether the question left the amount of work open, so that only memory is asked."""
@@ -27,7 +30,7 @@ def asks_what_holds(plan: Plan) -> bool:
 def holding_sentence(plan: Plan) -> str:
     """Return the fewest GPUs for each method, and whether that is proven."""
     proof = "proven optimal" if plan.status == "optimal" else "not proven: stopped by a limit"
-    parts = [f"{_called(a, plan)} {a.gpus} x {a.gpu}{_outside(a, _alone(a, plan))}" for a in plan.assignments]
+    parts = [_part(a, _alone(a, plan), plan) for a in plan.assignments]
     work = plan.provenance.scenario["workload"]
     if _has_several(plan):
         limits = plan.provenance.scenario.get("limits") or {}
@@ -63,13 +66,15 @@ def _alone(a: Assignment, plan: Plan) -> Assignment | None:
          if (alternative.gpu, alternative.method, alternative.layout.offload.to) == (a.gpu, a.method, "none")), None)
 
 
-def _outside(a: Assignment, alone: Assignment | None) -> str:
-    """Say what the fewest GPUs need beside them, and how many need nothing."""
-    to = {"none": "", "host": "the host", "nvme": "flash"}[a.layout.offload.to]
-    if alone is None:
-        return to and f" with offload to {to} (no number does without)"
-    fewest = f"{alone.gpus:,}" if alone.model == a.model else f"{alone.model} on {alone.gpus:,}"
-    return to and f" with offload to {to} ({fewest} without)"
+def _part(a: Assignment, alone: Assignment | None, plan: Plan) -> str:
+    """Return what one method takes; of several models the largest with nothing outside the GPUs leads."""
+    here, to = f"{a.gpus} x {a.gpu}", OUTSIDE[a.layout.offload.to]
+    if not to:
+        return f"{_called(a, plan)} {here}"
+    if alone is not None and alone.model != a.model:
+        return (f"{_called(alone, plan)} {alone.gpus} x {alone.gpu} (with offload to {to} {a.model} on {a.gpus:,})")
+    without = "no number does" if alone is None else f"{alone.gpus:,}"
+    return f"{_called(a, plan)} {here} with offload to {to} ({without} without)"
 
 
 def _called(a: Assignment, plan: Plan) -> str:
@@ -88,10 +93,11 @@ def show_holding(page: Page, plan: Plan, *, full: bool) -> None:
     if not _has_several(plan):
         _show_kinds(page, plan, full=full)
     page.heading("Layouts of the fewest")
-    shown = [(label, assignment) for a in plan.assignments
+    shown = [(label, assignment, "" if assignment.model == a.model else f"{assignment.model} on ")
+             for a in plan.assignments
              for label, assignment in ((_called(a, plan), a), ("no offload", _alone(a, plan))) if assignment]
-    rows = [(label, f"{a.gpus} x {a.gpu}: {brief(a)}, {_held(a)} ({a.stack})"
-             f"{_speed(a) if a.layout.offload.to != 'none' else ''}") for label, a in shown]
+    rows = [(label, f"{model}{a.gpus} x {a.gpu}: {brief(a)}, {_held(a)} ({a.stack})"
+             f"{_speed(a) if a.layout.offload.to != 'none' else ''}") for label, a, model in shown]
     fastest = plan.counted.fastest if plan.counted else ()
     rows += [(f"all {a.gpus}", f"the fastest: {brief(a)}, {a.memory.peak_bytes / GIB:.1f} GiB per GPU ({a.stack})"
               f"{_speed(a)}") for a in fastest]
@@ -134,7 +140,7 @@ def _show_kinds(page: Page, plan: Plan, *, full: bool) -> None:
         page.lines([*heads, Head("GPU, largest memory first")],
                    [[*counts, ", ".join(gpus)] for counts, gpus in alike.items()])
     counts = "".join(count for row in rows.values() for count in row)
-    signs = {"*": "* with something on the host or on flash, which costs time; in brackets with nothing there",
+    signs = {"*": "* with something on the host or on local NVMe, which costs time; in brackets with nothing there",
              "-": "- nothing in the searched space fits"}
     if said := "; ".join(text for sign, text in signs.items() if sign in counts):
         page.paragraph(said)

@@ -144,7 +144,7 @@ def levers_sentence(levers: Sequence[Lever]) -> str:
 def _outside(memory: Memory) -> list[str]:
     """Return what a layout keeps outside the GPU that is more than there is."""
     places = (("host memory", memory.host_bytes_per_node, memory.host_usable_bytes),
-              ("flash", memory.nvme_bytes_per_node, memory.nvme_usable_bytes))
+              ("local NVMe", memory.nvme_bytes_per_node, memory.nvme_usable_bytes))
     return [f"{show_bytes(needs)} of {where} per node, and {show_bytes(has)} are there for it"
             for where, needs, has in places if has is not None and needs > has]
 
@@ -162,7 +162,7 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
     method, out = _of_method(assignment), assignment.layout.offload
     if waits := [name for name, share in (("weights", out.parameters), ("optimizer states", out.optimizer),
                                           ("checkpoints", out.activations)) if share]:
-        used += f", with {enumerated(waits)} on {'flash' if out.to == 'nvme' else 'the host'}"
+        used += f", with {enumerated(waits)} on {'local NVMe' if out.to == 'nvme' else 'the host'}"
     return (f"{memory.fits.capitalize()}: {used}; {method}{'at ' if method else ''}{pace(assignment)}, "
             f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"
             + (f", on {assignment.gpus:,} GPUs of {assignment.nodes:,} nodes" if assignment.nodes > 1 else ""))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.answer.assignment import Assignment
 from planner.answer.level import Autoscaled, ServingFigures
 from planner.answer.schema import Plan
@@ -41,7 +43,8 @@ def serving_sentence(plan: Plan) -> str:
         users = sum(a.serving.users or 0.0 for a in mine if a.serving)
         noun = next((a.serving.noun for a in mine if a.serving), "requests")
         load = f"{plural(round(users), 'user')} ({rate:,.4g} {noun}/s)" if users else f"{rate:,.4g} {noun}/s"
-        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}")
+        parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}"
+                     f"{_pace(mine)}")
     best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
     proof = "proven optimal" if plan.status == "optimal" else "not proven"
     if (documents := documents_of(plan)) is not None:
@@ -65,6 +68,15 @@ def serving_sentence(plan: Plan) -> str:
         best = "Misses its targets"
         proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"
     return f"{best}: {'; '.join(parts)}{price} ({proof})"
+
+
+def _pace(mine: Sequence[Assignment]) -> str:
+    """Return how fast answers come, the slowest of a service's replicas, at the median; nothing where none are read."""
+    writing = [a.serving for a in mine if a.serving and a.serving.writes and a.serving.made is None
+               and a.serving.role != "prefill" and a.serving.tpot_seconds.p50 > 0]
+    if not writing:
+        return ""
+    return f", {1 / max(level.tpot_seconds.p50 for level in writing):,.2g} tokens/s to each,"
 
 
 def longest(serving: ServingFigures) -> str:

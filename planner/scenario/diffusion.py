@@ -13,6 +13,7 @@ from planner.scenario.passes import check_amount, steps_of
 from planner.scenario.pixels import PixelSize
 from planner.scenario.targets import GROUPS, Targets
 from planner.scenario.workload import Count, Passes, listed
+from planner.units import DAY, Seconds
 from planner.yaml_io import Frozen
 
 DiffusionMethod = Literal["lora", "lokr", "full"]
@@ -37,6 +38,8 @@ class DiffusionTraining(Frozen):
     """Pixels of an image or a frame; none means what the model was made for."""
     frames: int | None = Field(default=None, ge=1, le=10_000)
     """Frames of a clip; none means what the model was made for."""
+    audio: Annotated[Seconds, Field(gt=0, le=DAY)] | None = None
+    """Length of sound, of a model that makes it; none means what the model was made for."""
     batch: int = Field(default=1, ge=1, le=10**6)
     """Images or clips of a step, on all GPUs together."""
     steps: int | None = Field(default=None, ge=1, le=10**9)

@@ -87,7 +87,7 @@ TABLE: dict[str, Flag] = {
           images=Flag("", "Images or clips of a sample, for a model that sees; of a diffusion model: --samples.", "N"),
           images_per_request=Flag("", "Images (or clips) in a prompt beside its --input tokens, for a model that sees.",
                                   "N"),
-          audio=Flag("", "Sound of a sample or in a prompt, for a model that hears: 30s.", "TIME"),
+          audio=Flag("", "Sound of a sample or in a prompt, for a model that hears or makes it: 30s.", "TIME"),
           resolution=Flag("", "Width and height of an image in pixels, 1024x1024. Default: 1024x1024; of a diffusion "
                           "model: by model.", "WxH"),
           frames=Flag("", "Frames of a clip. Default: images; of a diffusion model: by model.", "N"),
@@ -168,6 +168,7 @@ TABLE: dict[str, Flag] = {
                    "NxNAME,..", many=True),
           utilization=Flag("buy.utilization", "Of nodes that may be bought: share of the time in use. Default: 80%.",
                            "SHARE"),
+          years=Flag("buy.years", "How long nodes are rented or bought for. Default: as the site keeps them.", "N"),
           site=Flag("", "Site of owned and bought nodes: its prices of electricity and space.", "NAME"),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
@@ -187,51 +188,6 @@ TABLE: dict[str, Flag] = {
     "confidence": Flag("confidence", "Confidence of the memory verdict, 0.5 to 1. Default: 0.95.", "SHARE"),
 }
 """Name -> what it sets. A value that is not listed here is given in a file or a mapping."""
-_ALSO = {
-    "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
-               "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
-    "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
-    "precision": "dtype", "objective": "minimize optimize goal",
-    "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
-    "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
-    "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
-    "samples": "clips num-samples dataset-size num-examples examples rows",
-    "images": "images-per-sample num-images", "provider": "cloud providers vendor",
-    "region": "regions location zone",
-    "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
-    "output": "output-tokens output-len output-length max-new-tokens osl", "gpus": "num-gpus n-gpus ngpus gpu-count",
-    "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
-    "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
-    "memory-fraction": "gpu-memory-utilization mem-fraction-static",
-    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
-    "chunked-prefill-size",
-    "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
-CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
-"""What people call flags on the command line, with the flag that it is."""
-_SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
-INSTEAD = {
-    **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
-                    "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
-    **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
-                    "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
-    **dict.fromkeys(("buy", "purchase", "capex"), "planner compare of a scenario file with sourcing.buy tells rent "
-                    "from buy, such as planner compare 32-nodes-buy-or-rent; --own counts what you have"),
-    **dict.fromkeys(("params", "parameters", "model-size", "size"), "write the size as the model: --model 13b"),
-    "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
-    **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
-    **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
-    **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),
-    **dict.fromkeys(("no-offload", "without-offload"), "planner plan without --tokens tells the fewest GPUs that "
-                    "hold a model with nothing on the host beside those with; planner estimate --layout "
-                    "offload_optimizer=0,offload_parameters=0,offload_activations=0 keeps all on the GPUs"),
-    "years": "a purchase is kept as long as sourcing.buy says; planner compare 32-nodes-buy-or-rent shows one",
-    "largest": "leave --model out: planner plan --on 8xh100 --method lora tells the largest that fits",
-    "pairs": "write --samples, which are pairs where preferences are learned",
-    **dict.fromkeys(("how-sure", "sure", "probability"), "write --confidence 95%, or --deadline '30d at 90%'; planner "
-                    "explain tells how open the choice is"),
-    "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
-"""Flags of other tools that the planner has not, with what to write."""
 FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""
 NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}

@@ -10,7 +10,7 @@ from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation, is_generation
 from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
-from planner.scenario.words import named
+from planner.scenario.words import method_named
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
 
@@ -57,14 +57,14 @@ def kind_by_model(overrides: Mapping[str, object], catalog: Catalog) -> Kind | N
 
 def kind_by_method(work: Mapping[str, object]) -> Kind | None:
     """Return the kind of work that a method is of, by the keys of a workload, where its name says so."""
-    method = work.get("method")
+    method = method_named(work.get("method"))
     return "posttraining" if isinstance(method, str) and method.lower() in get_args(RlMethod) else None
 
 
 def said_by_method(data: object) -> Iterator[tuple[tuple[Hashable, ...], Kind]]:
     """Yield the workloads that say their kind by their method alone."""
     for at, work in workloads_in(data):
-        method = kind_by_method({"method": named("workload.method", work.get("method"))})
+        method = kind_by_method({"method": work.get("method")})
         if method is not None and "kind" not in work and at[0] != "workloads":
             yield at, method
 

@@ -11,7 +11,7 @@ from planner.catalog.price import Term
 from planner.scenario.demand import Confidence
 from planner.units import SECONDS, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
 from planner.units.reading import MONEY_PER_HOUR
-from planner.yaml_io import Frozen
+from planner.yaml_io import Frozen, absent
 
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
@@ -24,6 +24,8 @@ BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service"
 
 CENTURY = 36525 * 86400.0
 """Seconds of the longest deadline."""
+YEAR = 365 * 86400.0
+"""Seconds of a year."""
 
 
 class Deadline(NamedTuple):
@@ -134,11 +136,26 @@ def owned_in_words(value: object) -> object:
     return counts
 
 
+def _years(value: object) -> object:
+    """Return years from a plain number, or from a duration with its unit."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return parse(value, SECONDS, "number of years", "3 years") / YEAR
+
+
+Years = Annotated[float, BeforeValidator(_years, json_schema_input_type=float | str), Field(ge=0.25, le=20)]
+
+
 class Buy(Frozen):
     """Allow buying nodes for the site; a job pays for its share of their productive time."""
 
     utilization: Confidence = Field(default=0.8, ge=0.001, le=1)
     """Share of time in which bought nodes work, for this job or others: 0.8 or 80%."""
+    years: Years | None = Field(default=None, exclude_if=absent)
+    """How long bought nodes are kept, in years: 3, or 3 years; as the site has it where not given."""
 
 
 class Sourcing(Frozen):

@@ -13,6 +13,9 @@ LARGEST = 16384
 """Pixels of a side."""
 _SIZE = re.compile(r"(\d{1,6})(?: ?[x\u00d7] ?(\d{1,6}))?(?: ?px)?", re.ASCII | re.IGNORECASE)
 
+_LINES = {"360p": (640, 360), "480p": (832, 480), "540p": (960, 544), "720p": (1280, 720), "1080p": (1920, 1088)}
+"""What people call sizes by their lines, at 16 to 9, as the models have them that make such clips."""
+
 
 class Resolution(tuple[int, int]):
     """Width and height in pixels."""
@@ -25,7 +28,9 @@ class Resolution(tuple[int, int]):
 
 
 def resolution_of(text: str) -> tuple[int, int] | None:
-    """Return width and height as text has them, 1024 or 1024x768; none where it has not."""
+    """Return width and height as text has them, 1024, 1024x768 or 720p; none where it has not."""
+    if (lines := _LINES.get(text.lower())) is not None:
+        return lines
     match = _SIZE.fullmatch(text)
     return (int(match[1]), int(match[2] or match[1])) if match else None
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
-from planner.scenario.limits import Buy
+from planner.scenario.limits import Buy, Rent
 from planner.scenario.serving import LOADS
 
 JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
                  "from", "growth"})
 """Keys of a job that are its own."""
-TERMS, BOUGHT = "sourcing.rent.terms", "buy"
+TERMS, KEPT, BOUGHT = "sourcing.rent.terms", "sourcing.buy.years", "buy"
 _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.candidates", "gpu": "hardware.candidates"}
 """Keys of blocks that no flag is called by."""
 
@@ -35,14 +35,19 @@ def in_blocks(data: object) -> object:
 
 
 def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:
-    """Return overrides whose terms name buying, which is no way to rent, with that asked for beside these."""
+    """Return overrides whose terms name buying, which is no way to rent, with that asked for beside these.
+
+    How long nodes are kept asks for buying too, beside renting as usual.
+    """
     given = overrides.get(TERMS)
+    if given is None and KEPT in overrides:
+        return {TERMS: list(Rent().terms), **overrides}
     terms = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
     if not isinstance(terms, list | tuple) or BOUGHT not in terms:
         return dict(overrides)
     rented = [term for term in terms if term != BOUGHT]
-    return {path: value for path, value in overrides.items() if path != TERMS} | {
-        "sourcing.buy.utilization": Buy().utilization} | ({TERMS: rented} if rented else {})
+    return {"sourcing.buy.utilization": Buy().utilization} | {
+        path: value for path, value in overrides.items() if path != TERMS} | ({TERMS: rented} if rented else {})
 
 
 def _job(job: object) -> object:

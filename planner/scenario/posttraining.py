@@ -67,8 +67,8 @@ class PostTraining(Frozen):
     method: RlMethod = "grpo"
     """What the update is; ppo alone has a critic, on-policy-distillation a teacher (reward_model) in place of rewards,
     and rejection-sampling learns from the best answer to each prompt."""
-    tuning: Literal["full", "lora"] = "full"
-    """What trains: all weights of the policy, or adapters."""
+    tuning: Literal["full", "lora", "qlora"] = "full"
+    """What trains: all weights of the policy, adapters, or adapters on frozen weights of four bits."""
     lora_rank: int | None = Field(default=None, gt=0, le=4096)
     """Rank of the adapters; none means 16."""
     steps: int | None = Field(default=None, ge=1, le=10**9)
@@ -137,8 +137,8 @@ class PostTraining(Frozen):
             raise About("critic", f"critic applies to method ppo, and this is {self.method}")
         if self.reward_model is not None and self.reward.by != "model":
             raise About("reward_model", f"reward_model applies to reward: model, and this is {self.reward}")
-        if self.lora_rank is not None and self.tuning != "lora":
-            raise About("lora_rank", "lora_rank applies to tuning lora; tuning full trains all weights")
+        if self.lora_rank is not None and self.tuning == "full":
+            raise About("lora_rank", "lora_rank applies to tuning lora or qlora; tuning full trains all weights")
         if self.policy_lag and self.placement == "colocated":
             raise About("policy_lag", "policy_lag applies to rollouts on GPUs of their own: what shares GPUs takes "
                         "turns")
@@ -158,7 +158,7 @@ class PostTraining(Frozen):
     @property
     def rank(self) -> int:
         """Rank of the adapters; zero where all weights train."""
-        return (self.lora_rank or RANK) if self.tuning == "lora" else 0
+        return 0 if self.tuning == "full" else (self.lora_rank or RANK)
 
     @property
     def answers(self) -> int:

@@ -21,7 +21,15 @@ from planner.scenario.pool import ANY, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
-from planner.scenario.usual import common, refuse_stack, usual, usual_precision, usual_requests, usual_stack
+from planner.scenario.usual import (
+    common,
+    refuse_stack,
+    usual,
+    usual_drafts,
+    usual_precision,
+    usual_requests,
+    usual_stack,
+)
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
@@ -217,7 +225,8 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     with named(document, *at, "model"):
         model = catalog.model(service.model)
         lengths, said = usual_requests(service, model, catalog.recipes)
-        service = service.model_copy(update=lengths)
+        drafts, also = usual_drafts(service, catalog.recipes)
+        service, said = service.model_copy(update={**lengths, **drafts}), [*said, *also]
         if service.output is None or service.output.mean:
             generates(model, "a service with output tokens; ask with --output 0")
     formats = service.quantization or (format_of(service.model) or model.stored,)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
-from planner.scenario.pixels import Resolution
-from planner.scenario.pool import named, pool, text
+from planner.scenario.extent import shown_value, sized
+from planner.scenario.pool import named, pool
 from planner.yaml_io import Document
 
 
@@ -31,13 +31,10 @@ def resolved_diffusion(work: DiffusionTraining, catalog: Catalog, document: Docu
     """Return a workload with the catalog's name and what its model was made for, and what decided it."""
     with named(document, *at, "model"):
         model = catalog.diffusion(work.model)
-    if model.media == "image" and (work.frames or 1) > 1:
-        raise document.error((*at, "frames"), f"{model.name} makes images, which have one frame")
-    usual_of_model: dict[str, object] = {
-        "resolution": work.resolution or Resolution(model.resolution), "frames": work.frames or model.frames}
+    usual_of_model = sized(work, model, document, at)
     shown = {**{name: getattr(work, name) for name in ("method", "quantization", "optimizer", "latents", "batch")},
              **usual_of_model}
-    defaults = [Default(name=name, value=str(value) if name == "resolution" else text(value),
+    defaults = [Default(name=name, value=shown_value(name, value),
                         why="what the model was made for" if name in usual_of_model else "the default")
                 for name, value in shown.items() if name not in work.model_fields_set]
     return work.model_copy(update={"model": model.name, **usual_of_model}), defaults

@@ -5,12 +5,12 @@ from __future__ import annotations
 from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
+from planner.scenario.extent import shown_value, sized
 from planner.scenario.generation import Generation
-from planner.scenario.pixels import Resolution
-from planner.scenario.pool import named, text
+from planner.scenario.pool import named
 from planner.yaml_io import Document
 
-OF_MODEL = ("resolution", "frames", "steps", "guidance")
+OF_MODEL = ("resolution", "frames", "audio", "steps", "guidance")
 
 
 def resolved_generation(work: Generation, catalog: Catalog, document: Document, at: tuple[str | int, ...]
@@ -21,17 +21,15 @@ def resolved_generation(work: Generation, catalog: Catalog, document: Document, 
     """
     with named(document, *at, "model"):
         model = catalog.diffusion(work.model)
-    if model.media == "image" and (work.frames or 1) > 1:
-        raise document.error((*at, "frames"), f"{model.name} makes images, which have one frame")
     chosen: dict[str, object] = {
-        "resolution": work.resolution or Resolution(model.resolution), "frames": work.frames or model.frames,
+        **sized(work, model, document, at),
         "steps": work.steps or model.sampling.steps, "quantization": work.quantization or ("bf16",),
         "guidance": model.sampling.guidance if work.guidance is None else work.guidance}
     shown = {**chosen, "compile": work.compile}
     if work.rate is not None:
         chosen["arrivals"] = work.arrivals or Arrivals()
         shown["arrivals"] = "poisson"
-    defaults = [Default(name=name, value=str(value) if name == "resolution" else text(value),
+    defaults = [Default(name=name, value=shown_value(name, value),
                         why="as the model's pipeline has it" if name in OF_MODEL else "the default")
                 for name, value in shown.items() if name not in work.model_fields_set]
     if work.unsaid and work.percentile is None:

@@ -86,7 +86,8 @@ def _unsaid(work: PostTraining, stated: set[str]) -> Defaults:
 def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at: tuple[str | int, ...]) -> list[str]:
     """Return the frameworks by their catalog names. Raises InputError for one that is none."""
     if work.stack == (AUTO,):
-        return [law.usual]
+        able = [name for name, each in law.frameworks.items() if each.quantized] if work.tuning == "qlora" else []
+        return able or [law.usual]
     stacks = []
     for said in work.stack:
         known = law.framework(said)
@@ -101,6 +102,10 @@ def _check(work: PostTraining, stacks: list[str], catalog: Catalog, document: Do
            ) -> None:
     """Raise InputError for what no framework named can do."""
     frameworks = [catalog.posttraining_law.frameworks[name] for name in stacks]
+    if work.tuning == "qlora" and not any(each.quantized for each in frameworks):
+        able = " or ".join(name for name, each in catalog.posttraining_law.frameworks.items() if each.quantized)
+        raise document.error((*at, "tuning"), f"{', '.join(stacks)} trains no adapters on weights of four bits in "
+                             f"reinforcement learning; stack {able} would")
     if work.policy_lag > (most := max(each.most_lag for each in frameworks)):
         raise document.error((*at, "policy_lag"), f"{', '.join(stacks)} draws answers at most {most} steps "
                              f"behind the policy, got {work.policy_lag}")

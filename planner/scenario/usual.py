@@ -15,6 +15,7 @@ from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.lengths import Length
 from planner.scenario.serving import Serving
+from planner.scenario.speculative import Speculative
 from planner.scenario.workload import AUTO, Training
 
 BF16: tuple[Precision, ...] = ("bf16",)
@@ -55,6 +56,16 @@ def usual_requests(service: Serving, model: Model, recipes: Recipes) -> tuple[di
     return lengths, [Default(name=name, value=f"{length.value:g} tokens",
                              why=f"the mean of {usually.example}: --input and --output say your own")
                      for name, length in lengths.items() if length.value]
+
+
+def usual_drafts(service: Serving, recipes: Recipes) -> tuple[dict[str, Speculative], Defaults]:
+    """Return speculative decoding with the share accepted that a service leaves open, and what decided it."""
+    asked, usually = service.speculative, recipes.drafts
+    if asked is None or asked.acceptance is not None:
+        return {}, []
+    return {"speculative": asked.model_copy(update={"acceptance": usually.acceptance})}, [Default(
+        name="speculative", value=f"{asked.tokens}:{usually.acceptance:g}",
+        why=f"the share accepted is that of {usually.example}; --speculative {asked.tokens}:0.6 says your own")]
 
 
 def refuse_stack(asked: Training, stack: Stack, catalog: Catalog) -> None:

@@ -135,6 +135,12 @@ def _apart(work: dict[Any, object]) -> dict[Any, object]:
     return {**work, "method": method} | ({} if tuning is None else {"tuning": tuning})
 
 
+def method_named(said: object) -> object:
+    """Return the method that a word means, alone or with what trains beside it, such as `grpo-lora`."""
+    both = _TOGETHER.get(_plain(said)) if isinstance(said, str) else None
+    return named("workload.method", said) if both is None else both[0]
+
+
 def named(path: str, value: object) -> object:
     """Return the name of what a scenario value says, in any case and spelling; a word that is none of its as it is."""
     if isinstance(value, list | tuple):

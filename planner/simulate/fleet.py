@@ -91,13 +91,15 @@ class _Fleet:
         self.last, self.served_by = [math.nan] * len(trace), [-1] * len(trace)
         self.roles = [group.role for group in groups]
         self.replicas: list[Replica] = []
+        loads: list[int] = []
         self.idle = 0
         """Replicas beyond the number of requests: no policy ever comes to them, so that none is made."""
         for at, group in enumerate(groups):
             times, most = StepMemo(group.kind.steps), max(len(trace), 1)
             self.idle += max(group.replicas - most, 0)
-            self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block,
+            self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block, loads=loads,
                                       index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
+        loads += [0] * len(self.replicas)
         self.groups, self.policy, self.phases = groups, policy, list(phases)
         self.entry, self.decode = self._routers(tuple(group.replicas for group in groups))
         self.ends: list[tuple[float, int]] = []

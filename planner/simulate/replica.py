@@ -52,8 +52,10 @@ class Replica:
 
     def __init__(self, kind: ReplicaKind, times: StepMemo, log: Log,
                  hashes: tuple[tuple[int, ...], ...] | None = None, prefix_block: int = 1, *, index: int = 0,
-                 group: int = 0) -> None:
+                 group: int = 0, loads: list[int] | None = None) -> None:
+        """loads: where the replicas of a fleet keep how many requests wait and run on them, each at its index."""
         self.kind, self.times, self.log, self.index, self.group = kind, times, log, index, group
+        self.loads = [0] * (index + 1) if loads is None else loads
         self.mixed, self.batch, self.grain = kind.mode == "mixed", kind.max_batch, kind.context_grain
         self.chunk = math.inf if kind.chunk is None else kind.chunk
         self.hashes, self.prefix_block, self.hit_rate = hashes, prefix_block, kind.hit_rate
@@ -68,7 +70,7 @@ class Replica:
         """Whose prompts end with the step under way."""
         self.finishing: list[tuple[int, int, InFlight]] = []
         """A heap of the decoding sequences, by the step counter at their last token."""
-        self.counter = self.context = self.outstanding = 0
+        self.counter = self.context = 0
         self.asked = 0
         """Blocks that waiting requests will take."""
         self.run = 0
@@ -83,7 +85,7 @@ class Replica:
         self.asked += blocks
         job.queued = now
         self.waiting.append(job)
-        self.outstanding += 1
+        self.loads[self.index] += 1
         if cuts and (steps := self._steps_by(now)) < self.run:
             self.run, self.end = steps, self._after(steps)
             return True
@@ -110,7 +112,7 @@ class Replica:
         self.prefilled.clear()
         for job in ended:
             del self.running[job.request]
-        self.outstanding -= len(ended)
+        self.loads[self.index] -= len(ended)
         self.end = math.inf
         return ended
 
@@ -141,6 +143,11 @@ class Replica:
         """Return the share of the pool in use or asked for at a moment of the steps under way; above 1 with a queue."""
         grown = self.pool.growth(self._steps_by(now) - 1, self.counter) if self.run > 1 else 0
         return (self.held + grown) / self.pool.size
+
+    @property
+    def outstanding(self) -> int:
+        """Requests that wait and run."""
+        return self.loads[self.index]
 
     @property
     def held(self) -> int:

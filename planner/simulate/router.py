@@ -42,16 +42,22 @@ class LeastOutstanding:
 
     def __init__(self, replicas: Sequence[Replica], weights: Sequence[float]) -> None:
         self.replicas, self.turn = replicas, -1
+        self.loads, places = replicas[0].loads, [replica.index for replica in replicas]
+        self.places = slice(places[0], places[-1] + 1) if places == [*range(places[0], places[-1] + 1)] else places
         ends = [at for at in range(1, len(weights)) if weights[at] != weights[at - 1]]
         self.runs = [(first, end, weights[first]) for first, end in pairwise([0, *ends, len(weights)])]
         """Replicas next to each other of one weight: from, up to, and the weight. Few, also of a fleet of 100,000."""
 
     def choose(self, job: InFlight, now: float) -> Replica:
         """Return the least loaded replica."""
-        loads: list[int] = list(map(_outstanding, self.replicas))
+        loads = (self.loads[self.places] if isinstance(self.places, slice)
+                 else [self.loads[place] for place in self.places])
         if len(self.runs) == 1:
             least = min(loads)
-            self.turn = loads.index(least, self.turn + 1 if least in loads[self.turn + 1:] else 0)
+            try:
+                self.turn = loads.index(least, self.turn + 1)
+            except ValueError:
+                self.turn = loads.index(least)
             return self.replicas[self.turn]
         idlest = [(first, end, min(loads[first:end]), weight) for first, end, weight in self.runs]
         # the request itself counts, so that an idle weak replica is no better than a strong one with room
@@ -131,14 +137,14 @@ class Router:
         if policy not in POLICIES:
             raise UnknownName("routing policy", policy, POLICIES)
         self.replicas, self.weights, self.policy = replicas, weights, policy
-        self.groups = [(replica, replicas[at].kind.fits, *(lengths[replica] or (0, math.inf)))
-                       for replica in range(len(weights))
-                       if (at := next((i for i, r in enumerate(replicas) if r.group == replica), None)) is not None]
+        kinds = {replica.group: replica.kind for replica in reversed(replicas)}
+        self.groups = [(group, kinds[group].longest, *(lengths[group] or (0, math.inf)))
+                       for group in range(len(weights)) if group in kinds]
         self.policies: dict[tuple[int, ...], Policy] = {}
 
     def may(self, prompt: int, tokens: int) -> tuple[int, ...]:
         """Return the groups that serve such a prompt and can hold that many cached tokens of one sequence."""
-        return tuple([group for group, fits, low, high in self.groups if low <= prompt <= high and fits(tokens)])
+        return tuple([group for group, most, low, high in self.groups if low <= prompt <= high and tokens <= most])
 
     def choose(self, groups: tuple[int, ...], job: InFlight, now: float) -> Replica:
         """Return the replica of these groups for the request."""

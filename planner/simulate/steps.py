@@ -62,9 +62,10 @@ class ReplicaKind:
             raise InputError(f"a replica has a hit rate of 0 to 1 and prefix tokens of 0 or more, got "
                              f"{self.hit_rate:g} and {self.prefix_tokens}")
 
-    def fits(self, tokens: int) -> bool:
-        """Tell whether a sequence of that many cached tokens can ever run here."""
-        return -(-tokens // self.block) <= self.kv_tokens // self.block
+    @property
+    def longest(self) -> int:
+        """Cached tokens of the longest sequence that can ever run here."""
+        return self.kv_tokens // self.block * self.block
 
 
 class _Memo(dict[Any, float]):

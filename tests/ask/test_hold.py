@@ -195,4 +195,5 @@ def test_without_a_model_it_is_the_largest_on_one_node() -> None:
     assert largest.gpus <= 8 == alone.gpus
     assert (largest.layout.offload.to, alone.layout.offload.to) == ("nvme", "none")
     assert 30e9 < parameters(Catalog().model(alone.model)) < 40e9 < parameters(Catalog().model(largest.model))
-    assert f"({alone.model} on 8 without)" in holding_sentence(plan)
+    assert (f"full {alone.model} 8 x h100-sxm (with offload to local NVMe {largest.model} on {largest.gpus})"
+            in holding_sentence(plan))

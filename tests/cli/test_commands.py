@@ -133,16 +133,17 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 
 
 @pytest.mark.parametrize(("args", "message"), [
-    (["fit", "--model", "x"], "No such command 'fit': planner estimate answers that"),
+    (["models", "--model", "x"], "No such command 'models': planner catalog answers that"),
+    (["fit", "--model", "x", "--node", "y"], "note: planner estimate answers that"),
     (["pln"], "No such command 'pln'; did you mean plan"), (["simulat"], "No such command 'simulat'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),
-    (["plan", "--spot", "x"], "No such option"),
+    (["plan", "--spots", "x"], "No such option"),
     (["plan", MAIN, "--objective", "beauty"], "--objective: expected 'cost', 'time', 'gpus' or 'energy', got 'beauty'"),
     (["plan", MAIN, "--time-limit", "nan"], "--time-limit"),
     (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
     (["plan", MAIN, "extra"], "extra argument"),
     (["launch"], "launch needs the file of a plan"), (["launch", "plan.json"], "-o DIR"),
-    (["estimate", "--model", "x"], "--node: an estimate needs a node type"),
+    (["estimate", "--model", "x", "--layout", "tp=2"], "--node: an estimate needs a node type"),
     (["estimate", "--model", "x", "--node", "y", "--seq-len", "8 x"], "unknown unit 'x'"),
     (["estimate", "--model", "x", "--node", "y", "--global-batch", "x"], "'x' is not a global batch"),
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp8"], "'tp8' is not AXIS=VALUE"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +26,8 @@ SAID = [
     ("--on h100 my-question.yaml --tokens 1T", {"on": "h100", "scenario": "my-question.yaml", "tokens": "1T"}),
     ("llama-3.1-70b-pretrain --tokens 1 T", {"scenario": "llama-3.1-70b-pretrain", "tokens": "1 T"}),
     ("--context 8k --gpu h100 --qps 20", {"seq_len": "8k", "on": "h100", "rate": "20"}),
+    ("--spot --on h100", {"terms": "spot", "on": "h100"}),
+    ("--buy --on h100", {"terms": "buy,on-demand"}), ("--largest --on 8xh100", {"objective": "largest"}),
     ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
 ]
 
@@ -41,10 +45,37 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "RLHF"], "grpo, ppo, rloo or reinforce"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
     (["--steps=100"], "write --tokens"),
-    (["--zero", "3"], "planner estimate --layout zero=3"), (["--buy"], "32-nodes-buy-or-rent"),
+    (["--zero", "3"], "planner estimate --layout zero=3"),
     (["--objective", "largest"], "by hardware and method alone"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *asked, "--model", "llama-3.1-8b", "--tokens", "1G"]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_a_verb_by_another_name_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--model", "llama-3.1-8b", "--gpu", "l40s", "-q"]) == 0
+    served = capsys.readouterr().out
+    assert main(["plan", "--model", "llama-3.1-8b", "--on", "l40s", "--method", "inference", "-q"]) == 0
+    assert served == capsys.readouterr().out
+    assert main(["estimate", "--model", "llama-3.1-8b", "--method", "lora", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("Fewest GPUs that hold llama-3.1-8b: LoRA 1 x")
+
+
+def test_a_sweep_is_asked_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["sweep", "--model", "llama-3.1-8b", "--input", "1000", "--output", "200", "--on", "l40s-1x"]
+    assert main([*asked, "--vary", "rate=1,2", "--workers", "1"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["variant"] for line in lines] == [{"workload.rate": "1"}, {"workload.rate": "2"}]
+    assert {line["plan"]["provenance"]["scenario"]["workload"]["output"] for line in lines} == {200}
+
+
+def test_what_flags_ask_is_launched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["launch", "--model", "llama-3.1-8b", "--method", "lora", "--on", "h100"]
+    assert main([*asked, "--for", "llama-factory", "-o", str(tmp_path / "amount"), "--tokens", "5M"]) == 0
+    assert main([*asked, "--for", "axolotl", "-o", str(tmp_path / "layout")]) == 0
+    assert [(tmp_path / name / "launch.json").is_file() for name in ("amount", "layout")] == [True, True]
+    capsys.readouterr()
+    assert main(["launch", str(tmp_path / "amount" / "plan.json"), "--model", "gpt2", "-o", str(tmp_path / "no")]) == 2
+    assert "is a plan: --model would change its question" in capsys.readouterr().err

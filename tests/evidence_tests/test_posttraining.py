@@ -37,13 +37,18 @@ def validation() -> Validation:
         return planner.validate(path)
 
 
+def guessed(entry: Entry) -> bool:
+    """Say whether a row's answers are taken to be as long as such answers usually are."""
+    return any(said.startswith("response_len_mean") for said in entry.assumed)
+
+
 @pytest.mark.parametrize(("quantities", "median", "p90"), [
-    (("step_s",), 0.15, 0.55), (("gen_s", "actor_update_s"), 0.25, 0.70), (("peak_mem_gib",), 0.12, 0.30)])
+    (("step_s",), 0.15, 0.45), (("gen_s", "actor_update_s"), 0.25, 0.70), (("peak_mem_gib",), 0.12, 0.30)])
 def test_predictions_lie_near_what_was_published(quantities: tuple[str, ...], median: float, p90: float) -> None:
     """Bounds against regression, in-sample; goals, median and p90: steps 0.15 and 0.45, phases 0.25 and 0.70, peaks
-    0.10 and 0.30. Two are missed, so that their bounds are looser: the p90 of steps is 0.51, the median of peaks 0.101.
+    0.10 and 0.30. One is missed, so that its bound is looser: the median of peaks is 0.101.
     """
-    held = [entry for entry in validation().rows if entry.quantity in quantities]
+    held = [entry for entry in validation().rows if entry.quantity in quantities and not guessed(entry)]
     errors = [abs(entry.error) for entry in held if entry.error is not None]
     assert len(errors) > 20
     assert np.median(errors) < median
@@ -63,7 +68,7 @@ def test_what_has_no_gpu_or_no_lengths_is_no_evidence_of_speed() -> None:
     for skipped in validation().skipped:
         reasons[skipped.reason].append(skipped.id)
     assert "nemorl-v0.4-55" in reasons["the GPU is not told"]
-    assert "verl-fa-379" in reasons["lengths of answers are not told"]
+    assert "openrlhf-Llama-2-7B-Open" in reasons["lengths of answers are not told"]
     # its memory counter is wrong: no memory of it is compared
     assert not [entry for entry in validation().rows if (entry.id, entry.quantity) == ("vd-qwen2-7b-fsdp2",
                                                                                       "peak_mem_gib")]
@@ -98,10 +103,32 @@ def test_runs_by_framework_are_those_of_the_rows():
         frameworks = {row["id"]: law.framework(row["framework"]) for row in csv.DictReader(lines)}
     errors = defaultdict(list)
     for entry in validation().rows:
-        errors[entry.quantity, frameworks[entry.id]].append(abs(entry.error))
+        if not guessed(entry):
+            errors[entry.quantity, frameworks[entry.id]].append(abs(entry.error))
     for quantity, residue in (("step_s", law.step), ("peak_mem_gib", law.memory)):
         for name, runs in residue.by.items():
             if name == "nemo-rl":
                 continue  # of which validation() has some alone
             assert runs.rows == len(errors[quantity, name])
             assert runs.error == pytest.approx(float(np.median(errors[quantity, name])), abs=0.01)
+
+
+def test_lengths_that_are_not_told_are_assumed_and_widen_the_interval():
+    told, assumed = entry("vd-qwen2-7b-fsdp2", "step_s"), entry("verl-fa-379", "step_s")
+    assert "response_len_mean=1300" in assumed.assumed
+    assert [guessed(told), guessed(assumed)] == [False, True]
+    wide, narrow = (each.interval90[1] / each.interval90[0] for each in (assumed, told))
+    assert wide == pytest.approx(narrow ** Catalog().posttraining_law.unseen)
+
+
+def test_hours_of_an_epoch_are_those_of_its_steps():
+    """264,292 samples in steps of 1,024 are 258; the row's own 129 contradict the tokens of its notes."""
+    few, many = (entry(f"dschat-A100-80GB-{gpus}-OPT-6.7B", "step_s") for gpus in (8, 64))
+    assert float(few.measured) == pytest.approx(4.1 * 3600 / 258)
+    assert float(few.predicted) > 4 * float(many.predicted)
+
+
+def test_a_policy_is_trained_on_one_gpu_with_its_states_on_the_host():
+    made = planner.estimate(model="qwen2.5-7b", method="grpo", node="a100-sxm-80gb", gpus=1, prompts=8,
+                            samples_per_prompt=4, input=256, output=256, stack="deepspeed-chat")
+    assert (made.layout.offload.to, made.layout.zero) == ("host", 3)

@@ -11,7 +11,9 @@ import planner.evidence
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import COLUMNS, KNOWN, Question, Quirks, bounded
 from planner.errors import InputError
+from planner.evidence.posttraining import RlMeasured
 from planner.evidence.prediction import predict
+from planner.evidence.rl_rows import RlRun
 from planner.evidence.rows import ServeMeasured, ServeRun, TrainMeasured, TrainRun
 from planner.evidence.whole_rows import StatedWholeRun, WholeMeasured
 from tests.evidence_tests.csv_file import MEMORY, THROUGHPUT, catalog, validated, write
@@ -26,8 +28,9 @@ def own(tmp_path, *rules):
 
 
 def test_a_rule_reads_what_was_run_and_nothing_measured():
-    measured = TrainMeasured.model_fields.keys() | ServeMeasured.model_fields.keys() | WholeMeasured.model_fields.keys()
-    assert StatedWholeRun.model_fields.keys() | ServeRun.model_fields.keys() >= COLUMNS
+    kinds = (TrainMeasured, ServeMeasured, WholeMeasured, RlMeasured)
+    measured = {name for kind in kinds for name in kind.model_fields}
+    assert StatedWholeRun.model_fields.keys() | ServeRun.model_fields.keys() | RlRun.model_fields.keys() >= COLUMNS
     assert not (COLUMNS | KNOWN) & measured
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 from planner.ask.estimate import estimating
+from planner.launch.given import estimated
 from planner.launch.served import Served, served_of
 from tests.launch.works import CATALOG, words
 
@@ -24,7 +25,8 @@ def serving(layout: str, node: str = "dgx-h100", gpus: str = "", **asked: str):
 def served(target: str, layout: str, node: str = "dgx-h100", gpus: str = "", **asked: str) -> Served:
     """Return what the emitter of a target reads of replicas."""
     stack = CATALOG.releases.target(target).stacks[0]
-    return served_of(serving(layout, node, gpus, **asked, engine=stack), None, CATALOG, target)
+    one = estimated(serving(layout, node, gpus, **asked, engine=stack))
+    return served_of(one.placed, one.asked, CATALOG, target)
 
 
 def otherwise(base: Served, *, serving=None, **layout) -> Served:

@@ -79,6 +79,21 @@ def test_an_estimate_is_launched_too(planner, tmp_path):  # noqa: F811
     assert made["start"].startswith("bash train.sh")
 
 
+def test_an_estimate_keeps_what_was_asked_of_it(planner, tmp_path):  # noqa: F811
+    ran = planner("estimate", "--model", "llama-3.1-8b", "--node", "h100-sxm-1x", "--method", "qlora", "--lora-rank",
+                  "64", "--optimizer", "paged-adamw-8bit", "--json")
+    (tmp_path / "one.json").write_text(ran.out)
+    planner("launch", tmp_path / "one.json", "-o", tmp_path / "run", "--for", "axolotl")
+    config = (tmp_path / "run" / "axolotl.yaml").read_text()
+    assert "lora_r: 64" in config
+    assert "optimizer: paged_adamw_8bit" in config
+    broken = json.loads(ran.out)
+    broken["asked"]["lora_rank"] = -1
+    (tmp_path / "one.json").write_text(json.dumps(broken))
+    refused = planner("launch", tmp_path / "one.json", "-o", tmp_path / "two", "--for", "axolotl")
+    assert (refused.code, "asked" in refused.err and "lora_rank" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     ([], "launch needs the file of a plan"),
     (["{plan}"], "-o DIR"),

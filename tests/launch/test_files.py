@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.answer.schema import to_json
 from planner.errors import InputError
 from planner.launch.check import syntax_errors
 from planner.launch.emitter import all_targets
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import estimated
 from planner.launch.place import all_places
 from tests.launch.services import serving
 from tests.launch.works import CATALOG, MIXTURE, given, rented
@@ -38,7 +37,7 @@ def folder_of(target, scheduler=None, **asked):
         asked_for = replace(asked_for, placed=rented(asked_for.placed)) if scheduler == "skypilot" else asked_for
         return launched(asked_for, CATALOG, target, scheduler)
     one = serving(**asked)
-    return launched(Given(one, None, to_json(one)), CATALOG, target, scheduler)
+    return launched(estimated(one), CATALOG, target, scheduler)
 
 
 @pytest.mark.parametrize("case", CASES)

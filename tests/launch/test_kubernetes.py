@@ -4,10 +4,9 @@ import sys
 
 import pytest
 
-from planner.answer.schema import to_json
 from planner.launch.check import manifest_of, misplaced, parsed
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import estimated
 from planner.launch.place import place_of
 from tests.launch.services import serving
 from tests.launch.test_services import apart
@@ -18,7 +17,7 @@ pytest.importorskip("kubeflow_trainer_api")
 
 
 def served(*placed):
-    return Given(placed[0], None, to_json(placed[0]), placed[1:])
+    return estimated(*placed)
 
 
 CASES = {

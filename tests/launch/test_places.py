@@ -3,10 +3,9 @@
 import pytest
 
 import planner as package
-from planner.answer.schema import to_json
 from planner.launch.check import misplaced
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import estimated
 from planner.yaml_io import parse
 from tests.launch.services import serving
 from tests.launch.test_services import apart
@@ -14,7 +13,7 @@ from tests.launch.works import CATALOG, placed, rented
 
 
 def made(scheduler, target, *assignments):
-    given = Given(assignments[0], None, to_json(assignments[0]), assignments[1:])
+    given = estimated(*assignments)
     return launched(given, CATALOG, target, scheduler).files
 
 
@@ -30,7 +29,7 @@ def test_skypilot_rents_the_offer(target, one, nodes, spot):
 
 
 def started(one):
-    return launched(Given(one, None, to_json(one), ()), CATALOG, "vllm" if one.serving else "megatron-lm").scheduler
+    return launched(estimated(one), CATALOG, "vllm" if one.serving else "megatron-lm").scheduler
 
 
 def test_without_a_scheduler_the_offer_decides():

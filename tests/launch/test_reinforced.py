@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from planner.answer.schema import to_json
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.launch.axes import CannotExpress, axes_of, settings_of
 from planner.launch.check import differences
 from planner.launch.emitter import reinforced_emitters
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import Given, estimated
 from planner.launch.reinforced import VALUES, Reinforced, reinforced_of
 
 EMITTERS = reinforced_emitters()
@@ -28,12 +27,12 @@ def given() -> dict[str, Given]:
                                                     "workload.max_model_len": "3000"}, CATALOG, node="dgx-h100",
                          labels={}, layout={})
         found = ask.answer().assignment
-        return Given(found, ask.scenario, to_json(found))
+        return estimated(found)
     return {target: placed(CATALOG.releases.target(target).stacks[0]) for target in EMITTERS}
 
 
 def work_of(given: dict[str, Given], target: str, **changed: Any) -> Reinforced:
-    work = reinforced_of(given[target].placed, given[target].scenario, CATALOG, target)
+    work = reinforced_of(given[target].placed, given[target].asked, CATALOG, target)
     layout = {name: changed.pop(name) for name in ("tp", "dp", "recompute") if name in changed}
     there = {name.removeprefix("rollout_"): changed.pop(name) for name in list(changed) if name.startswith("rollout_")}
     placed = work.placed.model_copy(update={

@@ -7,11 +7,10 @@ import subprocess
 import pytest
 
 from planner.answer.level import Adapters
-from planner.answer.schema import to_json
 from planner.launch.axes import CannotExpress, axes_of
 from planner.launch.emitter import service_emitters
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import estimated
 from planner.launch.place import all_places
 from planner.launch.replicas import placed_on_nodes
 from planner.launch.served import VALUES
@@ -80,7 +79,7 @@ def test_replicas_fill_nodes_and_no_gpu_is_used_twice():
 
 def folder_of(made, tmp_path, scheduler=None, target="vllm"):
     placed = made if isinstance(made, tuple) else (made,)
-    files = launched(Given(placed[0], None, to_json(placed[0]), placed[1:]), CATALOG, target, scheduler).files
+    files = launched(estimated(*placed), CATALOG, target, scheduler).files
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     return files

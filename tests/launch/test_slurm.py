@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-from planner.answer.schema import to_json
 from planner.launch.folder import launched
-from planner.launch.given import Given
+from planner.launch.given import estimated
 from tests.launch.cluster import THERE, finished, slurm
 from tests.launch.services import serving
 from tests.launch.test_services import apart
@@ -43,7 +42,7 @@ def cluster(tmp_path_factory):
 def test_a_job_is_taken_and_starts_what_the_plan_has(cluster, tmp_path, case):
     target, made, calls = CASES[case]
     assignments = made()
-    given = Given(assignments[0], None, to_json(assignments[0]), assignments[1:])
+    given = estimated(*assignments)
     for name, text in launched(given, CATALOG, target, "slurm").files.items():
         (tmp_path / name).write_text(text)
     tested = cluster("sbatch", "--test-only", "job.sbatch", cwd=tmp_path)
@@ -72,6 +71,6 @@ def test_a_job_is_taken_and_starts_what_the_plan_has(cluster, tmp_path, case):
                                     ("--exclusive", "--exclusively")])
 def test_a_broken_job_is_refused(cluster, tmp_path, broken):
     one = serving("tp=4", gpus="16")
-    for name, text in launched(Given(one, None, to_json(one)), CATALOG, "vllm", "slurm").files.items():
+    for name, text in launched(estimated(one), CATALOG, "vllm", "slurm").files.items():
         (tmp_path / name).write_text(text.replace(*broken) if name == "job.sbatch" else text)
     assert cluster("sbatch", "--test-only", "job.sbatch", cwd=tmp_path).returncode

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from functools import cache
 
-from planner.answer.schema import to_json
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
-from planner.launch.given import Given
+from planner.launch.given import Given, estimated
 from planner.launch.work import Work, work_of
 
 CATALOG = Catalog()
@@ -33,7 +32,7 @@ def given(layout: str, node: str = "dgx-h100", **asked: str) -> Given:
     values = {NAMES[name]: value for name, value in {**DENSE, **asked}.items()}
     ask = estimating(None, values, CATALOG, node=node, layout=words(layout), labels={})
     found = ask.answer().assignment
-    return Given(found, ask.scenario, to_json(found))
+    return estimated(found)
 
 
 def rented(one, spot=False):
@@ -46,7 +45,8 @@ def rented(one, spot=False):
 
 def work(target: str, layout: str, node: str = "dgx-h100", **asked: str) -> Work:
     """Return what the emitter of a target reads of a layout."""
-    return work_of(placed(layout, node, **asked), None, CATALOG, target)
+    one = given(layout, node, **asked)
+    return work_of(one.placed, one.asked, CATALOG, target)
 
 
 def changed(base: Work, *, asked=None, offload=None, placed_as=None, **layout) -> Work:

@@ -35,8 +35,11 @@ COUNTED = {
 }
 
 
-WORDS = {"cosmos3-edge": 2 * 131072 * 2048, "cosmos3-nano": 2 * 151936 * 4096, "cosmos3-super": 2 * 151936 * 5120}
-"""Weights of the words that go in and come out of a tower that reads text, which no block has."""
+WORDS = {"ace-step-v1": 24 * 4 * 2560**2 + 235932544,
+         "cosmos3-edge": 2 * 131072 * 2048, "cosmos3-nano": 2 * 151936 * 4096, "cosmos3-super": 2 * 151936 * 5120}
+"""Weights of the words that go in and come out of a tower that reads text, which no block has; of ACE-Step those of
+cross attention that multiply nothing (added_kv_proj), and what is not its blocks (lyrics, projectors).
+"""
 
 
 @pytest.mark.parametrize("model", CATALOG.all("diffusion", Diffusion), ids=lambda model: model.name)
@@ -52,6 +55,18 @@ def test_a_forward_pass_has_the_flops_of_the_published_class(name: str, size: tu
     mine = forward_flops(model, sample_of(model, size, frames))
     assert mine[0] / 1e12 == pytest.approx(products, rel=0.03)
     assert mine[1] / 1e12 == pytest.approx(attention, rel=0.03, abs=1e-3)
+
+
+@pytest.mark.parametrize(("name", "seconds", "products", "attention"), [
+    ("ace-step-1.5", 60.0, 2.223, 0.186), ("stable-audio-open", 2048 * 1024 / 44100, 2.097, 0.1746)])
+def test_sound_is_a_line_of_samples(name: str, seconds: float, products: float, attention: float) -> None:
+    """Tokens are those of the autoencoder's strides; FLOPs those that FlopCounterMode counts of the classes."""
+    model = CATALOG.diffusion(name)
+    sample = sample_of(model, model.extent(None, None, seconds)[:2], 1)
+    assert sample.image() == {"ace-step-1.5": 750, "stable-audio-open": 1024}[name]
+    mine = forward_flops(model, sample)
+    assert mine[0] / 1e12 == pytest.approx(products, rel=0.03)
+    assert mine[1] / 1e12 == pytest.approx(attention, rel=0.03)
 
 
 def lora(name: str, size: tuple[int, int], rank: int, optimizer: str, base: str = "bf16") -> Tuning:

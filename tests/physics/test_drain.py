@@ -46,5 +46,18 @@ def test_cut_lengths_keep_their_mean(cv: float, longest: float) -> None:
 def test_a_long_tail_costs_more_than_its_tokens_and_a_lag_fills_it() -> None:
     even, spread = (drain(AnswerLengths(500.0, cv, 4000.0), 128, 8, 256) for cv in (0.0, 1.0))
     assert spread.total > 4 * even.total
-    flowing = steady(AnswerLengths(500.0, 1.0, 4000.0), 128, 256)
+    flowing, further = (steady(AnswerLengths(500.0, 1.0, 4000.0), 128, 256, ahead) for ahead in (1, 8))
     assert flowing.total < spread.total / 4
+    # answers of eight steps fill what slots there are
+    assert further.total == pytest.approx(flowing.total / 2)
+
+
+def test_of_many_answers_some_do_not_end_by_themselves_and_the_mean_stays() -> None:
+    shares = (np.arange(4000) + 0.5) / 4000
+    some, none = (AnswerLengths(500.0, 0.6, 28000.0, endless) for endless in (0.001, 0.0))
+    assert some.quantiles(shares).mean() == pytest.approx(500.0, rel=0.02)
+    assert (some.quantiles(shares) == 28000.0).sum() == 4
+    assert none.quantiles(shares).max() < 8000
+    few, many = (drain(some, samples, 1, 256) for samples in (100, 4000))
+    assert few.total < 6000
+    assert many.total >= 28000

@@ -33,6 +33,7 @@ READERS = {"evidence/reading.py", "evidence/rows.py", "simulate/joblog.py", "sim
 KNOWN = {
     "physics/collectives.py": {"by_links", "_neighbor"},
     "physics/topology.py": {"CUBE_MESH", "MOST_KEYS", "_join"},
+    "evidence/rl_lengths.py": {"_THOUSAND"},
     "physics/posttraining/drain.py": {"POINTS", "_GOLDEN", "_HALVINGS", "_center", "_weighted"},
     "physics/serving/crowding.py": {"STEEPEST"},
     "physics/serving/disaggregated.py": {"ROUNDS"},

@@ -68,6 +68,10 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
      "--chunked-prefill-size -1", {"max_sequences": 16, "memory_fraction": 0.7}, {}, None),
     ("vllm serve Qwen/Qwen3-235B-A22B -dp 8 --enable-expert-parallel", {"model": "Qwen/Qwen3-235B-A22B", "gpus": 8},
      {"dp": "8", "ep": "8"}, None),
+    ("compose.yaml", {"model": "meta-llama/Llama-3.3-70B-Instruct", "engine": "vllm", "quantization": "fp8",
+                      "max_model_len": 16384}, {"tp": "4"}, None),
+    ("deployment.yaml", {"model": "mistralai/Mistral-7B-Instruct-v0.3", "engine": "vllm",
+                         "max_batched_tokens": 1024}, {"tp": "1"}, None),
     ("python -m vllm.entrypoints.openai.api_server --model mistralai/Mistral-7B-v0.1 --pipeline-parallel-size=2",
      {"model": "mistralai/Mistral-7B-v0.1", "engine": "vllm"}, {"pp": "2"}, None),
     ('VLLM_ALL2ALL_BACKEND="x" \\\nvllm serve --max-model-len 512 --model "gpt2"',
@@ -216,6 +220,13 @@ def test_engine_settings_of_a_command_change_the_answer(capsys: pytest.CaptureFi
 def test_a_plan_takes_the_work_of_a_config(capsys: pytest.CaptureFixture[str]):
     assert main(["plan", "-q", "--from", given("axo_lora.yml"), "--tokens", "10M", "--on", "rtx-4090-1x"]) == 0
     assert "sequences of 4,096 tokens" in capsys.readouterr().out
+
+
+def test_without_a_number_of_gpus_the_batch_grows_with_them(capsys: pytest.CaptureFixture[str]):
+    for more, batch in (((), 128), (("--gpus", "4"), 4 * 2 * 4)):
+        asked = ["plan", "--from", given("axo_lora.yml"), "--tokens", "10M", "--on", "a100-sxm-80gb-4x", *more]
+        assert main([*asked, "--show-scenario"]) == 0
+        assert f"  global_batch: {batch} sequences\n" in capsys.readouterr().out
 
 
 def test_passes_and_packing_of_a_config_go_with_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

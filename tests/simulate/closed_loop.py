@@ -26,7 +26,7 @@ def closed_loop(concurrency: int, prompt: Lengths, answer: Lengths, requests: in
     generator = np.random.default_rng(seed)
     prompts, answers = prompt.draw(generator, requests), answer.draw(generator, requests)
     longest = int((prompts + answers).max()) - 1
-    if not replica.fits(longest):
+    if longest > replica.longest:
         raise InputError(f"a request of {longest} cached tokens never fits in a cache of {replica.kv_tokens}")
     log, arrival, last = Log(requests), [math.nan] * requests, [math.nan] * requests
     one = Replica(replica, StepMemo(replica.steps), log)

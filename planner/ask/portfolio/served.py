@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from planner.jobs.agenda import Agenda, spare_of
 from planner.jobs.columns import MICRO, Columns, Pick, ReplicaColumn
 from planner.jobs.job import Replayable, Tried
-from planner.jobs.shown import LEAST_CUT, ROUNDED
+from planner.jobs.missed import LEAST_CUT, left_of
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 
@@ -102,10 +102,8 @@ def _tried(agenda: Agenda, fleet: _Fleet, picks: list[Pick], known: dict[object,
 
 def _cut(columns: Columns, picks: list[Pick], tried: Tried) -> Columns:
     """Return the columns of a service with less rate for the replicas that missed."""
-    left = dict[ReplicaColumn, float]()
-    for pick, held, asked in zip(picks, tried.held, tried.asked, strict=True):
-        if held < asked:
-            left[pick.column] = min(held * ROUNDED / pick.column.rate, LEAST_CUT)
+    left: dict[ReplicaColumn, float] = {
+        pick.column: part for pick, part in zip(picks, left_of(picks, tried), strict=True) if part < 1}
     less = left or dict.fromkeys((pick.column for pick in picks), LEAST_CUT)
     kept = ((at, replace(column, rate=column.rate * less.get(column, 1.0))) for at, column in columns.replicas)
     return replace(columns, replicas=tuple((at, column) for at, column in kept if column.rate > 0))

@@ -8,6 +8,8 @@ from planner.catalog.importers.hf_parts import Config, Entry, attention, gated, 
 def bert(c: Config) -> Entry:
     """BERT, MPNet, ELECTRA of one width, and those of RoBERTa's kind, whose positions begin behind the padding's."""
     c = usual(c)
+    if c.get("embedding_size", c["hidden_size"]) != c["hidden_size"]:
+        raise ValueError("tables narrower than the layers (embedding_size) are not modeled")
     heads = attention(c, bias="qkvo", bidirectional=True)
     mlp = {"kind": "plain", "ffn": c["intermediate_size"], "bias": True}
     hidden = c["hidden_size"]
@@ -57,6 +59,16 @@ def eurobert(c: Config) -> Entry:
 def xlm_roberta(c: Config) -> Entry:
     """RoBERTa, XLM-RoBERTa and CamemBERT: one type of token."""
     return bert({"type_vocab_size": 1, **c})
+
+
+def bert_generation(c: Config) -> Entry:
+    """BERT that begins a generator: no types of tokens, and no pooler."""
+    return bert(c) | {"input_parameters": 0, "output_parameters": 0}
+
+
+def roformer(c: Config) -> Entry:
+    """RoFormer: BERT with rotary positions, and without a pooler."""
+    return bert(c) | {"positions": "rope", "position_rows": 0, "output_parameters": 0}
 
 
 def _predicts(c: Config) -> bool:

@@ -9,6 +9,7 @@ from planner.catalog.importers import hf_encoders as encoders
 from planner.catalog.importers import hf_hybrids as hybrids
 from planner.catalog.importers import hf_mixtures as mixtures
 from planner.catalog.importers import hf_plain as plain
+from planner.catalog.importers import hf_remote as remote
 from planner.catalog.importers import hf_routed as routed
 from planner.catalog.importers import hf_streams as streams
 from planner.catalog.importers.hf_parts import Config, Entry, usual
@@ -23,7 +24,8 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
     dense.gemma3: "gemma3 gemma3_text", dense.glm: "glm", dense.glm4: "glm4", dense.chatglm: "chatglm",
     dense.seed_oss: "seed_oss", dense.internlm2: "internlm internlm2", dense.exaone4: "exaone4", dense.bitnet: "bitnet",
     plain.arcee: "arcee", dense.apertus: "apertus", plain.nemotron: "nemotron", plain.starcoder2: "starcoder2",
-    dense.stablelm: "stablelm", dense.cohere: "cohere", dense.cohere2: "cohere2", plain.gpt_neox: "gpt_neox",
+    dense.stablelm: "stablelm stablelm_epoch", dense.cohere: "cohere", dense.cohere2: "cohere2",
+    plain.gpt_neox: "gpt_neox",
     plain.gpt2: "gpt2 openai-gpt gpt-sw3", plain.gpt_bigcode: "gpt_bigcode", plain.gptj: "gptj codegen",
     plain.opt: "opt", plain.bloom: "bloom", plain.falcon: "falcon", plain.mpt: "mpt",
     mixtures.mixtral: "mixtral", mixtures.qwen2_moe: "qwen2_moe",
@@ -62,7 +64,14 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
     streams.mistral_large4: "mistral_large4 mistral_large4_text",
     streams.muse_glimmer: "muse_glimmer muse_glimmer_text", streams.muse_spark: "muse_spark muse_spark_text",
     streams.ring_linear: "bailing_moe_linear bailing_moe_linear_v2",
-    encoders.bert: "bert mpnet", encoders.xlm_roberta: "roberta xlm-roberta camembert xlm-roberta-xl",
+    encoders.bert: "bert mpnet megatron-bert ernie electra",
+    encoders.xlm_roberta: "roberta xlm-roberta camembert xlm-roberta-xl roberta-prelayernorm data2vec-text",
+    encoders.bert_generation: "bert-generation", encoders.roformer: "roformer",
+    remote.refined_web: "RefinedWebModel RefinedWeb", remote.phi_msft: "phi-msft", remote.orion: "orion",
+    remote.deci: "deci", remote.openelm: "openelm", remote.jais: "jais", remote.codeshell: "codeshell",
+    remote.gpt_neox_japanese: "gpt_neox_japanese", remote.ctrl: "ctrl",
+    remote.modernbert_decoder: "modernbert-decoder",
+    routed.step3: "step3 step3_text", routed.arctic: "arctic", routed.grok: "grok-1 grok",
     encoders.distilbert: "distilbert", encoders.jina: "jina_embeddings_v3", encoders.nomic_bert: "nomic_bert",
     encoders.modernbert: "modernbert", encoders.eurobert: "eurobert",
     hybrids.qwen_hybrid: "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",
@@ -86,7 +95,11 @@ _REFUSED = {
     "attention as a mixture of experts is not modeled": "jetmoe",
     "attention inside a compressed space with convolutions is not modeled": "zaya",
     "attention that also scores positions apart from content is not modeled": "deberta deberta-v2 xlnet",
-    "queries of factored matrices are not modeled": "step3 step3_text",
+    "attention over blocks that are drawn or hashed is not modeled": "big_bird reformer longformer",
+    "a mixing of tokens by time decay with data of its own is not modeled": "rwkv5 rwkv6 rwkv6qwen2 rwkv7",
+    "convolutions ahead of attention are not modeled": "yuan yuan2",
+    "tables narrower than the layers are not modeled": "rembert",
+    "text with sound as several streams of tokens is not modeled": "moshi csm",
     "text that is denoised, not generated token by token, is not modeled": "llada llada_moe dream sdar diffusion_gemma",
     "layers that attend over the outputs of earlier ones are not modeled": "inkling2 inkling2_text",
     "bytes joined to patches of varying length are not modeled": "blt",

@@ -18,7 +18,9 @@ DIVISORS = frozenset({
     "attention_heads", "attn_layer_period", "block_multiple_of", "decoder_sparse_step", "expert_layer_period",
     "ffn_round_up_to_multiple_of", "full_attention_interval", "global_attn_every_n_layers", "interleave_moe_layer_step",
     "layer_group_size", "make_ngram_vocab_size_divisible_by", "mamba_n_heads", "mamba_num_heads", "moe_layer_interval",
-    "n_head", "n_heads", "n_heads_in_group", "no_rope_layer_interval", "num_attention_heads", "num_heads", "o_groups",
+    "ffn_dim_divisor", "moe_layer_frequency",
+    "n_head", "n_heads", "n_heads_in_group", "num_query_groups",
+    "no_rope_layer_interval", "num_attention_heads", "num_heads", "o_groups",
     "pad_vocab_size_multiple", "sliding_window_pattern", "swa_num_attention_heads"})
 """Numbers that cannot be zero."""
 NUMBERS = LAYERS | DIVISORS | frozenset({
@@ -46,13 +48,17 @@ NUMBERS = LAYERS | DIVISORS | frozenset({
     "sliding_window", "sliding_window_size", "sparse_block_size", "sparse_index_dim", "sparse_num_index_heads",
     "sparse_topk_blocks", "ssm_state_size", "state_size", "swa_head_dim", "swa_kv_lora_rank", "swa_num_key_value_heads",
     "swa_q_lora_rank", "swa_qk_nope_head_dim", "swa_v_head_dim", "time_step_rank", "top_k_experts", "type_vocab_size",
+    "dff", "embedding_size", "global_attn_every_n_layers", "intermediate_multiple_size", "model_dim",
+    "num_transformer_layers", "share_q_dim",
     "depth", "embed_dim", "image_size", "mlp_ratio", "num_global_layers",
     "num_position_embeddings", "patch_size", "projector_input_dim",
     "spatial_merge_size", "temporal_patch_size", "vision_output_dim",
     "v_head_dim", "vocab_size", "vocab_size_per_layer_input", "window_size", "word_embed_proj_dim", "zero_expert_num"})
 SWITCHES = frozenset({
     "add_bias_linear", "add_full_attention_sink_bias", "add_qkv_bias", "add_swa_attention_sink_bias", "alibi",
-    "attention_bias", "attention_k_eq_v", "attention_out_bias", "bias", "block_auto_adjust_ff_dim",
+    "attention_bias", "attention_k_eq_v", "attention_out_bias", "bias", "block_auto_adjust_ff_dim", "decoder_bias",
+    "ffn_with_glu", "group_query_attention", "normalize_qk_projections", "parallel_attn_mlp_res",
+    "share_input_output_layers",
     "enable_moe_block", "is_encoder_decoder", "is_moe", "lm_head_bias", "mamba_rms_norm", "mla_use_output_gate",
     "mlp_bias",
     "moe_router_enable_expert_bias", "multi_query", "multi_query_attention", "new_decoder_architecture", "no_bias",
@@ -73,13 +79,15 @@ LISTS = frozenset({
     "deepstack_visual_indexes", "fullatt_block_indexes",
     "full_attn_idxs", "full_attn_layers", "hybrid_layer_pattern", "indexer_types", "intermediate_size", "layer_types",
     "layers_block_type", "local_layer_ids", "mlp_layer_types", "mlp_only_layers", "moe_intermediate_size",
-    "moe_layer_freq", "moe_topk", "no_rope_layers", "num_attention_heads_per_layer", "num_experts", "num_shared_expert",
+    "moe_layer_freq", "moe_topk", "no_rope_layers", "num_attention_heads_per_layer", "num_experts",
+    "num_key_value_heads_per_layer", "num_kv_heads", "num_query_heads", "num_shared_expert",
     "ple_layer_ids", "sparse_attention_freq"})
 PARTS = frozenset({
     "attention_other_setting", "attn_config", "ffn_config", "language_config", "linear_attn_config", "llm_config",
     "sparse_attention_config", "ssm_cfg", "text_config"})
 NESTED = frozenset({
-    "architectures", "attention_types", "block_configs", "gating", "per_layer_config", "quantization_config",
+    "architectures", "attention_types", "block_configs", "ffn_multipliers", "gating", "per_layer_config",
+    "quantization_config",
     "rope_parameters", "rope_scaling"})
 """Whose inner keys only their one reader knows."""
 TEXT = ("text_config", "llm_config", "language_config")

@@ -11,7 +11,9 @@ from planner.catalog.importers.hf_parts import (
     in_turn,
     latent,
     mixed_layers,
+    mixture,
     several,
+    uniform,
     usual,
 )
 
@@ -137,6 +139,32 @@ def step3p5(c: Config) -> Entry:
         gates = [(c["hidden_size"], heads["heads"])] if c.get("use_head_wise_attn_gate") else []
         layers.append({"attention": heads, "mlp": routed(c) if place in places else gated(c), "products": gates})
     return several(c, layers)
+
+
+def step3(c: Config) -> Entry:
+    """Step3: queries of a rank, one key-value head, dense layers ahead of and behind a mixture."""
+    c = usual({"head_dim": 256, **c, "num_key_value_heads": c.get("num_attention_groups", 1),
+               "shared_width": c["share_expert_dim"], "n_shared_experts": 1, "topk_method": "greedy"})
+    places = {int(place) for place in str(c["moe_layers_enum"]).split(",")}
+    heads = attention(c, query_rank=c["share_q_dim"])
+    return several(c, [{"attention": heads, "mlp": routed(c) if place in places else gated(c)}
+                       for place in range(c["num_hidden_layers"])])
+
+
+def arctic(c: Config) -> Entry:
+    """Snowflake Arctic: a dense feed-forward as wide as the layers beside every mixture."""
+    each = c.get("moe_layer_frequency", 2)
+    wide: Entry = {"shared_experts": 1, "shared_ffn": c["hidden_size"]} if c.get("parallel_attn_mlp_res") else {}
+    sparse = mixture({"num_experts_per_tok": 2, **c}, "num_local_experts", **wide)
+    # the dense part is read through a norm of its own
+    mixed: Entry = {"attention": attention(c), "mlp": sparse, "norms": 3 if wide else 2}
+    plain: Entry = {"attention": attention(c), "mlp": gated(c)}
+    return several(c, [plain if (place + 1) % each else mixed for place in range(c["num_hidden_layers"])])
+
+
+def grok(c: Config) -> Entry:
+    """Grok-1: norms behind attention and mixture too."""
+    return uniform({"tie_word_embeddings": True, **c}, attention(c), mixture(c, "num_experts"), norms=4)
 
 
 def _windowed(c: Config, heads: Entry, full_every: int = 1, **changes: object) -> Entry:

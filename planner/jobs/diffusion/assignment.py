@@ -16,6 +16,7 @@ from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
 from planner.physics.diffusion.step import Split
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.extent import said
 from planner.scenario.pixels import Resolution
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
@@ -48,8 +49,8 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
                                          to="host" if split.states_out or split.swapped else "none")),
         "memory": _memory(option, candidate, law, confidence),
         "time": _time(option, candidate, law, steps, work.batch),
-        "resolution": str(Resolution(work.resolution or tuning.model.resolution)),
-        "frames": work.frames or tuning.model.frames,
+        "resolution": said(work.resolution or Resolution(tuning.model.resolution), None, work.audio),
+        "frames": work.frames or tuning.model.frames, "audio_seconds": work.audio,
         "sample_tokens": tuning.sample.image(), "global_batch": work.batch, "base": tuning.base,
         "samples_per_second": work.batch / option.step, "swapped": split.swapped}
     if run is None or run.offer is None:

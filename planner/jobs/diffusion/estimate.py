@@ -12,6 +12,7 @@ from planner.jobs.diffusion.lacking import helps
 from planner.jobs.diffusion.options import divides, option, sequences, smallest, splits, tunings
 from planner.money.rent import usual_candidate
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.extent import said
 
 
 def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpus: int | None,
@@ -28,7 +29,7 @@ def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpu
     if not ways:
         raise InputError(f"gpus: a batch of {work.batch} is not divided over {most} GPUs"
                          + (f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""))
-    name = f"{work.model} {work.method}, {work.batch} of {work.resolution}"
+    name = f"{work.model} {work.method}, {work.batch} of {said(work.resolution, None, work.audio)}"
     fitting = [way for way in ways if verdict(way, candidate, law, confidence) == "fits"]
     way = min(fitting, key=lambda each: each.rank) if fitting else smallest(ways)
     made = assignment_of(name, work, way, candidate, law, confidence)

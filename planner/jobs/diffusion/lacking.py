@@ -9,6 +9,7 @@ from planner.jobs.diffusion.options import Option
 from planner.jobs.job import Leaner, Short
 from planner.layouts.candidate import Candidate
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.extent import said, sounding
 from planner.scenario.pixels import Resolution
 from planner.units import show_bytes
 
@@ -22,11 +23,10 @@ SIDE = 32
 
 def short_of(work: DiffusionTraining, way: Option, candidate: Candidate, needs: float) -> Short:
     """Return by how much the leanest way misses, which needs so many bytes of a GPU. work: resolved."""
-    frames = f" x {work.frames} frames" if (work.frames or 1) > 1 else ""
-    said = f"{work.batch} a step of {work.resolution}{frames}"
+    asked = f"{work.batch} a step of {said(work.resolution, work.frames, work.audio)}"
     lacking, host = max(0.0, needs - candidate.gpu.usable_memory), max(0.0, way.host - candidate.node.cpu.memory)
     leanest = "full recompute" + ("" if work.method == "full" else " and every block swapped")
-    return Short(f"no way to train {work.model} at {said} fits, with {leanest}",
+    return Short(f"no way to train {work.model} at {asked} fits, with {leanest}",
                  f"{candidate.node.name} needs {show_bytes(needs)} of {show_bytes(candidate.gpu.usable_memory)} per "
                  f"GPU, {show_bytes(lacking)} too much; {helps(work)}", lacking, host)
 
@@ -39,7 +39,12 @@ def helps(work: DiffusionTraining) -> str:
         smaller = [] if {"int8", "nf4"} & {*work.quantization} else ["quantization int8 or nf4"]
     if work.latents == "online":
         smaller.append("latents cached")
-    return f"{', '.join([*smaller, 'a smaller resolution, batch or number of frames'])} takes less"
+    return f"{', '.join([*smaller, less_of(work.audio)])} takes less"
+
+
+def less_of(audio: float | None) -> str:
+    """Return what of a sample may be less."""
+    return "a smaller resolution, batch or number of frames" if audio is None else "shorter sound, a smaller batch"
 
 
 def leaner(work: DiffusionTraining) -> Iterator[Leaner]:
@@ -48,13 +53,17 @@ def leaner(work: DiffusionTraining) -> Iterator[Leaner]:
         for base in LEANER:
             if base not in work.quantization:
                 yield Leaner("quantization", ", ".join(work.quantization), base, 2.0, {"quantization": (base,)})
-    yield from smaller(work.resolution, work.frames or 1, work.batch)
+    yield from smaller(work.resolution, work.frames or 1, work.batch, work.audio)
 
 
-def smaller(resolution: Resolution | None, frames: int, batch: int | None) -> Iterator[Leaner]:
+def smaller(resolution: Resolution | None, frames: int, batch: int | None, audio: float | None) -> Iterator[Leaner]:
     """Yield smaller sizes, clips and batches than those asked for, key by key."""
     width, height = resolution or (0, 0)
     for share in SHARES:
+        if audio is not None:
+            yield Leaner("audio", sounding(audio), sounding(round(audio * share)), 1 / share,
+                         {"audio": float(round(audio * share))})
+            continue
         size = Resolution(max(SIDE, round(side * share / SIDE) * SIDE) for side in (width, height))
         yield Leaner("resolution", str(resolution), str(size), 1 / share**2, {"resolution": size})
     for key, value, least in (("frames", frames, 1), ("batch", batch or 1, 0)):

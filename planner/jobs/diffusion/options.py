@@ -83,10 +83,10 @@ def sure_bytes(way: Option, law: DiffusionLaw, confidence: float) -> float:
 def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
     """Return what trains, once for every format of the base that is asked for; of a resolved workload."""
     model = catalog.diffusion(work.model)
-    size, frames = work.resolution or model.resolution, work.frames or model.frames
+    size = model.extent(work.resolution, work.frames, work.audio)
     rank = work.lora_rank if work.method == "lora" else 0
     factor = work.lokr_factor if work.method == "lokr" else 0
-    return [Tuning(model, sample_of(model, (size[0], size[1]), frames), rank, base, work.optimizer, factor,
+    return [Tuning(model, sample_of(model, size[:2], size.frames), rank, base, work.optimizer, factor,
                    (rank or factor) if work.adapts_mlp else 0, work.latents == "cached", work.ema)
             for base in work.quantization]
 
@@ -187,8 +187,9 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     host_each += spilled_bytes(tuning, split, law)
     host_each += split.states_out * count * law.optimizers[tuning.optimizer] / split.shard
     seen = law.seen
-    likely = (candidate.gpu.architecture in seen.architectures and tuning.frozen and tuning.base in seen.bases
-              and tuning.optimizer in seen.optimizers and split.gpus == 1 and tuning.cached and not tuning.ema
+    likely = (candidate.gpu.architecture in seen.architectures and tuning.model.media in seen.media
+              and tuning.frozen and tuning.base in seen.bases and tuning.optimizer in seen.optimizers
+              and split.gpus == 1 and tuning.cached and not tuning.ema
               and not split.states_out and (seen.swapped or not split.swapped))
     return Option(at, split.gpus, tuning, split, parts,
                   {**spent, "data_parallel": exposed, "context_parallel": swapped},

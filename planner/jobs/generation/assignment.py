@@ -19,6 +19,7 @@ from planner.jobs.serving.delivered import percentiles
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
 from planner.physics.serving.deployment import run_as
+from planner.scenario.extent import said
 from planner.scenario.generation import Generation
 from planner.scenario.pixels import Resolution
 from planner.units import MONTH_DAYS
@@ -62,7 +63,8 @@ def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
     picture, split = way.picture, way.split
     low, high = ends(law, way)
     each = way.call / split.batch
-    return Made(media=picture.model.media, resolution=str(Resolution(work.resolution or picture.model.resolution)),
+    return Made(media=picture.model.media, resolution=said(
+                    work.resolution or Resolution(picture.model.resolution), None, work.audio),
                 frames=picture.frames, steps=picture.steps, passes=picture.passes, batch=split.batch,
                 offload=split.offload, vae="tiled" if split.tiled else "whole", cfg=split.cfg, ulysses=split.ulysses,
                 ring=split.ring, pipefusion=split.pipefusion, call_seconds=way.call, seconds_each=each,
@@ -80,14 +82,14 @@ def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: f
     parts: dict[str, Any] = {"weights": round(worst.weights), "activations": round(worst.activations * worst.held)}
     parts["framework"] = round(way.peak) - sum(parts.values())
     parts["reserve"] = round(sure_bytes(way, law, confidence) - way.peak)
-    low, high = interval(law, law.memory, likely=way.likely)
+    low, high = interval(law, law.memory, likely=way.alike)
     together = min(replicas, max(1, candidate.node.gpus // way.gpus))
     return Memory(fits=fits(way, candidate, law, confidence),
                   usable_bytes=int(candidate.gpu.usable_memory), peak_bytes=sum(parts.values()),
                   components=MemoryComponents(**parts), host_bytes_per_node=round(way.host * together),
                   host_usable_bytes=int(candidate.node.cpu.memory),
                   interval90_bytes=(round(way.peak * low), round(way.peak * high)),
-                  evidence=_evidence(law.memory, law.sources, likely=way.likely))
+                  evidence=_evidence(law.memory, law.sources, likely=way.alike))
 
 
 def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:

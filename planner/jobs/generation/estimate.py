@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from planner.answer.assignment import Assignment
+from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.generation.assignment import generation_assignment
 from planner.jobs.generation.lacking import helps
-from planner.jobs.generation.options import Option, fits, option, pictures, splits
+from planner.jobs.generation.options import Option, fits, option, pictures, splits, sure_bytes
 from planner.jobs.generation.queue import Queue
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import ReplicaPlace
+from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
 from planner.scenario.generation import Generation
-from planner.units import plural
+from planner.units import plural, show_bytes
 
 
 def idle_keys(work: Generation) -> Iterator[Idle]:
@@ -59,11 +61,22 @@ def estimate_generation(work: Generation, catalog: Catalog, node: str, gpus: int
         why = (f"Chosen: the fastest of the {len(fitting)} ways that fit, of {len(ways)}",) if len(ways) > 1 else ()
     else:
         best = min(ways, key=lambda way: (way.host > candidate.node.cpu.memory, way.peak, way.call))
-        why = (f"Of {plural(len(ways), 'way')} none fits: this one takes least memory; {helps(work)}",)
+        host = _host(ways, candidate, law, confidence)
+        why = (f"Of {plural(len(ways), 'way')} none fits: this one takes least memory; {helps(work)}{host}",)
     queue = _queue(work, best, count)
     placed = ReplicaPlace(queue.replicas, -(-count // candidate.node.gpus), None)
     made = generation_assignment(work.label, work, best, candidate, law, confidence, placed, queue)
     return made, why
+
+
+def _host(ways: list[Option], candidate: Candidate, law: GenerationLaw, confidence: float) -> str:
+    """Return how much host memory would be enough for a way that fits the GPU; nothing where none does."""
+    enough = [way for way in ways if sure_bytes(way, law, confidence) <= candidate.gpu.usable_memory]
+    if not enough:
+        return ""
+    way = min(enough, key=lambda each: each.host)
+    return (f"; with parts on the host the GPU would hold it, but these take {show_bytes(way.host)} of host memory "
+            f"and the node has {show_bytes(candidate.node.cpu.memory)}")
 
 
 def _queue(work: Generation, way: Option, gpus: int) -> Queue:

@@ -135,7 +135,7 @@ class GenerationJob(GenerationChoices):
             columns += best.values()
         demand = Demand(self.needed, self.asked.day, self.asked.spare_replicas or self.asked.spare_nodes,
                         whole_nodes=self.asked.spare_nodes > 0, changing=changing(self.asked),
-                        unit=f"{self.catalog.diffusion(self.asked.model).media}s/s".replace("video", "clip"))
+                        unit="images/s" if self.catalog.diffusion(self.asked.model).media == "image" else "clips/s")
         return Ways(replicas=tuple((0, column) for column in columns), demands=(demand,), made=made,
                     leanest=min(tight, key=self._lacking, default=None),
                     soonest=min(slow, key=lambda way: way.alone, default=None), looked=looked,

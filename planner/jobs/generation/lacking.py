@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.catalog.generation_law import Stored
-from planner.jobs.diffusion.lacking import smaller
+from planner.jobs.diffusion.lacking import less_of, smaller
 from planner.jobs.generation.options import Option
 from planner.jobs.job import Leaner
 from planner.layouts.candidate import Candidate
@@ -19,7 +19,7 @@ FORMATS: tuple[Stored, ...] = ("fp8-weights", "nf4")
 def helps(work: Generation) -> str:
     """Return what takes less memory than what is asked for."""
     formats = [] if set(work.quantization or ()) - {"bf16"} else ["quantization fp8-weights or nf4"]
-    return f"{', '.join([*formats, 'a smaller resolution, batch or number of frames'])} takes less"
+    return f"{', '.join([*formats, less_of(work.audio)])} takes less"
 
 
 def nearest(way: Option, candidate: Candidate, needs: float) -> str:
@@ -38,4 +38,4 @@ def leaner(work: Generation) -> Iterator[Leaner]:
         if stored not in (work.quantization or ()):
             yield Leaner("quantization", ", ".join(work.quantization or ("bf16",)), stored, 2.0,
                          {"quantization": (stored,)})
-    yield from smaller(work.resolution, work.frames or 1, None)
+    yield from smaller(work.resolution, work.frames or 1, None, work.audio)

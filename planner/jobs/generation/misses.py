@@ -10,6 +10,7 @@ from planner.jobs.generation.lacking import leaner
 from planner.jobs.generation.options import Option
 from planner.jobs.job import Change
 from planner.scenario.demand import Target
+from planner.scenario.extent import said
 from planner.scenario.generation import Generation
 from planner.units import SECONDS, at_least, parse, show_seconds
 
@@ -20,13 +21,12 @@ ROOM = 1.05
 def misses(name: str, asked: Generation, soonest: Option | None, lacking: str | None,
            possible: Callable[[Change], bool], where: str | None) -> Infeasible:
     """Return the cause where no way on the candidates does; possible: whether a changed question has a plan."""
-    frames = f" x {asked.frames} frames" if (asked.frames or 1) > 1 else ""
     if soonest is None:
         smaller = [each for each in leaner(asked) if possible(Change(work={name: each.work}))]
         first = {each.limit: each for each in reversed(smaller)}
         return Infeasible(
-            because=(f"no way to run {asked.model} at {asked.resolution}{frames} fits, with every block offloaded and "
-                     "a tiled decoder",), nearest=lacking,
+            because=(f"no way to run {asked.model} at {said(asked.resolution, asked.frames, asked.audio)} fits, with "
+                     "every block offloaded and a tiled decoder",), nearest=lacking,
             relaxations=tuple(Relaxation(limit=each.limit, from_=each.asked, to=each.instead)
                               for each in first.values()))
     assert asked.e2e is not None

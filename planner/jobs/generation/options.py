@@ -59,6 +59,8 @@ class Option:
     wasted: float
     likely: bool
     """Whether measured runs are like it."""
+    alike: bool
+    """Whether measured peaks are like its own: also of parts that wait on the host, as autoencoders ran alone."""
 
     @property
     def worst(self) -> Moment:
@@ -100,16 +102,16 @@ class Option:
 def pictures(work: Generation, catalog: Catalog) -> list[Picture]:
     """Return what is made, once for every format of the denoiser that is asked for; of a resolved workload."""
     model = catalog.diffusion(work.model)
-    size, frames = work.resolution or model.resolution, work.frames or model.frames
+    size = model.extent(work.resolution, work.frames, work.audio)
     guidance = model.sampling.guidance if work.guidance is None else work.guidance
-    return [Picture(model, sample_of(model, (size[0], size[1]), frames), size[0] * size[1], frames,
+    return [Picture(model, sample_of(model, size[:2], size.frames), size.width * size.height, size.frames,
                     work.steps or model.sampling.steps, model.sampling.passes if guidance > 1 else 1, stored,
                     work.compile, work.step_cache) for stored in work.quantization or ("bf16",)]
 
 
 def sure_bytes(way: Option, law: GenerationLaw, confidence: float) -> float:
     """Return the bytes of one GPU that a way takes at a confidence: at least those at the median."""
-    return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.likely))
+    return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.alike))
 
 
 def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float) -> Fits:
@@ -132,10 +134,11 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture
 
     spent = call_seconds(picture, split, law, rates, exchange)
     alone = spent if split.batch == 1 else call_seconds(picture, replace(split, batch=1), law, rates, exchange)
-    likely = (candidate.gpu.architecture in law.seen.architectures and picture.stored in law.seen.formats
-              and split.gpus == 1 and split.offload == "none" and picture.cache == "none")
+    alike = (candidate.gpu.architecture in law.seen.architectures and picture.model.media in law.seen.media
+             and picture.stored in law.seen.formats
+             and split.gpus == 1 and split.offload != "sequential" and picture.cache == "none")
     return Option(at, picture, split, moments(picture, split, law), spent, math.fsum(alone.values()),
-                  on_host(picture, split, law), law.context, law.wasted, likely)
+                  on_host(picture, split, law), law.context, law.wasted, alike and split.offload == "none", alike)
 
 
 def splits(work: Generation, picture: Picture, gpus: int, held: Mapping[str, str]) -> Iterator[list[Split]]:

@@ -72,7 +72,8 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
                          dp=dp, shard=dp * cp if zero else 1, zero=zero, micro_batch=way.policy.micro_batch,
                          micro_batches=way.policy.micro_batches,
                          recompute=RECOMPUTE[int(row["recompute"])],
-                         precision="bf16", offload=Offload(optimizer=out, to="host" if out else "none")),
+                         precision=way.question.policy.typical.precisions[0],
+                         offload=Offload(optimizer=out, to="host" if out else "none")),
         "memory": _memory(way, candidate, law), "time": _time(way, work, candidate, law),
         "rollouts": RlRollouts(
             engine=way.engine, node=on.node.name, gpu=on.gpu.name, gpus=drawing, nodes=-(-drawing // on.node.gpus),

@@ -28,6 +28,7 @@ def short_of(work: PostTraining, way: RlWay, candidate: Candidate) -> Short:
 def helps(work: PostTraining) -> str:
     """Return what takes less memory than what is asked for."""
     smaller = ["more GPUs", *(["tuning lora"] if work.tuning == "full" else []),
+                         *(["tuning qlora on unsloth or trl"] if work.tuning == "lora" else []),
                *(["method grpo, which has no critic"] if work.method == "ppo" else []), "a smaller max_model_len"]
     return ", or ".join(smaller)
 

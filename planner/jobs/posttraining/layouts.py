@@ -39,18 +39,26 @@ def _every(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
                     continue
                 for ep in ((1, 2, 4, 8, 16, 32) if experts > 1 and stack.expert_parallel else (1,)):
                     made += [{"tp": tp, "pp": pp, "cp": cp, "ep": ep, "dp": gpus // (tp * pp * cp), **more}
-                             for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1)
+                             for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1,
+                                                  quantized=trainer.typical.tuning.quantized)
                              if experts % ep == 0]
     return made
 
 
-def _states(stack: Stack, shards: int, *, tp: int, mixture: bool) -> list[dict[str, float]]:
+def _states(stack: Stack, shards: int, *, tp: int, mixture: bool, quantized: bool) -> list[dict[str, float]]:
     """Return how states may be sharded and layers recomputed."""
-    zero = 0 if shards == 1 else 1 if stack.pipeline and not stack.fully_sharded else max(stack.zero_stages)
+    zero = 1 if stack.pipeline and not stack.fully_sharded else max(stack.zero_stages)
     whole = float(stack.expert_tp and mixture and tp > 1)
-    outside = (0.0, 1.0) if zero and "host" in stack.offload.optimizer else (0.0,)
-    return [{"zero": zero, "recompute": RECOMPUTE.index(how), "offload": share, "expert_tp": whole}
-            for how in ("none", "full") for share in outside]
+    # bitsandbytes' weights are whole on each rank
+    host = "host" in stack.offload.optimizer and not quantized
+    if shards == 1 or quantized:
+        # one rank alone runs ZeRO-3 for its offload
+        alone = host and stack.offload.parameters and zero == max(stack.zero_stages)
+        kept = [(0, 0.0), *([(zero, 1.0)] if alone else [])]
+    else:
+        kept = [(zero, share) for share in ((0.0, 1.0) if zero and host else (0.0,))]
+    return [{"zero": stage, "recompute": RECOMPUTE.index(how), "offload": share, "expert_tp": whole}
+            for how in ("none", "full") for stage, share in kept]
 
 
 def _legal(trainer: Trainer, layouts: Sequence[Mapping[str, float]]) -> Mask:

@@ -45,6 +45,8 @@ def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterato
     """
     asks = Held(held)
     placement = question.asked.placement
+    if gpus > (question.framework.most_gpus or gpus):
+        return
     if placement != "disaggregated" and "colocated" in question.framework.placements and not question.asked.policy_lag \
             and not question.asked.rollouts_on and not asks.has("rollout_gpus"):
         yield from _colocated(question, gpus, asks)
@@ -131,7 +133,7 @@ def _colocated(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
     for half in halves:
         room = usable - half.needs[0]
         if room not in known:
-            known[room] = _rollouts(question, question.at, gpus, room, asks, flowing=False)
+            known[room] = _rollouts(question, question.at, gpus, room, asks, ahead=0)
     for swaps in (False, True):
         pairs = [(half.row, rollouts) for half in halves if half.swaps == swaps
                  for rollouts in known[usable - half.needs[0]]]
@@ -146,11 +148,11 @@ def apart(question: RlQuestion, trainer: int, rollouts: int, on: int, asks: Held
     room = gpu.usable_memory * question.catalog.engine(question.engine).memory_fraction
     halves = _halves(question, placed, asks)
     if halves:
-        drawing = _rollouts(question, on, rollouts, room, asks, flowing=lag > 1)
+        drawing = _rollouts(question, on, rollouts, room, asks, ahead=lag if lag > 1 else 0)
         yield from _ways(question, placed, [(half.row, each) for each in drawing for half in halves], on)
 
 
-def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held, *, flowing: bool) -> list[Rollouts]:
+def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held, *, ahead: int) -> list[Rollouts]:
     """Return replicas that fill so many GPUs with `room` bytes of each."""
     if room <= 0:
         return []
@@ -168,7 +170,7 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
     table = table.take(np.flatnonzero(kept))
     counts = (gpus // table.gpus).tolist()
     shapes = zip(table.tp.tolist(), table.pp.tolist(), table.ep.tolist(), table.dp.tolist(), counts,
-                 question.drawn(at, table, counts, room, flowing=flowing), strict=True)
+                 question.drawn(at, table, counts, room, ahead=ahead), strict=True)
     return [Rollouts(tp, pp, ep, dp, count, drawn, node.name) for tp, pp, ep, dp, count, drawn in shapes if drawn]
 
 

@@ -33,6 +33,9 @@ from planner.physics.serving.deployment import Deployment, Replicas, deployment_
 from planner.physics.serving.formats import format_of
 from planner.scenario.posttraining import UNCOMPARED, PostTraining
 
+FOUR_BITS = "nf4"
+"""The format of weights under adapters of qlora."""
+
 
 @dataclass(frozen=True)
 class RlQuestion:
@@ -70,7 +73,7 @@ class RlQuestion:
         work = self.asked
         assert work.max_model_len is not None
         return RolloutBatch(work.prompts, work.samples_per_prompt, work.input.mean, AnswerLengths(
-            work.output.mean, work.output.cv, max(1.0, work.max_model_len - work.input.mean)))
+            work.output.mean, work.output.cv, max(1.0, work.max_model_len - work.input.mean), self.law.endless))
 
     @cached_property
     def engine(self) -> str:
@@ -115,7 +118,7 @@ class RlQuestion:
             self._replicas[at] = replica_layouts(self.deployed(at).model, self.candidates[at], Counter())
         return self._replicas[at]
 
-    def drawn(self, at: int, rows: Replicas, counts: Sequence[int], room: float, *, flowing: bool
+    def drawn(self, at: int, rows: Replicas, counts: Sequence[int], room: float, *, ahead: int
               ) -> list[Drawn | None]:
         """Return what so many replicas of each layout take of a step, with `room` bytes of each GPU.
 
@@ -126,11 +129,11 @@ class RlQuestion:
         key = (at, room, *shapes)
         if key not in self._slots:
             self._slots[key] = slots_of(self.batch, engines)
-        cases = {(at, flowing, count, slots.count, *shapes[row]): Drawing(row, count, slots.count)
+        cases = {(at, ahead, count, slots.count, *shapes[row]): Drawing(row, count, slots.count)
                  for row, (count, slots) in enumerate(zip(counts, self._slots[key], strict=True)) if slots}
         unknown = [case for case in cases if case not in self._seconds]
         self._seconds.update(zip(unknown, drawing_seconds(
-            self.batch, engines, [cases[case] for case in unknown], self.host_layer, flowing=flowing), strict=True))
+            self.batch, engines, [cases[case] for case in unknown], self.host_layer, ahead=ahead), strict=True))
         made: list[Drawn | None] = [None] * len(rows)
         for case, drawing in cases.items():
             slots = self._slots[key][drawing.row]
@@ -166,7 +169,7 @@ class RlQuestion:
     def _roles(self, policy: TrainedRows) -> RlModels[TrainedRows]:
         asked = self.asked
         named: dict[str, tuple[str, str, int]] = {}
-        if asked.reference != "none" and asked.tuning == "full":
+        if asked.reference != "none" and not asked.rank:
             named["reference"] = (asked.model, "full", asked.learned)
         if asked.method == "ppo":
             named["critic"] = (asked.critic or asked.model, "full", asked.learned)
@@ -178,7 +181,7 @@ class RlQuestion:
                 made[model] = self.trainer(*model).passes(policy.layouts)
         roles = RlModels(**{role: made[model] for role, model in named.items()})
         # of adapters, the policy without them
-        adapted = asked.reference != "none" and asked.tuning == "lora"
+        adapted = asked.reference != "none" and bool(asked.rank)
         return replace(roles, reference=policy) if adapted else roles
 
     def deployed(self, at: int) -> Deployment:
@@ -190,14 +193,17 @@ class RlQuestion:
     def _deploy(self, at: int) -> Deployment:
         candidate, model, catalog = self.candidates[at], self.catalog.model(self.asked.model), self.catalog
         gpu = candidate.gpu
-        if (reason := catalog.engine(self.engine).lacks(gpu.architecture, "bf16", "bf16", None)) is not None:
+        # four bits alone where the engine draws with the weights under the adapters
+        shared = self.asked.tuning == "qlora" and self.framework.quantized == "shared"
+        name = FOUR_BITS if shared else "bf16"
+        if (reason := catalog.engine(self.engine).lacks(gpu.architecture, name, "bf16", None)) is not None:
             raise Unsupported(f"{gpu.name}: {reason}")
-        weights = format_of(catalog.formats, "bf16", model)
+        weights = format_of(catalog.formats, name, model)
         if weights is None:
-            raise MissingFact(f"model {model.name}", "weights in bf16")
+            raise MissingFact(f"model {model.name}", f"weights in {name}")
         speed = catalog.speeds(self.engine).release(None, gpu.architecture)
         limits = catalog.engine(self.engine).release(None).limits(gpu.usable_memory, gpu.architecture)
-        return deployment_of(catalog, model, "bf16", weights, catalog.formats.cache("bf16"), (candidate,),
+        return deployment_of(catalog, model, name, weights, catalog.formats.cache("bf16"), (candidate,),
                              speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
 
     @property

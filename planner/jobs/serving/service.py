@@ -177,7 +177,7 @@ def _service(asked: Serving, catalog: Catalog, trace: Trace | None, whole: Trace
     """
     model = catalog.model(asked.model)
     level = Targets(_level(asked.ttft), _level(asked.tpot), _level(asked.e2e))
-    drafts, accepted = (asked.speculative.tokens, asked.speculative.acceptance) if asked.speculative else (0, 0.0)
+    drafts, accepted = (asked.speculative.tokens, asked.speculative.accepted) if asked.speculative else (0, 0.0)
     # a draft that is always right is one token short of certain, so that the mean stays finite
     accepted = min(accepted, 1 - 1e-9)
     if trace is not None and whole is not None:

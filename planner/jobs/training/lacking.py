@@ -82,7 +82,7 @@ def nearest_of(question: Question, grid: Grid) -> tuple[dict[str, float] | None,
 def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Short:
     """Explain that nothing fits, by the layout that misses by least with everything recomputed, and by how much.
 
-    What binds leads: memory of the GPU, of the host, or flash.
+    What binds leads: memory of the GPU, of the host, or local NVMe.
     """
     row, outside = (None, False) if frontier.fit else nearest_of(question, grid)
     if row is None:
@@ -92,9 +92,9 @@ def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Short
     parts = sorted(memory.components.items(), key=lambda kv: -kv[1])[:3]
     largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
     whole = f"{show_bytes(memory.peak)} of {show_bytes(memory.usable)} usable per GPU"
-    on = f"the leanest, on {gpus} x {candidate.gpu.name}, "
+    on = f"the leanest on {gpus} x {candidate.gpu.name} "
     places = (("host memory", memory.host_per_node, memory.host_usable),
-              ("flash", memory.nvme_per_node, memory.nvme_usable))
+              ("local NVMe", memory.nvme_per_node, memory.nvme_usable))
     where, held, has = max(places, key=lambda place: place[1] / max(place[2], 1.0))
     # of a host, a part is for what is offloaded
     over = max(memory.host_per_node / memory.host_usable - 1, 0.0)
@@ -129,8 +129,17 @@ def _leanest(question: Question, row: dict[str, float]) -> Evaluation:
     return evaluate_fixed(question, rows, 0)
 
 
-def shorter(asked: int) -> Iterator[Leaner]:
-    """Yield sequences half as long, again and again."""
+def writes_logits(question: Question) -> bool:
+    """Say whether the loss holds all logits of a micro-batch, which a fused one does not."""
+    fused = question.recipes.losses["fused"] * question.shape.hidden / question.shape.vocab
+    return not question.tuning.forward_only and question.loss_bytes_per_logit > fused
+
+
+def less_to_hold(questions: Sequence[Question], loss: str | None) -> Iterator[Leaner]:
+    """Yield a fused loss, where every stack holds logits; sequences half as long, again and again."""
+    if all(writes_logits(question) for question in questions):
+        yield Leaner("loss", loss or "as the stack has it", "fused", 1.0, {"loss": "fused"})
+    asked = questions[0].sequence_length
     length = asked // 2
     while length >= SHORTEST:
         yield Leaner("sequence_length", f"{asked:,}", f"{length:,}", asked / length, {"sequence_length": length})

@@ -17,7 +17,7 @@ from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Pi
 from planner.jobs.training.assignment import assignment_of
 from planner.jobs.training.in_use import is_usual
 from planner.jobs.training.job import TrainingJob
-from planner.jobs.training.lacking import broken_rules, shorter
+from planner.jobs.training.lacking import broken_rules, less_to_hold
 from planner.jobs.training.one_layout import AXES
 from planner.jobs.training.runners_up import alternative_of, next_best, runners_up
 from planner.jobs.training.searched import Searched, leading
@@ -214,8 +214,8 @@ class ByStack:
 
     @property
     def leaner(self) -> Iterator[Leaner]:
-        """Sequences half as long, again and again."""
-        return shorter(self.first.question.sequence_length)
+        """A loss that holds no logits, where all are held; sequences half as long, again and again."""
+        return less_to_hold([job.question for job in self.jobs], self.first.asked.loss)
 
     @property
     def batch(self) -> Batch | None:

@@ -36,7 +36,7 @@ def resolve(folder: Path) -> dict[str, object]:
             "cp": args.ds.ring_attn_size, "zero": args.ds.zero_stage, "swapped": args.ds.enable_sleep,
             "offload": float(args.ds.adam_offload), "placement": "disaggregated" if apart else "colocated",
             "policy_lag": args.train.async_queue_size if apart else 0, "method": _ESTIMATORS.get(name, name),
-            "lora_rank": args.ds.lora.rank, "prompts": args.rollout.batch_size,
+            "lora_rank": args.ds.lora.rank, "quantized": False, "prompts": args.rollout.batch_size,
             "samples_per_prompt": args.rollout.n_samples_per_prompt, "max_model_len": args.data.max_len,
             "packed": args.train.max_tokens_per_gpu, "reference": args.algo.kl.init_coef > 0,
             "recompute": "full" if args.actor.gradient_checkpointing_enable else "none", "engine": "vllm",

@@ -20,6 +20,8 @@ import json, os, sys
 with open(os.environ["PLANNER_STARTED"], "w") as file:
     json.dump([sys.argv, dict(os.environ)], file)
 """
+_LEFT = TemporaryDirectory()
+"""Of what scripts leave where checkpoints go; until this process ends."""
 _OURS = {"NODE_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 
 
@@ -61,7 +63,7 @@ def started(folder: Path, script: str, *launchers: str, environment: Mapping[str
             path.chmod(0o755)
         record = Path(place) / "started.json"
         whole = {**os.environ, **_OURS, **(environment or {}), "PLANNER_STARTED": str(record),
-                 "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+                 "CHECKPOINTS": _LEFT.name, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
         whole.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
         ran = subprocess.run(["bash", str((folder / script).resolve())], env=whole, cwd=folder, text=True,
                              capture_output=True, timeout=PATIENCE, check=False)

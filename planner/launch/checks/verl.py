@@ -76,7 +76,7 @@ def _step(config: Any) -> dict[str, object]:  # noqa: ANN401
     assert config.data.train_batch_size == both.actor.ppo_mini_batch_size, "one update a step"
     assert config.data.max_prompt_length + config.data.max_response_length == both.rollout.max_model_len
     name = config.algorithm.adv_estimator
-    return {"method": _ESTIMATORS.get(name, name), "lora_rank": both.model.lora_rank,
+    return {"method": _ESTIMATORS.get(name, name), "lora_rank": both.model.lora_rank, "quantized": False,
             "prompts": config.data.train_batch_size, "samples_per_prompt": both.rollout.n,
             "packed": both.actor.ppo_max_token_len_per_gpu, "reference": bool(need_reference_policy(config)),
             **({"reward": "model"} if config.reward.reward_model.enable else {})}

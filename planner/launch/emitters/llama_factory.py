@@ -47,8 +47,9 @@ def emit(work: Work) -> Program:
     values = {"model_name_or_path": "MODEL", "dataset": "DATA", "output_dir": "CHECKPOINTS",
               "learning_rate": "LEARNING_RATE", "max_steps": "STEPS"}
     head = f"LLaMA-Factory {work.release.release}"
-    body = [*filled(FILE, values), "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
-            '  "$(python -c "import llamafactory; print(llamafactory.__path__[0])")/launcher.py" "$config"']
+    body = [*filled(FILE, values),
+            'launcher="$(python3 -c "import llamafactory; print(llamafactory.__path__[0])")/launcher.py"',
+            "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' "$launcher" "$config"']
     variables = hf.variables(work, {"DATA": data})
     return Program(target=work.target, variables=variables, feedback="train.log",
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),

@@ -72,6 +72,7 @@ TABLE: TableOf[Reinforced] = {
     ("recompute",): _recompute,
     ("method",): plain("method", "algo.advantage.estimator", _ESTIMATORS),
     ("lora_rank",): _adapters,
+    ("quantized",): only("quantized", False, reason="its weights are of 16 bits"),
     ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
     ("reference",): lambda w: {"algo.kl.use_loss": True, "algo.kl.estimator": "k3", "algo.kl.init_coef": 1e-3}
     if w.has("reference") else {"algo.kl.init_coef": 0},

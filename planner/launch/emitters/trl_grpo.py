@@ -74,6 +74,8 @@ TABLE: TableOf[Reinforced] = {
     ("recompute",): _recompute,
     ("method",): plain("method", f"{ARGS}:loss_type", {"grpo": "grpo"}),
     ("lora_rank",): _adapters,
+    ("quantized",): lambda w: {f"{ARGS}:load_in_4bit": True, f"{ARGS}:bnb_4bit_quant_type": "nf4",
+                               f"{ARGS}:use_bnb_nested_quant": True} if w.value("quantized") else {},
     ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
     ("reference",): lambda w: {f"{ARGS}:beta": 1e-3 if w.has("reference") else 0.0},
     ("reward",): lambda w: {},

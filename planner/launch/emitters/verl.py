@@ -116,6 +116,7 @@ TABLE: TableOf[Reinforced] = {
     ("recompute",): _recompute,
     ("method",): plain("method", "algorithm.adv_estimator", _ESTIMATORS),
     ("lora_rank",): _adapters,
+    ("quantized",): only("quantized", False, reason="its weights are of 16 bits"),
     ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
     ("reference",): lambda w: {f"{ACTOR}.use_kl_loss": w.has("reference"), "algorithm.use_kl_in_reward": False},
     ("reward",): _reward,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from planner.answer.assignment import Assignment
 from planner.launch.place import Place
 from planner.launch.program import PORT, VARIABLES, Job, Program, Variable
-from planner.launch.replicas import NODE, alone, node_script, placed_on_nodes
+from planner.launch.replicas import NODE, alone, ended, node_script, placed_on_nodes
 
 START = "start.sh"
 HOSTS = Variable("HOSTS", "hosts", "File with the name of one node a line, the first where the others meet.")
@@ -20,9 +20,9 @@ def job(program: Program, assignment: Assignment) -> Job:
     part = program.parts[0]
     if part.nodes == 1:
         return Job({}, f"bash {part.script} 2>&1 | tee {part.name}.log")
-    return _over_ssh(f"{part.script} on every node", part.nodes, [
+    return _over_ssh(program, f"{part.script} on every node", part.nodes, [
         f"for rank in $(seq 0 {part.nodes - 1}); do",
-        f'  ssh "${{hosts[rank]}}" "cd \'$here\' && NNODES={part.nodes} NODE_RANK=$rank'
+        f'  ssh "${{hosts[rank]}}" "cd \'$here\' && $told NNODES={part.nodes} NODE_RANK=$rank'
         f' MASTER_ADDR=${{hosts[0]}} MASTER_PORT={PORT} bash {part.script}" > "{part.name}-$rank.log" 2>&1 &'],
         log=f"{part.name}-0.log")
 
@@ -36,22 +36,25 @@ def _service(program: Program) -> Job:
     files = {NODE: node_script(program)}
     if nodes == 1:
         return Job(files, f"bash {NODE}")
-    made = _over_ssh("the replicas of every node", nodes, [
+    made = _over_ssh(program, "the replicas of every node", nodes, [
         f"for node in $(seq 0 {nodes - 1}); do",
-        f'  ssh "${{hosts[node]}}" "cd \'$here\' && NODE=$node NODES=\'${{hosts[*]}}\' bash {NODE}" '
+        f'  ssh "${{hosts[node]}}" "cd \'$here\' && $told NODE=$node NODES=\'${{hosts[*]}}\' bash {NODE}" '
         '> "node-$node.log" 2>&1 &'])
     order = "; ".join(f"{group.nodes} of {group.node} for {group.name}" for group in groups)
     return replace(made, files={**files, **made.files}, notes=(*made.notes, f"$HOSTS names, in this order: {order}."))
 
 
-def _over_ssh(what: str, nodes: int, loop: list[str], log: str = "") -> Job:
+def _over_ssh(program: Program, what: str, nodes: int, loop: list[str], log: str = "") -> Job:
+    told = " ".join(f'"{one.name}=${one.name}"' for one in program.variables)
     lines = ["#!/usr/bin/env bash", f"# Starts {what} of $HOSTS over ssh.", "set -euo pipefail",
              'here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"', f'source "$here/{VARIABLES}"',
              'mapfile -t hosts < "$HOSTS"', f"if (( ${{#hosts[@]}} < {nodes} )); then",
              f'  echo "$HOSTS names ${{#hosts[@]}} nodes; the plan has {nodes}" >&2', "  exit 1", "fi",
-             *loop, "done", "wait"]
+             "# ssh takes no environment along", f"told=\"$(printf '%q ' {told})\"", "pids=()", *loop,
+             '  pids+=("$!")', "done", *ended("pids")]
     return Job({START: "\n".join(lines) + "\n"}, f"bash {START}", (HOSTS,), (
-        "ssh: this folder is at the same path on every node.",), log=log)
+        "ssh: this folder is at the same path on every node. HF_TOKEN is not sent along: `hf auth login` on each.",),
+        log=log)
 
 
 PLACE = Place("torchrun", job)

@@ -138,7 +138,8 @@ def coding_bytes(picture: Picture, split: Split, law: GenerationLaw, coding: Cod
 
 def _working(picture: Picture, split: Split, law: GenerationLaw) -> float:
     """Return what a pass of the denoiser works with: the intermediates of the largest block, and what enters it."""
-    images = split.batch * max(1, picture.passes // split.cfg)
+    together = picture.passes // split.cfg if picture.model.sampling.together else 1
+    images = split.batch * max(1, together)
     largest = max(_block_bytes(block, picture.sample) for block in picture.model.denoiser.blocks)
     kept = 0.0
     if split.pipefusion > 1:
@@ -174,9 +175,10 @@ class Rates:
 
     def products(self, computes: str | None = None) -> float:
         """Return the rate of large matrix products. Raises MissingFact for a GPU that has not the format."""
-        for name in (computes,) if computes else ("bf16", "fp16"):
+        for name in (computes,) if computes else ("bf16", "fp16", "fp32"):
             peak = self.gpu.peak.get(name)  # type: ignore[call-overload]
-            if peak:
+            # what multiplies halves more slowly than singles is run in singles
+            if peak and (computes or peak >= self.gpu.peak.get("fp32", 0.0)):
                 share = self.gpu.gemm_efficiency.get(name) or self.known.gemm.get(name)  # type: ignore[call-overload]
                 return float(peak * (share or self.known.gemm["bf16"]))
         raise MissingFact(f"GPU {self.gpu.name}", f"rate of products in {computes or '16 bits'}")
@@ -188,7 +190,7 @@ class Rates:
 
     def attention(self, law: GenerationLaw) -> float:
         """Return the rate of attention."""
-        peak = self.gpu.peak.get("bf16") or self.gpu.peak["fp16"]
+        peak = self.gpu.peak.get("bf16") or max(self.gpu.peak["fp16"], self.gpu.peak.get("fp32", 0.0))
         share = law.attention.get(self.gpu.architecture, law.attention["others"])
         return peak * self.known.attention_forward * share
 

@@ -37,6 +37,12 @@ def tokens_of(block: DenoiserBlock, sample: Sample) -> int:
     return {"both": image + sample.text, "all": image + sample.text, "image": image, "text": sample.text}[block.reads]
 
 
+def crossed(block: DenoiserBlock) -> tuple[int, int]:
+    """Return how wide queries and keys of a block's cross attention are."""
+    queries = block.cross_inner or block.width
+    return queries, block.cross_kv or queries
+
+
 def token_weights(block: DenoiserBlock) -> int:
     """Return the weights that one token meets in one block, keys and values of cross attention left out."""
     if block.inputs is not None:
@@ -44,7 +50,7 @@ def token_weights(block: DenoiserBlock) -> int:
         return KERNEL**2 * (block.inputs + width) * width + shortcut
     kv = block.kv or block.inner
     attention = 2 * block.width * (block.inner + kv)
-    crossing = 2 * block.width * block.width if block.cross else 0
+    crossing = 2 * block.width * crossed(block)[0] if block.cross else 0
     return attention + crossing + _feed_forward(block, block.active)
 
 
@@ -55,7 +61,7 @@ def _feed_forward(block: DenoiserBlock, experts: int) -> int:
 
 def block_parameters(block: DenoiserBlock) -> int:
     """Return the weights of one block's matrices."""
-    crossing = 2 * block.cross * block.width if block.cross else 0
+    crossing = 2 * block.cross * crossed(block)[1] if block.cross else 0
     modulation = block.modulation * block.width * (block.conditioning or block.width)
     idle = _feed_forward(block, block.experts) - _feed_forward(block, block.active)
     return (2 if block.reads == "both" else 1) * (token_weights(block) + idle + modulation) + crossing
@@ -76,7 +82,9 @@ def attended(block: DenoiserBlock) -> list[Matrix]:
     kv, width = block.kv or block.inner, block.width
     sides = 2 if block.reads == "both" else 1
     own = [Matrix(width, block.inner, 1 / sides)] * 2 + [Matrix(width, kv, 1 / sides)] * 2 if block.inner else []
-    crossing = [Matrix(width, width, 1.0)] * 2 + [Matrix(block.cross, width, 0.0)] * 2 if block.cross else []
+    queries, keys = crossed(block)
+    crossing = ([Matrix(width, queries, 1.0), Matrix(queries, width, 1.0)] + [Matrix(block.cross, keys, 0.0)] * 2
+                if block.cross else [])
     return own * sides + crossing
 
 
@@ -105,7 +113,7 @@ def parameters(model: Diffusion, *, convolutions: bool = True) -> int:
 
 def matrix_flops(block: DenoiserBlock, sample: Sample) -> float:
     """Return the FLOPs of one block's products forward, attention itself left out."""
-    crossing = 2.0 * 2 * block.cross * block.width * sample.text if block.cross else 0.0
+    crossing = 2.0 * 2 * block.cross * crossed(block)[1] * sample.text if block.cross else 0.0
     return 2.0 * token_weights(block) * tokens_of(block, sample) + crossing
 
 
@@ -113,7 +121,7 @@ def attention_flops(block: DenoiserBlock, sample: Sample) -> float:
     """Return the FLOPs of one block's attention forward: scores and their product with values."""
     tokens = tokens_of(block, sample)
     own = 0.0 if block.inputs is not None or block.linear else 4.0 * tokens * tokens * block.inner
-    return own + (4.0 * tokens * sample.text * block.width if block.cross else 0.0)
+    return own + (4.0 * tokens * sample.text * crossed(block)[0] if block.cross else 0.0)
 
 
 def forward_flops(model: Diffusion, sample: Sample) -> tuple[float, float]:

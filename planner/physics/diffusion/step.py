@@ -46,6 +46,16 @@ class Tuning:
     cached: bool = True
     """Whether latents and embeddings are computed before, so that only the denoiser is on the GPU."""
     ema: bool = False
+    graphed: bool = False
+    """Whether kernels are fused and a step is one graph, which the host launches at once."""
+
+    wide: bool = False
+    """Whether weights, activations and products are in 32 bits."""
+
+    @property
+    def stretch(self) -> int:
+        """Bytes of a number over those in 16 bits."""
+        return 2 if self.wide else 1
 
     @property
     def frozen(self) -> bool:
@@ -116,7 +126,8 @@ def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
     count, batch = trained(tuning), split.micro_batch
     matrices = parameters(model, convolutions=False)
     frozen = matrices * base.weight + max(0, model.denoiser.parameters - matrices) * STORED if tuning.frozen else 0.0
-    state = law.trained["adapters" if tuning.frozen else "weights"] / 2
+    frozen *= tuning.stretch
+    state = tuning.stretch * law.trained["adapters" if tuning.frozen else "weights"] / 2
     largest = max(model.denoiser.blocks, key=block_parameters)
     # blocks on the host leave room for two: the one at work and the next
     held = frozen * (1 - split.swapped) + (GATHERED * block_parameters(largest) * base.weight if split.swapped else 0)
@@ -155,7 +166,7 @@ def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredB
         of_token += STORED * sum(matrix.outputs * matrix.share for matrix in _adapted(block, tuning))
     # weights that come from the host are expanded on the way, and their products round nothing
     rounded = base.rounded * (1 - swapped) * sum(each.inputs * each.share for each in attended(block) + fed(block))
-    return (of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
+    return (tuning.stretch * of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
 
 
 def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
@@ -205,7 +216,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
 
     attention_backward: FLOPs of attention backward over forward.
     """
-    peak = gpu.peak.get("bf16") or gpu.peak.get("fp16")
+    peak = gpu.peak.get("tf32" if tuning.wide else "bf16") or gpu.peak.get("fp16")
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
     needs = law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
@@ -218,7 +229,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
         block.count * tokens_of(block, tuning.sample) * (_beside(attended(block), tuning.factor)
                                                          + _beside(fed(block), tuning.mlp))
         for block in blocks) if tuning.factor else 0.0
-    moved = law.passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
+    passes = law.graphed if tuning.graphed else law.passes
+    moved = passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
     traffic = moved / (gpu.memory_bandwidth * rates.memory)
     forward = (multiplied + beside) / multiply + scores / attend + traffic / 3
     backward = (((1 if tuning.frozen else 2) * multiplied + 2 * beside) / multiply
@@ -227,7 +239,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     launched = split.micro_batches * sum(block.count * (
         law.host_block + products(block) * (law.host_product + law.bases[tuning.base].launch)
         + (len(_adapted(block, tuning)) * law.host_factor if tuning.factor else 0.0)) for block in blocks)
-    host = launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
+    host = 0.0 if tuning.graphed else launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
     out = split.swapped * parameters(tuning.model) * law.bases[tuning.base].weight
     # weights on the host come once for every pass
     rate = min(law.spill_rate * gpu.pcie_bandwidth, law.bases[tuning.base].copied or math.inf)

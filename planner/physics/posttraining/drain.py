@@ -22,6 +22,7 @@ POINTS = 48
 _STANDARD = NormalDist()
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _HALVINGS = 60
+_MOST_SHARE = 1 - 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +32,21 @@ class AnswerLengths:
     mean: float
     cv: float
     longest: float
+    endless: float = 0.0
+    """Share of them that do not end by themselves, and run to the longest."""
 
     def quantiles(self, shares: Floats) -> Floats:
         """Return the tokens that shares of the answers do not exceed."""
         sigma = math.sqrt(math.log1p(self.cv**2))
         if sigma == 0 or self.mean >= self.longest:
             return np.full(len(shares), min(self.mean, self.longest))
-        center = _center(self.mean, sigma, self.longest)
-        drawn = np.exp(center + sigma * np.array([_STANDARD.inv_cdf(share) for share in shares]))
-        lengths: Floats = np.clip(drawn, 1.0, self.longest)
+        # the others make up for those without an end
+        endless = min(self.endless, max(0.0, (self.mean - 1) / (self.longest - 1)) / 2)
+        mean = (self.mean - endless * self.longest) / (1 - endless)
+        center = _center(mean, sigma, self.longest)
+        within = np.minimum(shares / (1 - endless), _MOST_SHARE)
+        drawn = np.exp(center + sigma * np.array([_STANDARD.inv_cdf(share) for share in within]))
+        lengths: Floats = np.where(shares > 1 - endless, self.longest, np.clip(drawn, 1.0, self.longest))
         return lengths
 
     @property
@@ -116,7 +123,7 @@ def _starts(lengths: Floats, slots: int) -> Floats:
     return starts
 
 
-def steady(answers: AnswerLengths, samples: int, slots: int) -> Drain:
-    """Return the same of replicas that never wait for the longest: the next batch's answers take the free slots."""
-    active = float(min(slots, samples))
+def steady(answers: AnswerLengths, samples: int, slots: int, ahead: int) -> Drain:
+    """Return the same of replicas that never wait for the longest: answers of `ahead` steps are at work at once."""
+    active = float(min(slots, samples * ahead))
     return Drain(np.array([samples * answers.mean / active]), np.array([active]), np.array([answers.weighted / 2]))

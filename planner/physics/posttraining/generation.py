@@ -115,11 +115,11 @@ class Drawing:
 
 
 def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing], eager: float, *,
-                    flowing: bool = False) -> list[tuple[float, float]]:
+                    ahead: int = 0) -> list[tuple[float, float]]:
     """Return seconds of decoding and of prompts that a step of rollouts takes, of each drawing.
 
-    eager: seconds of the host for a layer and step without CUDA graphs. flowing: whether answers of the next steps fill
-    the free slots.
+    eager: seconds of the host for a layer and step without CUDA graphs. ahead: steps whose answers are at work at once,
+    where none waits for the longest of each; else 0.
     """
     if not drawings:
         return []
@@ -129,7 +129,7 @@ def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing
     courses, loads = [], []
     for each in drawings:
         mine = -(-batch.sequences // each.replicas)
-        course = (steady(batch.answers, mine, each.slots) if flowing
+        course = (steady(batch.answers, mine, each.slots, ahead) if ahead
                   else drain(batch.answers, mine, min(each.replicas, batch.sequences), each.slots))
         # a prompt's samples go to one replica where there are enough prompts
         tokens = -(-batch.prompts // each.replicas) * batch.input

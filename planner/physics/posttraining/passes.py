@@ -20,6 +20,7 @@ from planner.layouts.axes import column_type
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Amount, Floats, Ints, Layouts, from_columns
 from planner.physics.posttraining.generation import RolloutBatch
+from planner.physics.shapes import parameters
 from planner.physics.training.evaluate import Evaluation, FixedRows, evaluate_fixed, evaluate_rows
 from planner.physics.training.question import Question, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
@@ -39,6 +40,10 @@ class Passes(Protocol):
     @property
     def layers(self) -> int:
         """Layers of the model."""
+
+    @property
+    def parameters(self) -> float:
+        """Of the model, all of them."""
 
     @property
     def forward_seconds(self) -> Amount:
@@ -73,6 +78,7 @@ class Trained:
     micro_batch: int
     micro_batches: int
     layers: int
+    parameters: float
     adapted: bool
     """Whether adapters train, and not the weights."""
 
@@ -119,6 +125,11 @@ class TrainedRows:
     def layers(self) -> int:
         """Layers of the model."""
         return self.trainer.model.layers
+
+    @property
+    def parameters(self) -> float:
+        """Of the model, all of them."""
+        return self.trainer.parameters
 
     @property
     def update_seconds(self) -> Floats:
@@ -182,6 +193,11 @@ class Trainer:
     forward: Question
     longest: Question
 
+    @property
+    def parameters(self) -> float:
+        """Of the model, all of them."""
+        return float(parameters(self.model))
+
     def rows(self, layouts: Sequence[Mapping[str, float]]) -> tuple[Layouts, Layouts]:
         """Return layouts, which name the same axes, with the micro-batches of typical sequences, and of the longest."""
         names = {name: column_type(name) for row in layouts[:1] for name in row}
@@ -214,7 +230,8 @@ class Trainer:
         update, forward, peak = (evaluate_fixed(question, table, 0) for question, table in (
             (self.typical, rows), (self.forward, _plain(rows)), (self.longest, long)))
         return Trained(layout, update, peak, forward.step.seconds, int(rows.micro_batch[0]),
-                       int(rows.micro_batches[0]), self.model.layers, not self.typical.tuning.trains_base)
+                       int(rows.micro_batches[0]), self.model.layers, self.parameters,
+                       not self.typical.tuning.trains_base)
 
 
 def _plain(rows: Layouts) -> Layouts:
@@ -230,13 +247,13 @@ def trainer_of(catalog: Catalog, model: Model, candidate: Candidate, stack: Stac
 
     def question(length: float, how: str) -> Question:
         tuning = tuning_of(catalog.recipes, tuned, how, rank)
-        if tuning.adapter is not None:
+        if tuning.adapter is not None and not tuning.quantized:
             # adapters work in 16 bits beside the frozen weights
             tuning = replace(tuning, base_bytes=frozen, table_bytes=frozen,
                              adapter=tuning.adapter.model_copy(update={"weight": 2.0}))
         return question_of(catalog, model, (candidate,), tuned, sequence_length=max(1, round(length)), global_batch=1,
-                           precisions=("bf16",), method=how, confidence=confidence, lora_rank=rank,
-                           tuning=tuning)
+                           precisions=("bf16" if "bf16" in candidate.gpu.peak else "fp16",), method=how,
+                           confidence=confidence, lora_rank=rank, tuning=tuning)
 
     return Trainer(model, tuned, candidate, step, question(step.weighted, method), question(step.weighted, "inference"),
                    question(step.longest, method))

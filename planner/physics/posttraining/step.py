@@ -120,25 +120,28 @@ def exposed(seconds: Mapping[str, Amount], placed: Placed) -> dict[str, Amount]:
     return {**seconds, "reward": 0.0, "generation": np.maximum(0.0, waited - worked)}
 
 
+def written(framework: RlFramework, policy: Passes) -> float:
+    """Return the seconds in which one process gathers and writes new weights; zero where they are sent otherwise."""
+    return 0.0 if framework.written is None or policy.adapted else 2 * policy.parameters / framework.written
+
+
 def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Passes,
                   models: RlModels[P], drawn: Drawn, replicas: Amount, remote: float) -> dict[str, Amount]:
     """Return the own seconds of every phase. remote: seconds that rewards take elsewhere."""
     each = batch.sequences * batch.answers.mean / replicas
-    draw = law.generation * (drawn.seconds + framework.eager * law.eager_sequence * each) + law.phase
+    phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
+    draw = law.generation * (drawn.seconds + framework.eager * law.eager_sequence * each) + phase
 
     def fetched(size: Amount) -> Amount:
         return size / law.pageable if placed.swaps else 0.0
 
     def forward(model: Passes) -> Amount:
-        return law.forward * model.forward_seconds + law.phase + fetched(model.held("weights"))
+        return law.forward * model.forward_seconds + phase + fetched(model.held("weights"))
 
     def update(model: Passes) -> Amount:
-        spent = law.update * model.update_seconds + law.phase
-        if framework.states_on_host and not placed.swaps and not model.adapted:
-            spent = spent + 2 * model.held("optimizer", "master_weights") / law.pageable
-        return spent + fetched(2 * model.states)
+        return law.update * model.update_seconds + phase + fetched(2 * model.states)
 
-    seconds = {"generation": draw + (2 * law.wake if placed.colocated else 0.0)}
+    seconds = {"generation": draw + (2 * wake if placed.colocated else 0.0)}
     if models.reward is not None:
         seconds["reward"] = forward(models.reward)
     elif remote:
@@ -150,10 +153,17 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
     if models.critic is not None:
         seconds |= {"values": forward(models.critic), "critic_update": update(models.critic)}
     seconds["actor_update"] = update(policy)
+    seconds["synchronization"] = phase + (0.0 if placed.colocated and framework.shares
+                                          else _copied(framework, placed, policy, drawn))
+    return {name: framework.pace * spent for name, spent in seconds.items()}
+
+
+def _copied(framework: RlFramework, placed: Placed, policy: Passes, drawn: Drawn) -> Amount:
+    """Return the seconds in which new weights reach the engine."""
+    if policy.adapted and framework.adapter_sync is not None:
+        return framework.adapter_sync * policy.layers
     rate = framework.reshard if placed.colocated else framework.sync
-    copied = law.adapter_sync * policy.layers if policy.adapted else drawn.weights / rate
-    seconds["synchronization"] = copied + law.phase
-    return seconds
+    return drawn.weights / rate + written(framework, policy)
 
 
 def _frozen(policy: Passes, models: RlModels[P]) -> list[Amount]:
@@ -176,6 +186,8 @@ def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, second
         gpu: dict[str, Amount]
         if name == "generation":
             beside = {**kept, "frozen models": waiting, "trainer's context": context} if placed.colocated else {}
+            if placed.colocated and framework.shares and not placed.swaps:
+                beside["policy"] = policy.states - policy.held("weights")
             gpu = {"rollout weights": drawn.weights, "cache": drawn.cache, "engine": drawn.work, **beside}
         else:
             gpu = {**kept, "frozen models": waiting, "engine": asleep, "work": context}
@@ -199,6 +211,6 @@ def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, pol
                drawn: Drawn) -> Amount:
     """Return the host memory that one GPU's processes take: their own, what waits there, and a sleeper's weights."""
     waits = policy.states + (models.critic.states if models.critic else 0.0) + total(_frozen(policy, models))
-    copy = drawn.weights if placed.colocated and framework.sleeps else 0.0
+    copy = drawn.weights if placed.colocated and framework.sleeps and not framework.shares else 0.0
     processes = law.process * (2 if placed.colocated else 1)
     return processes + copy + (waits if placed.swaps else 0.0)

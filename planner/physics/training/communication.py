@@ -71,24 +71,32 @@ class LayerTraffic:
 def layer_traffic(question: Question, rows: Layouts, times: LayerTimes,
                   kinds: Sequence[tuple[LayerKind, float]]) -> LayerTraffic:
     """Return the traffic of one layer, the weighted sum over `kinds`; for the rows of `times`."""
-    shape, overlap = question.shape, question.stack.overlap
-    tokens = question.tokens(rows)
-    ones = np.ones_like(rows.tp)
-    activations = question.element_bytes(rows.precision) * tokens * shape.hidden
+    forward = tensor_forward(question, rows, kinds)
+    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=dispatch(question, rows, kinds),
+                        context=context_traffic(question, rows, times, kinds))
 
-    def exchange(operation: str, size: Ints) -> Floats:
-        return _seconds(question, rows.candidate, operation, size, ones, activations)
 
+def tensor_forward(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
+    """Return what tensor parallelism exposes in the forward half of a layer; backward is as much."""
+    activations = question.element_bytes(rows.precision) * question.tokens(rows) * question.shape.hidden
     split = sequence_split(question, rows).astype(np.int64)
-    whole = np.where(split == 1, rows.tp, 1)
-    pair = exchange("all_gather", split) + exchange("reduce_scatter", split) + exchange("all_reduce", whole)
+    pair = np.zeros(len(rows))
+    for size, operations in ((split, ("all_gather", "reduce_scatter")),
+                             (np.where(split == 1, rows.tp, 1), ("all_reduce",))):
+        groups = list(collectives.by_links(question.candidates, rows.candidate, size, np.ones_like(size)))
+        for operation in operations:
+            pair += collectives.seconds_over(question.collectives, groups, operation, size, activations)
     # tokens go to whole experts from the rank that holds them: only shared ones are exchanged for
     alone = sum(share for kind, share in kinds if kind.experts and not kind.ffn)
     exchanges = sum(share * kind.exchanges for kind, share in kinds) - (rows.expert_split < rows.tp) * alone
-    forward = exchanges * pair * (1 - overlap.tensor_parallel)
+    forward: Floats = exchanges * pair * (1 - question.stack.overlap.tensor_parallel)
+    return forward
 
-    return LayerTraffic(tensor=2 * forward, tensor_forward=forward, expert=dispatch(question, rows, kinds),
-                        context=np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds)))
+
+def context_traffic(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]
+                    ) -> Floats:
+    """Return what context parallelism exposes, the faster way; for the rows of `times`."""
+    return np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds))
 
 
 def _seconds(question: Question, candidate: Ints, operation: str, size: Ints, stride: Ints, buffer: Floats) -> Floats:

@@ -11,7 +11,7 @@ from planner.layouts.axes import RECOMPUTE, lead_modes
 from planner.layouts.memo import Memos
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.layers import LayerKind
-from planner.physics.training.communication import layer_traffic, rank_parameters, step_traffic
+from planner.physics.training import communication
 from planner.physics.training.compute import (
     LayerTimes,
     edge_times,
@@ -139,7 +139,7 @@ def _few_terms(question: Question, few: Layouts) -> Floats:
     if share < 1:
         times = replace(times, backward=share * times.backward,
                         backward_attention_core=share * times.backward_attention_core)
-    traffic = layer_traffic(question, few, times, question.shape.kinds)
+    traffic = communication.layer_traffic(question, few, times, question.shape.kinds)
     selective, full = recompute_seconds(question, times)
     more, besides = question.sample.forwards, _besides(question, few, times, question.shape.kinds)
     tensor, context = traffic.tensor + more * traffic.tensor_forward, traffic.context * (1 + more / 3)
@@ -179,7 +179,7 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     """Return the time terms of each row."""
     inner = layer_terms(question, rows)
     layers = question.shape.layers / rows.pp
-    step = step_traffic(question, rows, inner.layer, layers)
+    step = communication.step_traffic(question, rows, inner.layer, layers)
     swapped = offload_times(question, rows, inner.compute)
     return TimeTerms(
         **{name: getattr(inner, name) for name in _INNER}, gather=step.per_layer, swap=swapped.layer,
@@ -193,17 +193,18 @@ def faster_whole(question: Question, rows: Layouts) -> Mask:
     Elsewhere it cannot win: without, it never holds less memory, nor sends less between stages or to experts. Slower
     kernels hide more of what runs behind them, which is counted at its most.
     """
-    overlap, can = question.stack.overlap, question.stack.offload
+    overlap, can, kinds = question.stack.overlap, question.stack.offload, question.shape.kinds
     hide = (overlap.expert_parallel * bool(question.shape.experts)
             + 2 * overlap.shard_gather * bool(can.parameters or can.activations))
 
     def layer(of: Layouts) -> tuple[Floats, Floats, Floats]:
         times = layer_times(question, of)
-        traffic = layer_traffic(question, of, times, question.shape.kinds)
-        compute = times.forward + times.backward
-        waited = np.maximum(0.0, question.launch - compute - traffic.tensor - traffic.context)
-        least = compute + traffic.tensor + waited - hide * (compute + waited)
-        return compute + traffic.tensor, times.forward + traffic.tensor_forward, least
+        forward = communication.tensor_forward(question, of, kinds)
+        context = communication.context_traffic(question, of, times, kinds)
+        compute, tensor = times.forward + times.backward, 2 * forward
+        waited = np.maximum(0.0, question.launch - compute - tensor - context)
+        least = compute + tensor + waited - hide * (compute + waited)
+        return compute + tensor, times.forward + forward, least
 
     whole, split = layer(rows.replace(sp=np.zeros_like(rows.sp))), layer(rows)
     faster: Mask = np.any([without < with_ for without, with_ in zip(whole, split, strict=True)], axis=0)
@@ -224,7 +225,7 @@ def _lead(question: Question, rows: Layouts) -> Floats:
     on = machine(question, rows.candidate, rows.precision)
     kinds = [(kind, float(count)) for kind, count in question.shape.lead]
     times: LayerTimes = mean([(kind_times(question, rows, on, kind), count) for kind, count in kinds])
-    traffic = layer_traffic(question, rows, times, kinds)
+    traffic = communication.layer_traffic(question, rows, times, kinds)
     selective, full = recompute_seconds(question, times)
     again = np.choose(lead_modes(rows.recompute), (np.zeros_like(full), selective, full + traffic.tensor_forward))
     more, besides = question.sample.forwards, _besides(question, rows, times, kinds)
@@ -234,7 +235,7 @@ def _lead(question: Question, rows: Layouts) -> Floats:
 
 def optimizer_seconds(question: Question, rows: Layouts) -> Floats:
     """Return seconds of the optimizer step on the GPU."""
-    rank = rank_parameters(question, rows, trained=True)
+    rank = communication.rank_parameters(question, rows, trained=True)
     memory = question.hardware.memory_bandwidth[rows.candidate]
     owned = owned_parameters(rows, rank.dense, rank.experts)
     took: Floats = question.kernels.optimizer_bytes_per_parameter * owned * (1 - rows.offload) / memory

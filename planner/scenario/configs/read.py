@@ -67,16 +67,20 @@ class Config:
         """Return what a plan is asked: the values, with the batch of a step where the config counts micro-batches.
 
         The layout is the plan's own choice, but the batch is what the config's makes on the GPUs that it, or the
-        question, counts; on one where neither does.
+        question, counts; where neither does, it grows with their number, and so is left open.
         """
         values, axes, reading = self.values(stated, catalog), self.reading.layout, self.reading
         if not self.serves and BATCH not in values and "mbs" in axes:
             width, on = _product(axes, "tp", "pp", "cp"), stated.get("hardware.candidates")
             named = COUNTED.fullmatch(str(on[0] if isinstance(on, list | tuple) and len(on) == 1 else on).strip())
-            gpus = int(str(stated.get("limits.gpus") or reading.gpus or (named.group(1) if named else width)))
-            values[BATCH] = _product(axes, "mbs") * (reading.accumulation or 1) * max(1, gpus // width)
-            reading.defaults.append(f"global_batch {values[BATCH]}, of {_product(axes, 'mbs')} x "
-                                    f"{reading.accumulation or 1} on {gpus // width or 1} of its copies")
+            counted = stated.get("limits.gpus") or reading.gpus or (named.group(1) if named else None)
+            each = f"{_product(axes, 'mbs')} x {reading.accumulation or 1}"
+            if counted is None:
+                reading.defaults.append(f"no number of GPUs, on each of which a step takes {each}: the usual batch")
+            else:
+                copies = max(1, int(str(counted)) // width)
+                values[BATCH] = _product(axes, "mbs") * (reading.accumulation or 1) * copies
+                reading.defaults.append(f"global_batch {values[BATCH]}, of {each} on {copies} of its copies")
         if not self.serves and axes:
             reading.counted.append(f"{', '.join(axes)}: a plan chooses the layout; planner estimate --from keeps them")
         self._count_tokens(values, catalog.recipes)

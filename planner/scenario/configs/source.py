@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.scenario.configs.containers import command_in
 from planner.scenario.configs.shell import HELD, commands
 from planner.text_io import MAX_BYTES, read_text
 from planner.yaml_io import parse
+
+_DOCUMENTS = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ def text_source(text: str, given: str) -> Source:
     """Return the config that text is, of a file that is called `given`. Raises InputError where it is none."""
     for form, parser in (("json", _json), ("toml", _toml), ("yaml", _yaml)):
         data = parser(text, given)
+        if data is not None and (line := command_in(data)) is not None:
+            return _command(line, given)
         if data is not None:
             return Source(given, form, dict(_flat(data, "")))
     return _command(text, given)
@@ -77,6 +83,10 @@ def _toml(text: str, file: str) -> Mapping[str, object] | None:
 
 
 def _yaml(text: str, file: str) -> Mapping[str, object] | None:
+    if len(several := _DOCUMENTS.split(text)) > 1:
+        # of the objects of a manifest the one that starts an engine
+        read = [data for part in several if part.strip() and (data := _yaml(part, file)) is not None]
+        return next((data for data in read if command_in(data) is not None), read[0] if len(read) == 1 else None)
     try:
         data = parse(text, file).data
     except InputError:

@@ -85,7 +85,8 @@ def _solved(problem: Cover, settings: Settings, then: Goals, known: Covered | No
     made, known = CoverModel(problem), _better(known, _together(problem, settings))
     first: Ending | None = None
     last: Ending | None = None
-    for goal in (made.objective(), *then(made)):
+    # what is minimized already is not again
+    for goal in {id(goal): goal for goal in (made.objective(), *then(made))}.values():
         if first is None and known is not None:
             made.start(goal, known)
         ending = run(made.model, goal, settings)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cached_property
 
 from ortools.sat.python import cp_model
 
@@ -206,8 +207,9 @@ class CoverModel:
         """Return the sum over the hours of a day."""
         return sum(hours * amount(period) for period, hours in enumerate(self.problem.hours))
 
-    def _money(self) -> cp_model.LinearExprT:
-        """Return micro-USD a day, with what changes cost."""
+    @cached_property
+    def money(self) -> cp_model.LinearExprT:
+        """Micro-USD a day, with what changes cost."""
         return sum([self._daily(self.cost), self.changes])
 
     def _most_gpus(self) -> cp_model.LinearExprT:
@@ -252,15 +254,20 @@ class CoverModel:
         """Return what the question minimizes."""
         match self.problem.objective:
             case "cost":
-                return self._money()
+                return self.money
             case "gpus":
                 return self._most_gpus()
             case "energy":
                 return self._daily(self.watts)
 
     def then(self) -> list[cp_model.LinearExprT]:
-        """Return what is minimized among the best, in order: money, then the GPUs of the nodes in use."""
-        return [self._money(), self._daily(self.held_gpus)]
+        """Return what is minimized among the best, in order: money, then the GPUs of the nodes in use.
+
+        Where nodes of one kind at one price are all that is paid for, money stands for both.
+        """
+        supply, *others = self.problem.supplies
+        one = not others and supply.linear and not supply.always and supply.micro_usd(1) and not self.problem.changing
+        return [self.money, self.money if one else self._daily(self.held_gpus)]
 
     def tidy(self) -> list[cp_model.LinearExprT]:
         """Return what is minimized last: the number of columns in use, GPUs with replicas, then columns listed late.

@@ -45,8 +45,16 @@ class _Mix:
 
     def seconds(self, layers: Floats) -> Floats:
         """Return the seconds of recompute: of the fewest lean layers that fit, inf where not even all do."""
-        many = np.maximum(np.ceil((self.slope * layers - self.room) * self.each), 0.0)
-        return np.where(many <= layers, self.fast * layers + self.more * many, np.inf)
+        # in place, as the bisections spend most of their time here
+        many = self.slope * layers
+        many -= self.room
+        many *= self.each
+        np.ceil(many, out=many)
+        np.maximum(many, 0.0, out=many)
+        took: Floats = self.more * many
+        took += self.fast * layers
+        took[many > layers] = np.inf
+        return took
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +75,18 @@ class _Table:
         """Return the least seconds of every stage with `layers` layers, inf where none of the mixes holds them."""
         least = self.mixes[0].seconds(layers)
         for mix in self.mixes[1:]:
-            least = np.minimum(least, mix.seconds(layers))
-        took: Floats = self.extra + self.layer * layers + least
-        return took
+            np.minimum(least, mix.seconds(layers), out=least)
+        least += self.extra + self.layer * layers
+        return least
 
     def most_layers(self, slowest: Floats, layers: int) -> Floats:
         """Return how many layers the stages of each row hold at most with none above `slowest`, (rows,)."""
-        count = np.minimum((slowest[:, None] - self.extra) / self.layer * (1 + HAIR), self.most)
-        held = np.floor(np.maximum(count, 0.0))
+        held = slowest[:, None] - self.extra
+        held /= self.layer
+        held *= 1 + HAIR
+        np.minimum(held, self.most, out=held)
+        np.maximum(held, 0.0, out=held)
+        np.floor(held, out=held)
         # whole recomputed layers may leave room for fewer; what is not taken back only loosens the bound
         held -= (held > 0) & (self.seconds(held) > slowest[:, None] * (1 + HAIR))
         total: Floats = held.sum(axis=1)

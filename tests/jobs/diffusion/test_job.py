@@ -94,7 +94,8 @@ def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
 
 @pytest.mark.parametrize(("model", "told"), [("resnet-50", "classifier"), ("vit-b16", "vision transformer"),
                                              ("openai/clip-vit-large-patch14", "not modeled"),
-                                             ("ace-step-1.5", "music"), ("wan2.2-s2v-14b", "follows sound"),
+                                             ("musicgen-large", "codec"), ("audioldm2", "pictures of sound"),
+                                             ("wan2.2-s2v-14b", "follows sound"),
                                              ("deepfloyd-if-xl", "cascade")])
 def test_other_models_of_images_are_refused_by_name(model: str, told: str) -> None:
     with pytest.raises(InputError, match=told):

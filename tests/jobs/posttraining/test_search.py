@@ -18,6 +18,7 @@ from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.money.rent import usual_candidate
 from planner.physics.posttraining.generation import Drawing, Drawn, Engines, drawing_seconds, slots_of
 from planner.physics.posttraining.passes import Trained
+from planner.physics.shapes import parameters
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.resolve_posttraining import resolved_posttraining
 from planner.yaml_io import Document
@@ -86,7 +87,7 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
                 continue
             ((decode, prefill),) = drawing_seconds(
                 question.batch, engines, [Drawing(0, rollouts // each, slots.count)], question.host_layer,
-                flowing=not together and asked.policy_lag > 1)
+                ahead=0 if together or asked.policy_lag < 2 else asked.policy_lag)
             made = Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work)
             beside = law.asleep if together and framework.sleeps else (
                 made.weights + made.cache + made.work if together else 0.0)
@@ -113,21 +114,24 @@ def weights(model: Trained) -> float:
 def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, replicas: int, *, swaps: bool,
             together: bool) -> float:
     law, framework, asked = question.law, question.framework, question.asked
+    phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
     tokens = asked.answers * asked.output.mean / replicas
-    draw = law.generation * (made.seconds + (law.eager_sequence * tokens if framework.eager else 0.0)) + law.phase
-    draw += (2 * law.wake if together else 0.0)
+    draw = law.generation * (made.seconds + (law.eager_sequence * tokens if framework.eager else 0.0)) + phase
+    draw += (2 * wake if together else 0.0)
     copy = 1 / law.pageable if swaps else 0.0
     reward = asked.reward.seconds
     if models.reward:
-        reward = law.forward * models.reward.forward_seconds + law.phase + weights(models.reward) * copy
+        reward = law.forward * models.reward.forward_seconds + phase + weights(models.reward) * copy
     work = 0.0
     readers = [each for each in (models.reference, models.critic) if each]
     for other in ([policy] if framework.recomputes else []) + readers:
-        work += law.forward * other.forward_seconds + law.phase + weights(other) * copy
+        work += law.forward * other.forward_seconds + phase + weights(other) * copy
     for other in [policy, *([models.critic] if models.critic else [])]:
-        work += law.update * other.update_seconds + law.phase + 2 * other.states * copy
-    sync = law.phase + (law.adapter_sync * policy.layers if policy.adapted else made.weights / (
-        framework.reshard if together else framework.sync))
+        work += law.update * other.update_seconds + phase + 2 * other.states * copy
+    sync = phase + (framework.adapter_sync * policy.layers if policy.adapted and framework.adapter_sync is not None
+                    else made.weights / (framework.reshard if together else framework.sync))
+    if framework.written is not None and not policy.adapted:
+        sync += 2 * parameters(CATALOG.model(asked.model)) / framework.written
     if not together and asked.policy_lag:
         return max(draw + reward, work) + sync
     return draw + reward + work + sync

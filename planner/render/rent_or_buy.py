@@ -1,0 +1,103 @@
+"""Rent or buy as text: what some years cost each way, and from which use buying costs less."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from planner.answer.comparison import Row
+from planner.ask.rent_or_buy import Way, Ways
+from planner.render.page import Head, Page
+from planner.units import plural, show_usd
+
+MOST_ROWS = 12
+"""Ways on a screen; all are behind -v."""
+MOST_REASONS = 3
+HEADS = (Head("hardware"), Head("from"), Head("cost", True), Head("USD/GPU-h", True),
+         Head("buy from", True), Head("pays back", True))
+
+
+def rent_or_buy_line(found: Ways) -> str:
+    """Return the answer in a sentence."""
+    best = found.ways[0]
+    bought, rented = found.cheapest("buy", best.row.gpu), found.cheapest("rent", best.row.gpu)
+    if best.row.cost_usd is None:
+        return f"Neither: {best.row.node}, {best.row.offer}: {best.row.why_not}"
+    what = f"{plural(best.row.gpus or 0, 'GPU')} ({_nodes(best)}) for {found.years:g} years, in use {found.use:.0%}"
+    if bought is None or rented is None:
+        none = "no price to buy it is known" if bought is None else "nobody rents it on these terms"
+        return f"{what}: {show_usd(best.row.cost_usd)} {_whence(best)}; {none}"
+    verdict = "Buy" if best.row.kind == "buy" else "Rent"
+    row = bought.row
+    return (f"{verdict}: {what} of the time, cost {show_usd(row.cost_usd or 0.0)} bought ({_nodes(bought)}) and "
+            f"{show_usd(rented.row.cost_usd or 0.0)} rented at the least "
+            f"({rented.offer.provider} {rented.offer.term}); buying costs less {_from(row)}")
+
+
+def render_rent_or_buy(found: Ways, console: Console, *, full: bool = False) -> None:
+    """Print the ways, and what buying binds."""
+    page = Page(console)
+    page.paragraph(rent_or_buy_line(found), "bold")
+    page.console.print()
+    ways = [way for way in found.ways if way.row.cost_usd is not None]
+    # of one provider on one term the cheapest region
+    first = {(way.row.node, _whence(way)): way for way in reversed(ways)}
+    shown = ways if full else [way for way in ways if way in first.values()][:MOST_ROWS]
+    page.lines(HEADS, [_cells(way) for way in shown])
+    if len(ways) > len(shown):
+        page.paragraph(f"  {len(ways) - len(shown)} more with -v")
+    if (bought := found.cheapest("buy", found.ways[0].row.gpu)) is not None:
+        _binds(page, bought, found)
+    lacking = [way.row for way in found.ways if way.row.cost_usd is None]
+    if lacking:
+        page.heading("Left out")
+        for row in lacking if full else lacking[:MOST_REASONS]:
+            page.paragraph(f"  {row.node}, {(row.offer or '').partition(' (')[0]}: {row.why_not}")
+    if found.unsold and not any(way.offer.estate for way in found.ways):
+        page.paragraph(f"no price to buy is known of {', '.join(found.unsold)}: catalogs/purchases in a folder of "
+                       "yours states one")
+
+
+def _cells(way: Way) -> tuple[str, ...]:
+    row = way.row
+    return (row.node, _whence(way), show_usd(row.cost_usd or 0.0),
+            f"{row.usd_per_gpu_hour or 0:,.2f}", _from(row).removeprefix("from ").removesuffix(" in use"),
+            "never" if row.break_even_months is None else f"{row.break_even_months:,.1f} months")
+
+
+def _nodes(way: Way) -> str:
+    return f"{way.nodes} x {way.row.node}"
+
+
+def _whence(way: Way) -> str:
+    offer = way.offer
+    if offer.how != "rent":
+        return "bought" if offer.how == "buy" else "owned"
+    return offer.provider if offer.term == "on-demand" else f"{offer.provider} {offer.term}"
+
+
+def _from(row: Row) -> str:
+    share = row.break_even_utilization
+    return "never" if share is None else "at any use" if share == 0 else f"from {share:.0%} in use"
+
+
+def _binds(page: Page, bought: Way, found: Ways) -> None:
+    estate = bought.offer.estate
+    assert estate is not None
+    capital = estate.capital(bought.nodes)
+    a_year = estate.yearly(bought.nodes, capital)
+    running = sum(usd for name, usd in a_year.items() if name not in ("depreciation", "financing"))
+    price, offer = estate.purchase, bought.offer
+    page.facts([
+        ("bought", f"{show_usd(capital.total)} at once for nodes, network, racks and installation; "
+                   f"{show_usd(running / 12)} a month for electricity, space, maintenance and staff at "
+                   f"{estate.site.name}; resale {show_usd(estate.resale(capital))} after {found.years:g} years; "
+                   f"interest {estate.terms.financing:.0%} a year"),
+        ("prices", f"to buy {show_usd(price.price)} a node, {offer.as_of}, {offer.kind}; to rent "
+                   f"{_dates([way.offer.as_of for way in found.ways if way.offer.how == 'rent'])}: ask for quotes"),
+        ("how", "on-demand nodes are paid while in use, reserved ones to the end of each commitment; buy from: share "
+                "of time in use from which buying costs less; pays back: until less cash is spent, resale not counted; "
+                "USD/GPU-h: of an hour in use; --utilization 50% and --site change it")])
+
+
+def _dates(dates: list[str]) -> str:
+    return " to ".join(sorted({min(dates), max(dates)})) if dates else "none"

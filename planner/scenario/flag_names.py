@@ -1,0 +1,52 @@
+"""What people call flags on the command line: other names, switches that set a value, and what to write instead."""
+
+from __future__ import annotations
+
+_ALSO = {
+    "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
+               "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
+    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
+    "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
+    "precision": "dtype", "objective": "minimize optimize goal",
+    "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
+    "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
+    "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
+    "samples": "clips num-samples dataset-size num-examples examples rows",
+    "images": "images-per-sample num-images", "provider": "cloud providers vendor",
+    "region": "regions location zone",
+    "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
+    "output": "output-tokens output-len output-length max-new-tokens osl", "gpus": "num-gpus n-gpus ngpus gpu-count",
+    "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
+    "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "memory-fraction": "gpu-memory-utilization mem-fraction-static",
+    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
+    "chunked-prefill-size",
+    "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
+CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
+"""What people call flags on the command line, with the flag that it is."""
+_SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
+INSTEAD = {
+    **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
+                    "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
+    **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
+                    "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
+    **dict.fromkeys(("params", "parameters", "model-size", "size"), "write the size as the model: --model 13b"),
+    "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
+    **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
+    **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
+    **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),
+    **dict.fromkeys(("no-offload", "without-offload"), "planner plan without --tokens tells the fewest GPUs that "
+                    "hold a model with nothing on the host beside those with; planner estimate --layout "
+                    "offload_optimizer=0,offload_parameters=0,offload_activations=0 keeps all on the GPUs"),
+    "pairs": "write --samples, which are pairs where preferences are learned",
+    **dict.fromkeys(("how-sure", "sure", "probability"), "write --confidence 95%, or --deadline '30d at 90%'; planner "
+                    "explain tells how open the choice is"),
+    "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
+"""Flags of other tools that the planner has not, with what to write."""
+SWITCHES = {said: setting for setting, names in {
+    "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
+    "--terms=reserved-1y,reserved-3y": "reserved",
+    "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent",
+    "--objective=largest": "largest biggest largest-model", "--objective=cost": "cheapest",
+    "--objective=time": "fastest", "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
+"""What people write without a value, with the flag and value that it is."""

@@ -1,0 +1,36 @@
+"""How fast answers are read: in the headline, and pointed out where nobody asked and people would wait."""
+
+from __future__ import annotations
+
+import pytest
+
+import planner
+from planner.catalog.load import Catalog
+from planner.cli.main import main
+
+ASKED = ["plan", "--model", "llama-3.1-70b", "--users", "200", "--on", "rtx-a6000-8x"]
+
+
+def test_the_headline_says_what_each_user_gets(capsys: pytest.CaptureFixture[str]):
+    assert main(ASKED) == 0
+    said = capsys.readouterr()
+    plan = planner.plan(model="llama-3.1-70b", users=200, on="rtx-a6000-8x")
+    level = plan.assignments[0].serving
+    assert level is not None
+    assert f"{1 / level.tpot_seconds.p50:,.2g} tokens/s to each" in " ".join(said.out.split())
+    pace = Catalog().recipes.requests.pace
+    assert level.tpot_seconds.p95 > pace == 0.2  # the cheapest is slow, so it is pointed out
+    assert "slower than people read" in said.err
+    assert main([*ASKED, "--tpot", "200ms"]) == 0
+    assert "slower than people read" not in capsys.readouterr().err
+
+
+def test_drafts_alone_have_the_usual_share_accepted(capsys: pytest.CaptureFixture[str]):
+    asked = ["plan", "--model", "llama-3.1-8b", "--rate", "2", "--on", "l40s-1x", "-q"]
+    share = Catalog().recipes.drafts.acceptance
+    assert main([*asked, "--speculative", "3"]) == 0
+    usual = capsys.readouterr().out
+    assert main([*asked, "--speculative", f"3:{share:g}"]) == 0
+    assert capsys.readouterr().out == usual
+    assert main([*asked, "--speculative", "3:0.1"]) == 0
+    assert capsys.readouterr().out != usual

@@ -1,0 +1,45 @@
+"""Two passes of guidance, halves and singles, and the host's memory: what they change of running a diffusion model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import planner
+from planner.catalog.load import Catalog
+from planner.cli.main import main
+from planner.jobs.generation.options import pictures
+from planner.physics.diffusion.generate import Rates, Split, moments
+from planner.scenario.generation import Generation
+
+CATALOG = Catalog()
+LAW = CATALOG.generation_law
+
+
+def test_passes_of_one_call_take_twice_the_memory_of_passes_in_turn() -> None:
+    (apart,) = pictures(Generation(model="wan2.1-14b"), CATALOG)
+    sampling = apart.model.sampling
+    assert not sampling.together
+    joined = replace(apart, model=apart.model.model_copy(update={
+        "sampling": sampling.model_copy(update={"together": True})}))
+    one, two = (moments(each, Split(), LAW)["denoise"].activations for each in (apart, joined))
+    assert two == pytest.approx(2 * one)
+
+
+def test_a_gpu_without_fast_halves_runs_in_singles() -> None:
+    """Pascal multiplies halves at 1/64 of singles."""
+    gpu = CATALOG.gpu("gtx-1080-ti")
+    rates = Rates(gpu, CATALOG.rates(gpu.architecture))
+    assert 0.3 * gpu.peak["fp32"] < rates.products() <= gpu.peak["fp32"]
+    made = planner.estimate("sd-1.5", "gtx-1080-ti", method="inference", steps=20)
+    assert made.time.step_seconds < 30
+
+
+def test_what_only_the_host_lacks_memory_for_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["estimate", "--model", "wan2.2-a14b", "--method", "inference", "--node", "rtx-4090"])
+    assert "of host memory and the node has" in " ".join(capsys.readouterr().out.split())
+
+
+def test_sdxl_fits_twelve_gigabytes() -> None:
+    assert planner.estimate("sdxl", "rtx-3060", method="inference").memory.fits == "fits"
