@@ -24,18 +24,18 @@ from planner.catalog.load import Catalog
 from planner.jobs.kinds import question_of
 from planner.jobs.training.job import TrainingJob
 from planner.jobs.training.stacks import ByStack
-from planner.layouts.enumerate import enumerate_layouts
 from planner.layouts.table import Layouts
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
 from planner.process.version import __version__
-from planner.scenario.load import load_scenario
 from planner.solver import staging
 from planner.solver.search.bounds import bound, time_bound
 from planner.solver.search.frontier import CHUNK
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import StagingProblem
+from tests.asked import load_scenario
+from tests.enumerated import enumerate_layouts
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"

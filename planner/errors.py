@@ -108,10 +108,10 @@ class MissingFact(PlannerError):
         super().__init__(f"{entry} has no {fact}: add it to the catalog (with its source) or choose another")
 
 
-def did_you_mean(name: str, known: Iterable[str], count: int = 3, *, unlike: str = "") -> str:
+def did_you_mean(name: str, known: Iterable[str], *, unlike: str = "") -> str:
     """Return `"; did you mean a, b?"`, or `unlike` or what is known when nothing is near: the end of a message."""
     options = sorted(set(known))
-    near = difflib.get_close_matches(name.lower(), [o.lower() for o in options], count, 0.6)
+    near = difflib.get_close_matches(name.lower(), [o.lower() for o in options], 3, 0.6)
     if near:
         originals = {o.lower(): o for o in options}
         return "; did you mean " + ", ".join(originals[n] for n in near) + "?"

@@ -14,7 +14,7 @@ from planner.catalog.attention import Attention
 from planner.catalog.load import Catalog
 from planner.layouts.axes import SCHEDULES, Space
 from planner.layouts.candidate import Candidate
-from planner.layouts.enumerate import Enumeration, Grid, enumerate_layouts
+from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question, computes, question_of
 from planner.solver.fleet.problem import FleetLimits, FleetOffer, RunProblem
@@ -23,6 +23,7 @@ from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.job import DOUBLINGS, Job
 from planner.solver.search.parallel import search_grid
 from planner.solver.settings import UNLIMITED, Effort
+from tests.enumerated import Enumeration, enumerate_layouts
 
 STACKS = ("megatron-core", "megatron-core", "megatron-core", "fsdp2", "deepspeed", "hf-peft", "hai-llm")
 NODES = ("dgx-a100", "dgx-h100", "dgx-b200", "l40s-4x", "rtx-4090-4x")

@@ -8,10 +8,11 @@ from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.render.tables import render_plan
-from planner.scenario.load import load_question, load_scenario, shipped
+from planner.scenario.load import load_question, shipped
 from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse, validate
 from tests.answered import shipped_answer as answer
+from tests.asked import load_scenario
 from tests.render.golden import printed
 
 

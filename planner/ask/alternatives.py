@@ -47,7 +47,7 @@ def _other_fleets(solved: Solved) -> list[Alternative]:
     taken = {(pick.column.candidate, pick.column.format) for pick in picks}
     kinds = {(column.candidate, column.format) for columns in solved.columns for _, column in columns.replicas}
     others = [other for kind in sorted(kinds - (taken if len(taken) == 1 else set()))
-              if (other := solved.again(admitted=partial(_is_kind, kind))).solution.value is not None]
+              if (other := solved.again(partial(_is_kind, kind))).solution.value is not None]
     others.sort(key=lambda other: other.solution.value or 0)
     made: list[Alternative] = []
     seen = {_kind(solved, picks)} if len(taken) == 1 else set()

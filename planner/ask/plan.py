@@ -12,6 +12,7 @@ from planner.answer.relaxation import Relaxation
 from planner.answer.schema import ByReplay, Infeasible, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
+from planner.ask.cautions import cautions
 from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
@@ -92,7 +93,7 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     others = tuple(alternatives_of(solved, shown, plain)) if made else ()
     old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
     notes = (*question.terms.market.notes, *dict.fromkeys(old), *text_notes(defaults), *late(scenario.limits, made),
-             *slow(made, catalog.recipes))
+             *slow(made, catalog.recipes), *cautions(made, catalog))
     plan = Plan(status=status, notes=(*notes, *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,

@@ -69,11 +69,26 @@ class Offer(Frozen):
         return MINIMUM.get(self.term, usual or 0.0) if self.minimum is None else self.minimum
 
 
+class Reservation(Frozen):
+    """How a provider lets many nodes at once, where these are not on demand."""
+
+    called: str
+    """What the provider calls it."""
+    least: Seconds
+    """Shortest time it is paid for."""
+    most: Seconds | None = None
+    """Longest time; none where it has no end."""
+    nodes: Few | None = None
+    """Most nodes of one; none where nothing is said."""
+
+
 class PriceList(Sourced):
     """All offers of one provider; an offer's own source, date and kind override the list's."""
 
     minimum: Seconds | None = None
     """Shortest time that the provider bills; an offer's own, or its term's, overrides it."""
+    reservation: Reservation | None = None
+    """How many nodes at once are let for a time; none where nothing was found."""
     areas: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Part of the world (us, canada, europe, asia) -> the regions of this provider that lie there."""
     offers: tuple[Offer, ...] = Field(min_length=1)

@@ -127,6 +127,10 @@ class Recipes(Sourced):
     preference: PreferenceRecipes
     requests: UsualRequests
     drafts: UsualDrafts
+    outlying: Annotated[float, Field(gt=0, lt=1)]
+    """Share of the median on-demand price of a GPU below which a price is pointed out."""
+    at_once: int = Field(gt=0, le=10**6)
+    """Nodes from which it is not taken for granted that a provider has them on demand."""
     pictures: UsualSteps
     """Of training a diffusion model."""
     made: UsualMade

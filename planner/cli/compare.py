@@ -28,7 +28,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.answer.exit_code import exit_code
     from planner.ask.compare import compare, comparison_of
     from planner.jobs.solved import effort_of
+    from planner.money.caution import outlying
     from planner.render.comparison import render_comparison, render_comparison_line
+    from planner.render.comparison_lines import MOST_ROWS
     from planner.scenario.model_notes import text_notes
 
     catalog = open_catalog(catalogs)
@@ -38,7 +40,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
         return say_rent_or_buy(values, catalog, as_json=as_json)
     asked, defaults = any_question(scenario, flags, catalog)
     plans = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
-    warn((*text_notes(defaults), *(compared.row.note for compared in plans if compared.row.note)))
+    shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]
+    warn((*text_notes(defaults), *outlying(shown, catalog), *(
+        compared.row.note for compared in plans if compared.row.note)))
     comparison = comparison_of(plans)
     say_answer(comparison, lambda: render_comparison_line(plans),
                lambda page: render_comparison(plans, page, traced=trace, full=is_verbose()), as_json=as_json)

@@ -12,7 +12,7 @@ from planner.answer.objective import NAMES
 from planner.answer.schema import Objective
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns, Pick
-from planner.jobs.fleet import Admitted, Fleet, FleetSolution, everything
+from planner.jobs.fleet import Admitted, Fleet, FleetSolution
 from planner.jobs.job import NOTHING_HELD, Alone, Change, Depth, Held, Job, Picked, Replaying, Terms
 from planner.jobs.market import Market
 from planner.layouts.candidate import Candidate
@@ -106,9 +106,9 @@ class Solved:
         """The job that ends and has the fleet to itself; none where services, or several jobs, share it."""
         return alone_in(self.question)
 
-    def again(self, limits: Limits | None = None, admitted: Admitted = everything) -> Solved:
-        """Return the fleet chosen again from the same columns, which must hold all that the limits admit."""
-        return replace(self, solution=self.fleet.solve(limits, admitted))
+    def again(self, admitted: Admitted) -> Solved:
+        """Return the fleet chosen again from those of the same columns that are admitted."""
+        return replace(self, solution=self.fleet.solve(admitted=admitted))
 
 
 def solve(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD, *,

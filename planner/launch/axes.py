@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -82,9 +82,3 @@ def settings_of(work: W, table: TableOf[W]) -> dict[str, object]:
     if refused:
         raise CannotExpress(work.target, refused)
     return settings
-
-
-def axes_of(table: TableOf[W]) -> Iterator[str]:
-    """Yield every axis that a table says something of."""
-    for names in table:
-        yield from names

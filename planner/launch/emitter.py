@@ -56,21 +56,6 @@ def all_targets() -> Mapping[str, Emitter | ServiceEmitter | ReinforcedEmitter]:
     return {one.EMITTER.target: one.EMITTER for one in found}
 
 
-def all_emitters() -> Mapping[str, Emitter]:
-    """Return those of training."""
-    return {name: found for name, found in all_targets().items() if isinstance(found, Emitter)}
-
-
-def service_emitters() -> Mapping[str, ServiceEmitter]:
-    """Return those of serving."""
-    return {name: found for name, found in all_targets().items() if isinstance(found, ServiceEmitter)}
-
-
-def reinforced_emitters() -> Mapping[str, ReinforcedEmitter]:
-    """Return those of reinforcement learning."""
-    return {name: found for name, found in all_targets().items() if isinstance(found, ReinforcedEmitter)}
-
-
 def emitter_of(target: str) -> Emitter | ServiceEmitter | ReinforcedEmitter:
     """Return the emitter of a target. Raises UnknownName."""
     known = all_targets()

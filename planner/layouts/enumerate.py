@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from planner.layouts.axes import AXES, LATE_AXES, STAGED, Axis, column_type, domain, micro_batches
 from planner.layouts.offload import OFFLOAD_AXES, levels
 from planner.layouts.rules import SPLIT_BY, Columns, Facts, Rule, rules_of
-from planner.layouts.table import Ints, Layouts, Mask, constant, joined
+from planner.layouts.table import Ints, Layouts, Mask, constant
 
 Wanted: TypeAlias = Callable[[int, Columns], Iterator[tuple[Mask, bool]]]
 """Yields the parts of rows that a candidate has use for, one after the other has been used, and whether more follow."""
@@ -34,16 +33,6 @@ MANY = 256
 """Data-parallel degrees above which those that divide the global batch come first: near the best, and few."""
 EARLY = tuple(axis for axis in AXES if axis.name not in LATE_AXES | LAZY_AXES)
 LATE = tuple(axis for axis in AXES if axis.name in LATE_AXES)
-
-
-@dataclass(frozen=True, slots=True)
-class Enumeration:
-    """The legal layouts and the account of the rest."""
-
-    layouts: Layouts
-    grid: int
-    removed: dict[str, int]
-    domains: dict[str, list[float]]
 
 
 class Grid:
@@ -216,14 +205,6 @@ def _times(name: str, values: Ints, columns: dict[str, Ints]) -> dict[str, Ints]
     if len(values) != 1:
         columns = {other: np.repeat(column, len(values)) for other, column in columns.items()}
     return columns | {name: np.tile(values, rows)}
-
-
-def enumerate_layouts(facts: Facts) -> Enumeration:
-    """Return every legal layout of `facts.space`; `grid` = legal + removed, lazy axes at their first value."""
-    grid = Grid(facts)
-    tables = [grid.grow(stems.replace(candidate=np.full(len(stems), row, np.int64)))
-              for alike, stems, _ in grid.stems() for row in alike]
-    return Enumeration(joined(tables), grid.size, dict(grid.removed), grid.domains)
 
 
 def _alike(facts: Facts, dropped: Collection[int]) -> list[list[int]]:

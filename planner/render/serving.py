@@ -67,7 +67,9 @@ def serving_sentence(plan: Plan) -> str:
     if seen is not None and not seen.met:
         best = "Misses its targets"
         proof = f"by replay: {'; '.join(seen.missed) or 'not within every target on other requests'}"
-    return f"{best}: {'; '.join(parts)}{price} ({proof})"
+    said = "; ".join(parts)
+    # how fast answers come is set off by commas
+    return f"{best}: {said.removesuffix(',') if price.startswith(',') or not price else said}{price} ({proof})"
 
 
 def _pace(mine: Sequence[Assignment]) -> str:

@@ -13,9 +13,6 @@ from planner.scenario.pixels import PixelSize
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Count, listed
 
-GENERATED = ("rate", "samples")
-"""What images or clips may be asked for by."""
-
 
 class Generation(Serving):
     """Images or clips at a `rate`, a batch of `samples`, or as many as go (neither)."""

@@ -21,7 +21,15 @@ from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.in_thousands import thousands
-from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, said_by_method
+from planner.scenario.kind import (
+    Kind,
+    kind_by_model,
+    kind_of,
+    refuse_other_kinds,
+    refuse_unmodeled,
+    refuse_wrong_kind,
+    said_by_method,
+)
 from planner.scenario.largest import asks_for_the_largest, largest_asked
 from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.pool import ANY
@@ -31,7 +39,7 @@ from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
-from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario, only_training
+from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario
 from planner.scenario.served import as_asked, with_images
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
@@ -115,8 +123,11 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
             raise InputError(f"{reference!r} is a model, and {labels.get('workload.model', 'model')} is given too")
         reference, overrides = None, {"workload.model": reference, **overrides}
     if reference is None:
-        return merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
+        document = merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
+        refuse_unmodeled(document, catalog)
+        return document
     document = merge(_read(reference), overrides, labels)
+    refuse_unmodeled(document, catalog)
     refuse_wrong_kind(document, catalog)
     return document
 
@@ -139,13 +150,6 @@ def as_question(document: Document) -> AnyQuestion:
     kind = kind_of(document)
     refuse_other_kinds(document, kind)
     return validate(document, Portfolio) if kind == "portfolio" else validate(document, SCENARIOS[kind])
-
-
-def load_scenario(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
-                  labels: Mapping[str, str] | None = None) -> tuple[Scenario, Defaults]:
-    """Return a training question as `load_any` does. Raises Unsupported for one of serving."""
-    scenario, defaults = load_any(reference, overrides, catalog, labels=labels)
-    return only_training(scenario, "what was asked"), defaults
 
 
 def shipped(kind: Kind | None = None) -> list[str]:

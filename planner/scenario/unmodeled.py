@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from planner.errors import InputError, UnknownName
@@ -90,7 +91,9 @@ SEEING = (
 
 def seeing(name: str) -> str | None:
     """Return what a name of no catalog model is and what is nearest, where it is of models of images."""
-    words = {*_WORDS.findall(name.lower()), *re.split(r"[^a-z0-9]+", name.lower())}
+    found = _WORDS.findall(name.lower())
+    # gpt-4 is a word too, and gpt-j none of these
+    words = {*found, *map("".join, pairwise(found)), *re.split(r"[^a-z0-9]+", name.lower())}
     for family in SEEING:
         if words & set(family.words.split()):
             return f"{name!r} is {family.what}, which is not modeled; the nearest that is: {family.nearest}"

@@ -14,8 +14,8 @@ from planner.ask.tornado import tornado
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
-from planner.scenario.load import load_scenario
 from planner.solver.quantize import cost_cents, price
+from tests.asked import load_scenario
 
 BUY = """
 name: rent or buy

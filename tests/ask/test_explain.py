@@ -15,9 +15,9 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError, UnknownName
 from planner.jobs.kinds import question_of
 from planner.jobs.solved import Solved, solve, solve_lifted
-from planner.scenario.load import load_scenario
 from planner.scenario.scenario import Scenario
 from planner.solver.minimal import minimal
+from tests.asked import load_scenario
 
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "100 G", "hardware.candidates": "dgx-h100",
          "workload.stack": "megatron-core", "limits.max_gpus": "64", "limits.deadline": "9 d"}

@@ -34,3 +34,11 @@ def test_drafts_alone_have_the_usual_share_accepted(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == usual
     assert main([*asked, "--speculative", "3:0.1"]) == 0
     assert capsys.readouterr().out != usual
+
+
+def test_commas_around_the_pace_are_single(capsys: pytest.CaptureFixture[str]):
+    """Of a mixed fleet the price is set off by a comma too."""
+    assert main(["plan", "--model", "llama-3.1-8b", "--users", "1000", "--on", "l4", "-q"]) == 0
+    said = capsys.readouterr().out
+    assert "tokens/s to each, " in said
+    assert ",," not in said

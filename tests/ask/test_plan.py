@@ -13,9 +13,9 @@ from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError
 from planner.layouts.rules import RULES
-from planner.scenario.load import load_scenario
 from planner.solver.search.parallel import UNGROWN
 from planner.yaml_io import dump, read
+from tests.asked import load_scenario
 
 BASE: dict[str, object] = {
     "workload.model": "llama-3.1-8b", "workload.tokens": "1 T", "workload.global_batch": "512",

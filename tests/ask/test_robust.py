@@ -12,8 +12,8 @@ from planner.answer.assignment import Assignment, TrainingAlternative, TrainingA
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.load import load_scenario
 from planner.solver.search.job import DOUBLINGS
+from tests.asked import load_scenario
 
 ASKED = {"workload.model": "llama-3.1-8b", "workload.tokens": "20 B", "workload.global_batch": "64",
          "hardware.candidates": "dgx-h100,dgx-a100", "limits.max_gpus": "32", "robust": "yes"}

@@ -101,3 +101,18 @@ def test_users_are_a_load_and_the_last_token_has_its_verdict(planner: Any) -> No
     verdict = " of 9 s at p95 missed by "
     assert verdict in planner(*asked, "--concurrency", "20", "--e2e", "9s").out
     assert verdict in planner(*asked, "--rate", "0.6", "--e2e", "9s").out
+
+
+def test_offload_that_only_some_stacks_have_is_answered_by_those(planner):
+    asked = ["estimate", "--model", "gpt-oss-120b", "--method", "qlora", "--node", "h100", "--seq-len", "4096"]
+    ran = planner(*asked, "--layout", "offload_parameters=0,offload_optimizer=1")
+    # of the stacks, some move the weights with the optimizer states or not at all
+    assert ran.code == 0
+    assert "layouts with offload_parameters 0, offload_optimizer 1 none fits" in " ".join(ran.out.split())
+
+
+def test_a_scenario_of_one_node_type_is_estimated_there(planner):
+    assert planner("estimate", "gpt-oss-120b-one-h100", "-q").out.startswith("Fits: ")
+    ran = planner("estimate", "llama-3.1-70b-pretrain")
+    assert (ran.code, ran.err.strip()) == (2, "Error: --node: an estimate needs a node type, such as dgx-h100; the "
+                                           "scenario has dgx-h100, dgx-h200, dgx-b200")

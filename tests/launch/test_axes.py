@@ -3,13 +3,14 @@
 import pytest
 
 from planner.answer.layout import RecomputeLayers, Stage
-from planner.launch.axes import CannotExpress, axes_of
-from planner.launch.emitter import all_emitters
+from planner.launch.axes import CannotExpress
+from planner.launch.emitter import Emitter
 from planner.launch.work import VALUES
 from planner.layouts.axes import AXES
+from tests.launch.emitters import axes_of, emitters_of
 from tests.launch.works import changed, work
 
-EMITTERS = all_emitters()
+EMITTERS = emitters_of(Emitter)
 MIXTURE = {"model": "qwen3-30b-a3b", "seq_len": "4096", "global_batch": "64"}
 
 

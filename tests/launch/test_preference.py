@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from planner.launch.axes import CannotExpress
-from planner.launch.emitter import all_emitters
+from planner.launch.emitter import Emitter
+from tests.launch.emitters import emitters_of
 from tests.launch.test_axes import base_of
 from tests.launch.works import changed
 
-EMITTERS = all_emitters()
+EMITTERS = emitters_of(Emitter)
 
 
 def files(target: str, method: str, tuning: str, reference: str | None) -> str:
@@ -47,6 +48,7 @@ def test_a_target_is_told_the_method_in_its_own_keys(target: str, method: str, t
     ("deepspeed", "orpo", "full", None, r"orpo \(it has dpo, kto, reward-model\)"),
     ("accelerate", "dpo", "full", "copy", "a 16-bit copy beside 32-bit weights"),
     ("deepspeed", "dpo", "lora", "copy", "a frozen copy beside adapters"),
+    ("ms-swift", "dpo", "lora", "copy", "a frozen copy beside adapters"),
     ("llama-factory", "dpo", "full", "precomputed", "a precomputed reference"),
     ("litgpt", "dpo", "full", "copy", "it trains on texts, not on preferences"),
     ("megatron-lm", "dpo", "full", "copy", "it trains on texts, not on preferences"),

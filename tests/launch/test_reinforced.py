@@ -9,14 +9,15 @@ import pytest
 
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
-from planner.launch.axes import CannotExpress, axes_of, settings_of
+from planner.launch.axes import CannotExpress, settings_of
 from planner.launch.check import differences
-from planner.launch.emitter import reinforced_emitters
+from planner.launch.emitter import ReinforcedEmitter
 from planner.launch.folder import launched
 from planner.launch.given import Given, estimated
 from planner.launch.reinforced import VALUES, Reinforced, reinforced_of
+from tests.launch.emitters import axes_of, emitters_of
 
-EMITTERS = reinforced_emitters()
+EMITTERS = emitters_of(ReinforcedEmitter)
 CATALOG = Catalog()
 
 

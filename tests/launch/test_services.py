@@ -7,17 +7,18 @@ import subprocess
 import pytest
 
 from planner.answer.level import Adapters
-from planner.launch.axes import CannotExpress, axes_of
-from planner.launch.emitter import service_emitters
+from planner.launch.axes import CannotExpress
+from planner.launch.emitter import ServiceEmitter
 from planner.launch.folder import launched
 from planner.launch.given import estimated
 from planner.launch.place import all_places
 from planner.launch.replicas import placed_on_nodes
 from planner.launch.served import VALUES
+from tests.launch.emitters import axes_of, emitters_of
 from tests.launch.services import MIXTURE, otherwise, served, serving
 from tests.launch.works import CATALOG
 
-EMITTERS = service_emitters()
+EMITTERS = emitters_of(ServiceEmitter)
 OTHER = {
     "candidate": {}, "precision": {"precision": "fp8"}, "tp": {"tp": 4}, "pp": {"pp": 2},
     "dp": {"dp": 4, "expert_tp": 4}, "ep": {"ep": 8, "expert_tp": 1}, "expert_tp": {"expert_tp": 2},

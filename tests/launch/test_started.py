@@ -68,3 +68,11 @@ def test_over_ssh_the_variables_go_along_and_a_node_that_fails_is_a_failure(star
         assert "--train-iters 7" in line
         assert "--data-path a b/c" in line
     assert run("start.sh", BROKEN="two")[0] == 1
+
+
+@pytest.mark.parametrize(("target", "needed"), [("axolotl", "cut-cross-entropy"), ("ms-swift", "liger-kernel"),
+                                                ("llama-factory", "liger-kernel"), ("accelerate", "liger-kernel")])
+def test_what_a_fused_loss_runs_on_is_installed(target, needed):
+    stack = CATALOG.releases.target(target).stacks[0]
+    one = given("dp=8,zero=3,recompute=full", method="lora", stack=stack, loss="fused")
+    assert needed in launched(one, CATALOG, target).files["install.sh"]

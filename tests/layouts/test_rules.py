@@ -11,10 +11,11 @@ import pytest
 
 from planner.catalog.stack import OffloadSupport, Refusal
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
-from planner.layouts.enumerate import enumerate_layouts, violations
+from planner.layouts.enumerate import violations
 from planner.layouts.offload import OFFLOAD_AXES
 from planner.layouts.rules import RULES, Facts, split_code
 from planner.layouts.table import Ints, from_rows
+from tests.enumerated import enumerate_layouts
 from tests.search_cases import candidate, catalog
 
 ROW = {"dp": 8}

@@ -18,7 +18,7 @@ from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.money.goodput import goodput, interruptions, running, spare_nodes
-from planner.scenario.load import load_scenario
+from tests.asked import load_scenario
 
 FACTS = Catalog().reliability
 

@@ -21,7 +21,7 @@ from planner.cli.main import main
 from planner.render.report.charts import rows_by_days_and_cost, ticks
 from planner.render.report.page import report
 from planner.render.tables import render_answer_line
-from planner.scenario.load import load_scenario
+from tests.asked import load_scenario
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install the system's package chromium")

@@ -15,7 +15,6 @@ from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
     find,
     load_question,
-    load_scenario,
     paths,
     shipped,
 )
@@ -24,6 +23,7 @@ from planner.scenario.resolve import resolve
 from planner.scenario.workload import Training
 from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse, validate
+from tests.asked import load_scenario
 from tests.scenario.said import said
 
 MAIN = "llama-3.1-70b-pretrain"

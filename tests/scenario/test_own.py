@@ -7,7 +7,7 @@ import pytest
 from planner import compare, plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.load import load_scenario
+from tests.asked import load_scenario
 
 TUNE = {"model": "llama-3.1-8b", "method": "qlora", "tokens": "5M", "global_batch": 16, "seq_len": 1024}
 

@@ -16,8 +16,9 @@ import pytest
 from benchmarks.exact import ASKED, ENDINGS, OBJECTIVES, PAGE, SEEDS, Outcome, outcome
 from planner.catalog.stack import Refusal
 from planner.layouts.axes import AXES, column_type, domain
-from planner.layouts.enumerate import LAZY_AXES, enumerate_layouts
+from planner.layouts.enumerate import LAZY_AXES
 from planner.layouts.rules import rules_of
+from tests.enumerated import enumerate_layouts
 from tests.small_cases import passes, small_case
 
 CHUNKS = [range(at, at + 25) for at in range(10_000, 10_175, 25)]

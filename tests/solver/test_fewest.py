@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from planner.layouts.axes import Space
-from planner.layouts.enumerate import Grid, enumerate_layouts
+from planner.layouts.enumerate import Grid
 from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.rules import Facts
 from planner.layouts.table import joined
@@ -25,6 +25,7 @@ from planner.solver.search.job import Pricing, identity
 from planner.solver.search.parallel import search_grid
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED
+from tests.enumerated import enumerate_layouts
 from tests.search_cases import candidate, catalog
 from tests.small_cases import Small, small_case
 

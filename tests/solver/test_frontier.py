@@ -7,12 +7,11 @@ import pytest
 
 from planner.jobs.kinds import question_of
 from planner.jobs.training.stacks import ByStack
-from planner.layouts.enumerate import Grid, enumerate_layouts
+from planner.layouts.enumerate import Grid
 from planner.layouts.offload import allowed, levels
 from planner.layouts.table import Layouts, Mask
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.memory import memory_terms
-from planner.scenario.load import load_scenario
 from planner.solver import staging
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.bounds import Bound, bound, time_bound
@@ -24,6 +23,8 @@ from planner.solver.search.source import grid_source, table_source
 from planner.solver.search.stage_row import stage_row
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import Effort, OutOfTime
+from tests.asked import load_scenario
+from tests.enumerated import enumerate_layouts
 from tests.search_cases import Case, catalog, random_case
 
 SEEDS = range(16)

@@ -8,12 +8,13 @@ import pytest
 
 from planner import plan
 from planner.errors import InputError
-from planner.layouts.enumerate import Grid, enumerate_layouts
+from planner.layouts.enumerate import Grid
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.job import MOST_NODES
 from planner.solver.search.pareto import pareto, parse_measures
 from planner.solver.search.source import grid_source
+from tests.enumerated import enumerate_layouts
 from tests.search_cases import Case, random_case
 from tests.small_cases import small_case
 from tests.solver.test_frontier import staged_all

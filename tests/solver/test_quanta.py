@@ -17,7 +17,6 @@ from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
 from planner.render.figures import days, objective
 from planner.scenario.limits import Limits
-from planner.scenario.load import load_scenario
 from planner.scenario.scenario import Scenario
 from planner.solver import staging
 from planner.solver.quantize import DURATION_QUANTUM, duration_limit
@@ -25,6 +24,7 @@ from planner.solver.search.bounds import bound
 from planner.solver.search.job import Pricing
 from planner.solver.search.staging_input import staging_problem
 from planner.units import DAY, SECONDS, show_within
+from tests.asked import load_scenario
 from tests.search_cases import catalog, choose
 from tests.small_cases import small_case
 

@@ -13,12 +13,12 @@ from planner.jobs.kinds import question_of
 from planner.jobs.solved import solve
 from planner.layouts.enumerate import Grid
 from planner.layouts.table import joined
-from planner.scenario.load import load_scenario
 from planner.solver.search import sieve
 from planner.solver.search.floor import floors
 from planner.solver.search.job import Pricing
 from planner.solver.search.parallel import UNGROWN
 from planner.solver.settings import Effort
+from tests.asked import load_scenario
 from tests.search_cases import Choice, catalog, choose
 from tests.small_cases import Small, small_case
 

@@ -78,10 +78,10 @@ def several(c: Config, layers: Sequence[Entry]) -> Entry:
     return of(c, blocks) | ({"order": order} if len(blocks) > 1 else {})
 
 
-def windowed(entry: Entry, kinds: Sequence[str], window: int, key: str = "window") -> Entry:
+def windowed(entry: Entry, kinds: Sequence[str], window: int) -> Entry:
     """Split the only block into windowed layers and full ones, as `kinds` names every layer."""
     block = entry["blocks"][0]
-    near = block | {"attention": block["attention"] | {key: window}}
+    near = block | {"attention": block["attention"] | {"window": window}}
     layers = [near if "sliding" in kind or "chunk" in kind else block for kind in kinds]
     plain = [{k: v for k, v in layer.items() if k != "count"} for layer in layers]
     return entry | several({}, plain) | {"tied": entry["tied"]}

@@ -16,6 +16,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.physics.collectives import seconds
+from planner.physics.diffusion.generate import Picture, Rates, latents_made
 from planner.physics.diffusion.shape import parameters, sample_of
 from planner.physics.diffusion.step import Split, Tuning, memory, spilled_bytes, step_seconds, swapped_bytes, trained
 from planner.scenario.diffusion import DiffusionTraining
@@ -87,7 +88,7 @@ def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
     rank = work.lora_rank if work.method == "lora" else 0
     factor = work.lokr_factor if work.method == "lokr" else 0
     return [Tuning(model, sample_of(model, size[:2], size.frames), rank, base, work.optimizer, factor,
-                   (rank or factor) if work.adapts_mlp else 0, work.latents == "cached", work.ema)
+                   (rank or factor) if work.adapts_mlp else 0, work.latents == "cached", work.ema, extent=size)
             for base in work.quantization]
 
 
@@ -166,6 +167,13 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     rates = catalog.rates(candidate.gpu.architecture)
     parts, spent = memory(tuning, split, law), step_seconds(
         tuning, split, law, candidate.gpu, rates, catalog.kernels.attention_backward_flops)
+    if not tuning.cached and tuning.extent is not None:
+        each = Picture(tuning.model, tuning.sample, tuning.extent.width * tuning.extent.height, tuning.extent.frames,
+                       steps=1, passes=1)
+        taken, alive = latents_made(each, split.micro_batch, catalog.generation_law, Rates(candidate.gpu, rates))
+        spent = {**spent, "compute": spent["compute"] + split.micro_batches * taken}
+        # latents are made before the denoiser keeps anything
+        parts = {**parts, "activations": max(parts["activations"], alive)}
     count, base = trained(tuning), law.bases[tuning.base]
     weights = tuning.model.denoiser.parameters * (base.weight if tuning.frozen else 2.0)
     ones = np.ones(1, np.int64)

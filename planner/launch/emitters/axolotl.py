@@ -20,6 +20,9 @@ PAIRS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "reward-model": ("argilla/distilabel-intel-orca-dpo-pairs", {"type": "bradley_terry.chat_template"})}
 """Data of methods that take preferences, with the type that axolotl's examples give it."""
 
+CUT = ('pip install "cut-cross-entropy[transformers] @ '
+       'git+https://github.com/axolotl-ai-cloud/ml-cross-entropy.git@v0.1.1"')
+"""What its plugin of the fused loss asks for, which it does not bring."""
 QUANTIZED_ALONE = ("dpo", "kto", "orpo")
 """Methods whose quantized weights its FSDP does not shard."""
 
@@ -98,6 +101,7 @@ def emit(work: Work) -> Program:
     body = [*filled(FILE, values, {data_name: "DATA"}),
             "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' -m axolotl.cli.train "$config"']
     return Program(target=work.target, variables=variables, feedback="train.log",
+                   install=(CUT,) if work.value("loss") == "fused" else (),
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={FILE: as_text(FILE, head, data), "train.sh": script(f"{head}: runs on every node",
                                                                              {"AXOLOTL_DO_NOT_TRACK": "1"}, body)})

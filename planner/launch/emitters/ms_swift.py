@@ -31,8 +31,7 @@ def _recompute(work: Work) -> Settings | No:
 TABLE = {**hf.of_trainer(FILE, recompute=_recompute, liger="use_liger_kernel",
                          method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted)),
          **hf.preferences({name: {f"{FILE}:rlhf_type": said} for name, said in {
-             "dpo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo", "reward-model": "rm"}.items()},
-             copied=f"{FILE}:ref_model")}
+             "dpo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo", "reward-model": "rm"}.items()})}
 
 
 def emit(work: Work) -> Program:

@@ -190,7 +190,7 @@ class Rates:
 
     def attention(self, law: GenerationLaw) -> float:
         """Return the rate of attention."""
-        peak = self.gpu.peak.get("bf16") or max(self.gpu.peak["fp16"], self.gpu.peak.get("fp32", 0.0))
+        peak = self.gpu.halves or self.products()
         share = law.attention.get(self.gpu.architecture, law.attention["others"])
         return peak * self.known.attention_forward * share
 
@@ -269,6 +269,16 @@ def _exchanged(picture: Picture, split: Split, law: GenerationLaw, exchange: Exc
     if split.pipefusion > 1:
         sent += exchange("all_gather", passed, split.pipefusion)
     return sent + (exchange("all_gather", passed, split.cfg) if split.cfg > 1 else 0.0)
+
+
+def latents_made(picture: Picture, batch: int, law: GenerationLaw, rates: Rates) -> tuple[float, float]:
+    """Return the seconds and the bytes alive of turning a batch of samples and their texts into what a denoiser reads.
+
+    An autoencoder whose encoder was not counted takes what its decoder does.
+    """
+    coding, split = picture.model.autoencoder.encode or picture.model.autoencoder.decode, Split(batch)
+    return (_encoding(picture, split, law, rates) + coding_seconds(picture, split, law, rates, coding),
+            coding_bytes(picture, split, law, coding))
 
 
 def coding_seconds(picture: Picture, split: Split, law: GenerationLaw, rates: Rates, coding: Coding) -> float:

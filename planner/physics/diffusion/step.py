@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from planner.catalog.calibration import ArchitectureRates
-from planner.catalog.diffusion import DenoiserBlock, Diffusion
+from planner.catalog.diffusion import DenoiserBlock, Diffusion, Extent
 from planner.catalog.diffusion_law import Base, DiffusionLaw, StoredBase
 from planner.catalog.hardware import Gpu
 from planner.errors import MissingFact
@@ -49,6 +49,8 @@ class Tuning:
     graphed: bool = False
     """Whether kernels are fused and a step is one graph, which the host launches at once."""
 
+    extent: Extent | None = None
+    """Pixels and frames of a sample, which encoders beside the denoiser read."""
     wide: bool = False
     """Whether weights, activations and products are in 32 bits."""
 
@@ -216,7 +218,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
 
     attention_backward: FLOPs of attention backward over forward.
     """
-    peak = gpu.peak.get("tf32" if tuning.wide else "bf16") or gpu.peak.get("fp16")
+    peak = (gpu.peak.get("tf32") if tuning.wide else None) or gpu.halves
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
     needs = law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):

@@ -94,12 +94,11 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
                       flops / peak)
 
 
-def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | None = None, *,
-                   time: TimeTerms | None = None, memory: MemoryTerms | None = None) -> Evaluation:
+def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | None = None
+                   ) -> Evaluation:
     """Return a layout whose recompute column is fixed, layers split as frameworks do by default.
 
     recompute_layers: layers of every stage under the row's mode, the rest keep everything; none means all.
-    time, memory: terms of the rows, where they are known.
     """
     shape = question.shape
     # torchtitan's pipeline splits all layers alike; Megatron's recipes for mixtures state their layouts
@@ -109,7 +108,7 @@ def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers
     dropped = layers if recompute_layers is None else np.minimum(layers, recompute_layers)
     counts[:, int(rows.recompute[row])] += dropped
     counts[:, 0] += layers - dropped
-    return evaluate(question, rows, row, layers, counts, time, memory)
+    return evaluate(question, rows, row, layers, counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ def nearest(question: Question, grid: Grid, effort: Effort = UNLIMITED) -> Neare
     """Return the layouts of the grid that miss memory by least. Raises OutOfTime."""
     space, source = grid.facts.space, grid_source(grid)
     every = offers(question, space)
+    if not every:  # what is kept outside is held to values that no stack has
+        return Nearest()
     tables: list[Layouts] = []
     shorts = np.zeros(0)
     for stems, _ in together(source, CHUNK, effort.check):

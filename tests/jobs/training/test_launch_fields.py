@@ -9,7 +9,7 @@ from planner.answer.layout import Layout
 from planner.ask.estimate import estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
-from planner.scenario.load import load_scenario
+from tests.asked import load_scenario
 
 CATALOG = Catalog()
 

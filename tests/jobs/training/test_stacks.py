@@ -15,10 +15,10 @@ from planner.jobs.kinds import question_of
 from planner.jobs.solved import ResolvedScenario, solve
 from planner.jobs.training.in_use import stacks_of
 from planner.jobs.training.stacks import ByStack
-from planner.scenario.load import load_scenario
 from planner.scenario.workload import Training
 from planner.scenario.writing import to_yaml
 from planner.solver.settings import Effort
+from tests.asked import load_scenario
 from tests.small_cases import Small, truth
 
 TOY = """

@@ -1,0 +1,55 @@
+"""Offers to ask about before they are counted on: prices far below what others take, many nodes for a short time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from statistics import median
+
+from planner.catalog.load import Catalog
+from planner.catalog.price import Offer, PriceList
+from planner.money.rent import offered
+from planner.units import DAY, HOUR, show_seconds, show_usd
+
+FEWEST = 2
+"""On-demand offers of a GPU from which their median says something."""
+
+
+def outlying(labels: Collection[str], catalog: Catalog) -> Iterator[str]:
+    """Yield of the offers named by their labels those that cost far less than the same GPU does on demand."""
+    for prices, offer in filter(None, (_offer(label, catalog) for label in dict.fromkeys(labels))):
+        each, gpu = offer.price / catalog.node(offer.node).gpus, catalog.node(offer.node).gpu
+        usual = [other.price / catalog.node(other.node).gpus for one in catalog.price_lists for other in one.offers
+                 if other.term == "on-demand" and catalog.node(other.node).gpu == gpu]
+        if len(usual) >= FEWEST and each < catalog.recipes.outlying * median(usual):
+            yield (f"{each:,.2f} USD for an hour of {gpu} ({prices.name}, {offer.term}) is "
+                   f"{each / median(usual):.0%} of {median(usual):,.2f} USD, the median of {len(usual)} on-demand "
+                   f"offers: one line of {offer.source or prices.source}, {offer.as_of or prices.as_of}; ask before "
+                   "you count on it")
+
+
+def at_once(rented: Iterable[tuple[str, int, float]], catalog: Catalog) -> Iterator[str]:
+    """Yield where many nodes are rented on demand for less time than their provider lets so many for.
+
+    rented: labels of offers, each with its nodes and the seconds that these are in use.
+    """
+    for label, nodes, seconds in rented:
+        found = _offer(label, catalog)
+        if found is None or found[1].term != "on-demand" or nodes < catalog.recipes.at_once:
+            continue
+        prices, offer = found
+        lets = prices.reservation
+        if seconds >= (lets.least if lets else DAY):
+            continue
+        seldom = f"{nodes} nodes at once for {show_seconds(seconds)} are seldom to be had on demand: "
+        if lets is None:
+            yield f"{seldom}ask {prices.name} for how long it lets them; fewer GPUs for longer cost about the same"
+            continue
+        most = f", {lets.nodes} nodes each" if lets.nodes else ""
+        yield (f"{seldom}{prices.name} lets them as a {lets.called} of {show_seconds(lets.least)} or more{most}, for "
+               f"{show_usd(nodes * offer.price * lets.least / HOUR)} at this price; fewer GPUs for longer cost about "
+               "the same")
+
+
+def _offer(label: str, catalog: Catalog) -> tuple[PriceList, Offer] | None:
+    found = offered(label, catalog)
+    return None if found is None else (found[1], found[2])
