@@ -103,6 +103,14 @@ def test_other_models_of_images_are_refused_by_name(model: str, told: str) -> No
         planner.plan(model=model, tokens="1 G", on="rtx-4090")
 
 
+@pytest.mark.parametrize(("model", "told"), [("musicgen", "codec"), ("whisper-large-v3", "encoder-decoder of speech")])
+def test_what_a_model_is_comes_before_its_keys(model: str, told: str) -> None:
+    """Steps are no key of training a language model, and that is not what is wrong."""
+    for asked in ({"steps": 100}, {"rate": 2}, {"method": "lora", "samples": 100}):
+        with pytest.raises(InputError, match=told):
+            planner.plan(model=model, on="rtx-4090", **asked)  # type: ignore[arg-type]
+
+
 def test_a_file_of_another_kind_is_told_which_it_is() -> None:
     with pytest.raises(InputError, match="kind: diffusion"):
         planner.plan({"workload": {"kind": "training", "model": "sdxl", "tokens": "1 G"}})
