@@ -113,6 +113,8 @@ class PostTrainingAssignment(Placement):
     """Answers to each."""
     answers_per_second: Annotated[float, ShowAs("answers/s", "performance")] = Field(gt=0)
     """Answers drawn and learned from, of all GPUs."""
+    micro_batch_tokens: int | None = Field(default=None, ge=1)
+    """Tokens that a micro-batch of one model copy holds at most, where sequences are packed."""
     trainer_utilization: float = Field(ge=0, le=1)
     """Share of the step in which the trainer works."""
     rollouts_usable_bytes: int | None = Field(default=None, exclude_if=absent)

@@ -14,6 +14,7 @@ from planner.evidence.rl_rows import RlRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.held import Held
+from planner.jobs.posttraining.job import NODES
 from planner.jobs.posttraining.options import apart, ways_on
 from planner.jobs.posttraining.question import RlQuestion
 from planner.jobs.posttraining.way import RlWay
@@ -113,8 +114,8 @@ def _candidate(run: RlRun, catalog: Catalog) -> Candidate:
     return usual_candidate(catalog.node(node_named(run.gpu, catalog, run.gpus)[0]), catalog)
 
 
-def predicted(run: RlRun, catalog: Catalog, framework: str) -> RlPrediction:
-    """Return the way that a run took. Raises SkippedError."""
+def predicted(run: RlRun, catalog: Catalog, framework: str, *, leanest: bool = False) -> RlPrediction:
+    """Return the way that a run took, or where `leanest` any that fits. Raises SkippedError."""
     assumed = list[str]()
     model = model_of(_named(run, catalog), catalog, assumed)
     said = lengths(run, catalog, assumed)
@@ -131,7 +132,7 @@ def predicted(run: RlRun, catalog: Catalog, framework: str) -> RlPrediction:
         reward=Reward("model" if critic else "rule"), reward_model=critic, critic=critic,
         reference="initial" if known.reference and not algorithm.startswith("dapo") else "none",
         policy_lag=_lag(run), placement="any", rollouts_on=(), stack=(framework,), engine=None, steps=None)
-    return RlPrediction(_run(run, work, catalog), _kind_of(model), tuple(assumed), said.guessed)
+    return RlPrediction(_run(run, work, catalog, leanest=leanest), _kind_of(model), tuple(assumed), said.guessed)
 
 
 def _kind_of_update(algorithm: str) -> RlMethod:
@@ -175,7 +176,7 @@ def _lag(run: RlRun) -> int:
     return int(said) if said.isdecimal() else 2 if said.split(" ")[-1] != "0" else 0
 
 
-def _run(run: RlRun, work: PostTraining, catalog: Catalog) -> RlWay:
+def _run(run: RlRun, work: PostTraining, catalog: Catalog, *, leanest: bool) -> RlWay:
     assert run.gpus is not None
     candidate = _candidate(run, catalog)
     trainers = catalog.posttraining_law.frameworks[work.stack[0]].trainers
@@ -187,7 +188,8 @@ def _run(run: RlRun, work: PostTraining, catalog: Catalog) -> RlWay:
     swap = {} if apart_ else {"swap": "1" if known.swaps else "0"}
     if run.swapped is not None and not apart_:
         swap = {"swap": run.swapped}
-    held = {"recompute": run.train_recompute or "full", **alone, **swap, **{axis: str(value) for axis, value in (
+    usual = {} if leanest else {"recompute": run.train_recompute or "full", **swap}
+    held = {**alone, **usual, **{axis: str(value) for axis, value in (
         ("tp", run.train_tp), ("pp", run.train_pp), ("cp", run.train_cp), ("ep", run.train_ep),
         ("rollout_tp", run.rollout_tp), ("rollout_pp", run.rollout_pp),
         ("offload_optimizer", run.offload)) if value is not None}}
@@ -196,20 +198,21 @@ def _run(run: RlRun, work: PostTraining, catalog: Catalog) -> RlWay:
         trainer = trainer or run.gpus - (run.rollout_gpus or run.gpus // 2)
         ways = list(apart(question, trainer, run.rollout_gpus or run.gpus - trainer, 0, Held(held)))
     else:
-        ways = list(ways_on(question, run.gpus, held))
+        ways = list(ways_on(question, run.gpus, held, lean=leanest))
     if not ways:
         raise SkippedError("no layout of it is legal")
     return min(ways, key=lambda way: (max(0.0, way.lacking), way.rank))
 
 
 def fewest(run: RlRun, catalog: Catalog, framework: str) -> int | None:
-    """Return the fewest GPUs, of powers of two, on which a run fits; none up to MOST_GPUS."""
-    for gpus in (1 << power for power in range(MOST_GPUS.bit_length())):
+    """Return the fewest GPUs, of those that are usual, on which a run fits by any means; none up to MOST_GPUS."""
+    size = _candidate(run.model_copy(update={"gpus": MOST_GPUS}), catalog).node.gpus
+    parts = [1 << power for power in range(size.bit_length()) if 1 << power < size]
+    for gpus in (*parts, *(size * nodes for nodes in sorted(NODES) if size * nodes <= MOST_GPUS)):
         try:
-            made = predicted(run.model_copy(update={"gpus": gpus}), catalog, framework)
+            made = predicted(run.model_copy(update={"gpus": gpus}), catalog, framework, leanest=True)
         except SkippedError:
             continue
         if made.way.lacking <= 0:
             return gpus
     return None
-

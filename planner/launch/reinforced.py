@@ -57,7 +57,7 @@ class Reinforced:
     @property
     def packed(self) -> int:
         """Tokens of a micro-batch on each GPU of a model copy's context; the longest sequence fits."""
-        return -(-max(self.framework.packed, self.longest) // self.placed.layout.cp)
+        return -(-max(self.placed.micro_batch_tokens or self.framework.packed, self.longest) // self.placed.layout.cp)
 
     @property
     def steps(self) -> int:

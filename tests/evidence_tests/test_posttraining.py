@@ -132,3 +132,16 @@ def test_a_policy_is_trained_on_one_gpu_with_its_states_on_the_host():
     made = planner.estimate(model="qwen2.5-7b", method="grpo", node="a100-sxm-80gb", gpus=1, prompts=8,
                             samples_per_prompt=4, input=256, output=256, stack="deepspeed-chat")
     assert (made.layout.offload.to, made.layout.zero) == ("host", 3)
+
+
+@pytest.mark.parametrize(("model", "gpu", "ran", "method", "trainer"), [
+    ("qwen2-7b", "h800-sxm", 2, "full", "FSDP"), ("qwen2.5-32b", "h20", 8, "full", "Megatron"),
+    ("qwen2-72b", "h800-sxm", 32, "full", "FSDP"), ("qwen2.5-32b", "h100-sxm", 4, "lora", "FSDP"),
+    ("qwen2.5-72b", "h100-sxm", 8, "lora", "FSDP"), ("qwen3-235b-a22b", "h20", 32, "full", "Megatron")])
+def test_what_is_said_to_be_the_fewest_holds_what_ran(tmp_path, model, gpu, ran, method, trainer):
+    """verl's documentation (perf/device_tuning, perf/dpsk): the fewest GPUs that were tried."""
+    rows = tmp_path / "fewest.csv"
+    rows.write_text("id,kind,framework,algorithm,model,gpu,gpus,max_len,train_engine,method,rollout_engine,gen_s,"
+                    f"actor_update_s\nmin,min_gpus,verl,GRPO,{model},{gpu},{ran},512+1024,{trainer},{method},vLLM,,\n")
+    (found,) = planner.validate(rows).rows
+    assert ran / 2 <= float(found.predicted) <= ran

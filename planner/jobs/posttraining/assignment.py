@@ -83,6 +83,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
             longest_tokens=max(1, round(way.question.batch.longest)), utilization=min(1.0, waited / way.step)),
         "phases": tuple(_phase(phase, colocated=placed.colocated) for phase in way.made.phases),
         "prompts": work.prompts, "samples_per_prompt": work.samples_per_prompt,
+        "micro_batch_tokens": way.question.framework.packed,
         "answers_per_second": work.answers / way.step, "trainer_utilization": min(1.0, worked / way.step),
         "rollouts_usable_bytes": int(on.gpu.usable_memory) if on.gpu.name != candidate.gpu.name else None}
     if run is None or run.offer is None:

@@ -16,7 +16,7 @@ UNHEARD = frozenset({"whole_nodes", "sp_wins", "batch_divides"})
 """Rules that do not hold of a trainer: it may leave GPUs to rollouts, and packs batches of any size."""
 ANY_LENGTH, ANY_GPUS = 1 << 16, 10**9
 """What rules of lengths and of the cluster do not hold a trainer to."""
-DEGREES, STAGES, CONTEXTS = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8)
+DEGREES, STAGES, CONTEXTS = (1, 2, 4, 8), (1, 2, 3, 4, 6, 8, 12, 16), (1, 2, 4, 8)
 
 
 def layouts_of(trainer: Trainer, counts: Sequence[int]) -> dict[int, list[dict[str, float]]]:
@@ -52,8 +52,8 @@ def _states(stack: Stack, shards: int, *, tp: int, mixture: bool, quantized: boo
     # bitsandbytes' weights are whole on each rank
     host = "host" in stack.offload.optimizer and not quantized
     if shards == 1 or quantized:
-        # one rank alone runs ZeRO-3 for its offload
-        alone = host and stack.offload.parameters and zero == max(stack.zero_stages)
+        # one rank alone runs ZeRO-1, or ZeRO-3 with weights on the host too, for its offload
+        alone = host and (zero == 1 or (stack.offload.parameters and zero == max(stack.zero_stages)))
         kept = [(0, 0.0), *([(zero, 1.0)] if alone else [])]
     else:
         kept = [(zero, share) for share in ((0.0, 1.0) if zero and host else (0.0,))]

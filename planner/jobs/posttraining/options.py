@@ -38,12 +38,22 @@ class _Half:
     rollouts wait for; and bytes that a GPU lacks."""
 
 
-def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str]) -> Iterator[RlWay]:
+def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str], *, lean: bool = True) -> Iterator[RlWay]:
     """Yield the ways on so many GPUs that keep the axes held; those that another matches may be left out.
 
+    Where none fits, and `lean`, also those of smaller micro-batches and a larger share for the engine.
     Raises InputError for an unknown axis, and PlannerError for what cannot be run.
     """
-    asks = Held(held)
+    fits = False
+    for way in _every(question, gpus, Held(held)):
+        fits = fits or way.lacking <= 0
+        yield way
+    if lean and not fits:
+        yield from _every(question.lean, gpus, Held(held))
+
+
+def _every(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
+    """Yield the same of micro-batches as the framework has them."""
     placement = question.asked.placement
     if gpus > (question.framework.most_gpus or gpus):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -61,6 +62,14 @@ class RlQuestion:
         """The framework."""
         found = self.own or self.law.frameworks[self.name]
         return found.model_copy(update={"recomputes": False}) if self.asked.method in UNCOMPARED else found
+
+    @cached_property
+    def lean(self) -> RlQuestion:
+        """The same with micro-batches of the longest sequence alone, and all of a GPU that the engine may take."""
+        longest = math.ceil(self.batch.input + self.batch.answers.longest)
+        known, most = self.framework, self.catalog.engine(self.engine).memory_fraction
+        return replace(self, own=known.model_copy(update={
+            "packed": min(known.packed, longest), "memory_fraction": max(known.memory_fraction, most)}))
 
     @property
     def stack(self) -> str:
