@@ -40,6 +40,12 @@ class Gpu(Sourced):
     attention_gain: Factor = 1.0
     """Rate of attention over that of the architecture's other parts, at the same peak."""
 
+    @property
+    def halves(self) -> float | None:
+        """FLOP/s of products of 16-bit numbers, run in 32 bits where that is faster (Pascal); none is not known."""
+        known = self.peak.get("bf16") or self.peak.get("fp16")
+        return None if known is None else max(known, self.peak.get("fp32", 0.0))
+
     @model_validator(mode="after")
     def _usable_within_sold(self) -> Gpu:
         if self.usable_memory > self.memory * 1.08:

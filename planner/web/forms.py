@@ -39,7 +39,7 @@ class Form:
 
 
 _OF_PREFERENCES = frozenset({"reference", "tuning"})
-_PIXELS = frozenset({"samples", "resolution", "frames", "steps", "batch"})
+_PIXELS = frozenset({"samples", "resolution", "frames", "audio", "steps", "batch"})
 FORMS = {
     "training": Form("Training", "training", get_args(Weights),
                      {"model": "llama-3.1-70b", "method": "lora", "node": "dgx-h100"},
@@ -58,7 +58,7 @@ FORMS = {
                           "output": "1500"},
                          frozenset({"steps", "prompts", "samples_per_prompt", "input", "output", "tuning"}),
                          has_blank=False),
-    "generation": Form("Making images or clips", "generation", ("inference",),
+    "generation": Form("Making images, clips or sound", "generation", ("inference",),
                        {"model": "flux.1-dev", "method": "inference", "node": "h100-sxm-1x"},
                        _PIXELS | {"rate", "e2e", "quantization"}, has_blank=False),
     "diffusion": Form("Training a diffusion model", "diffusion", get_args(DiffusionMethod),
@@ -95,7 +95,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {"prefer": ("simple",), "largest": get_
 """Field of a verb -> what it may be."""
 ONLY: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "largest": {**dict.fromkeys(("micro-batch", "sequence", "model"), ("training", "preferences")),
-                    **dict.fromkeys(("resolution", "frames", "batch"), ("generation", "diffusion"))},
+                    **dict.fromkeys(("resolution", "frames", "batch", "audio"), ("generation", "diffusion"))},
         "method": {method: tuple(form for form, said in FORMS.items() if method in said.methods)
                    for said in FORMS.values() for method in said.methods}}
 """Field -> its choices that only some forms have."""

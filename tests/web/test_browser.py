@@ -149,7 +149,7 @@ def test_a_table_sorts_and_filters(page):
 
 def test_each_kind_of_work_has_its_form_and_begins_with_an_answer(page):
     page.goto(FIT)
-    for name, method, field in (("Making images or clips", "inference", "guidance"),
+    for name, method, field in (("Making images, clips or sound", "inference", "guidance"),
                                 ("Tuning on preferences", "dpo", "reference"),
                                 ("Reinforcement learning", "grpo", "prompts"), ("Training", "pretrain", "tokens")):
         page.get_by_role("radio", name=name, exact=True).check()

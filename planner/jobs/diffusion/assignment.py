@@ -95,7 +95,7 @@ def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | 
     products, scores = forward_flops(tuning.model, tuning.sample)
     # backward of a frozen product is one product, of a trained one two; of attention always two
     flops = batch * (products * (2 if tuning.frozen else 3) + scores * 3) / option.gpus
-    peak = candidate.gpu.peak.get("bf16") or candidate.gpu.peak["fp16"]
+    peak = candidate.gpu.halves or candidate.gpu.peak["fp16"]
     low, high = interval(law, law.step, likely=option.likely)
     tokens = tuning.sample.image() * batch / step / option.gpus
     return Time(step_seconds=step, components=TimeComponents(**option.seconds), steps=steps,

@@ -97,7 +97,7 @@ def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:
     low, high = ends(law, way)
     flops = sum(forward_flops(picture.model, picture.sample)) * way.split.batch * picture.steps * picture.passes
     rate = flops / way.call / way.gpus
-    peak = candidate.gpu.peak.get("bf16") or candidate.gpu.peak["fp16"]
+    peak = candidate.gpu.halves or candidate.gpu.peak["fp16"]
     parts = {"compute": spent["encode"] + spent["denoise"] + spent["decode"], "context_parallel": spent["exchange"],
              "offload": spent["offload"], "other": spent["other"]}
     return Time(step_seconds=math.fsum(parts.values()), components=TimeComponents(**parts),

@@ -190,7 +190,7 @@ class Rates:
 
     def attention(self, law: GenerationLaw) -> float:
         """Return the rate of attention."""
-        peak = self.gpu.peak.get("bf16") or max(self.gpu.peak["fp16"], self.gpu.peak.get("fp32", 0.0))
+        peak = self.gpu.halves or self.products()
         share = law.attention.get(self.gpu.architecture, law.attention["others"])
         return peak * self.known.attention_forward * share
 

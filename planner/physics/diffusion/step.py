@@ -218,7 +218,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
 
     attention_backward: FLOPs of attention backward over forward.
     """
-    peak = gpu.peak.get("tf32" if tuning.wide else "bf16") or gpu.peak.get("fp16")
+    peak = (gpu.peak.get("tf32") if tuning.wide else None) or gpu.halves
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
     needs = law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.solver.check_schedule import check_schedule, there
+from planner.solver.check_schedule import check_schedule, serving, there
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.reading import value_of
-from planner.solver.fleet.schedule import Ceiling, Placed, Pool, Problem, Schedule
+from planner.solver.fleet.schedule import Ceiling, Counts, Placed, Pool, Problem, Schedule
 from planner.solver.fleet.ways import Floats, Ways, every_way
 
 
@@ -44,6 +44,8 @@ class Placing:
     worth: Sequence[float]
     """From which cost on a task is rejected."""
     lots: Sequence[tuple[int, ...]]
+    served: tuple[Counts, ...] = ()
+    """Blocks that services are on."""
 
     def made(self, order: Iterator[int], hurried: Collection[int]) -> Schedule:
         """Return a schedule; hurried: tasks that end as early as they can. What finds no place is rejected."""
@@ -51,6 +53,11 @@ class Placing:
         free = [np.array(there(problem, pool, counts) or (0,) * problem.periods, dtype=np.int64)
                 for pool, counts in zip(problem.pools, self.lots, strict=True)]
         left = [_left(problem, ceiling, self.lots) for ceiling in problem.ceilings]
+        for taken in serving(problem, Schedule("feasible", services=self.served)) if self.served else ():
+            for pool, nodes_of in enumerate(taken):
+                free[pool] -= np.array(nodes_of)
+                for number, ceiling in enumerate(problem.ceilings):
+                    left[number] -= problem.in_use(ceiling)[pool] * np.array(nodes_of)
         placed = dict[int, Placed | None]()
         for at in order:
             task, mine = problem.tasks[at], self.ways[at]
@@ -73,7 +80,8 @@ class Placing:
                     room[start:end] -= weights[pool] * nodes
         lots = tuple(_trimmed(pool, mine, spare) for pool, mine, spare in zip(
             problem.pools, self.lots, free, strict=True))
-        made = Schedule("feasible", tuple(placed[at] for at in range(len(problem.tasks))), lots=lots, bound=0)
+        made = Schedule("feasible", tuple(placed[at] for at in range(len(problem.tasks))), self.served, lots,
+                        bound=0)
         return replace(made, value=value_of(problem, made))
 
 

@@ -14,7 +14,7 @@ from planner.solver.fleet.schedule import Problem, Schedule
 
 ROUNDED = (0.1, 0.5, 0.9)
 """Parts of a node up to which a lot is rounded down."""
-ROUNDS = 40
+ROUNDS = 12
 """Orders that are tried with each."""
 FORGOTTEN = 0.8
 """What is left from order to order of what a task paid too much."""
@@ -22,22 +22,22 @@ SEVERAL = 5
 """Ways of a task: what the last of so many costs more than the best says how much depends on when it is placed."""
 
 
-def guided(problem: Problem, must: Collection[int], relaxed: Relaxed) -> Schedule | None:
-    """Return the cheapest schedule of all orders tried; none where there are services or stocks, which it leaves out.
+def guided(problem: Problem, must: Collection[int], relaxed: Relaxed, alone: Schedule) -> Schedule | None:
+    """Return the cheapest schedule of all orders tried; none where there are stocks, which it leaves out.
 
-    must: tasks that are rejected only where they find no place.
+    must: tasks that are rejected only where they find no place. alone: the services and lots without the tasks.
     """
-    if problem.services or problem.stocks:
+    if problem.stocks:
         return None
     best: Schedule | None = None
     needed, waited = needed_by(problem, must), {other for task in problem.tasks for other in task.after}
     worth = [np.inf if at in needed else relaxed.rejecting[at] for at in range(len(problem.tasks))]
     dear = max((float(np.abs(mine).max()) for mine in relaxed.more if len(mine)), default=0.0)
     for down in ROUNDED:
-        lots = [tuple(min(lot.most, max(0, math.ceil(nodes - down)))
-                      for lot, nodes in zip(pool.lots, mine, strict=True))
-                for pool, mine in zip(problem.pools, relaxed.lots, strict=True)]
-        placing = Placing(problem, relaxed.ways, relaxed.more, worth, lots)
+        lots = [tuple(min(lot.most, max(least, math.ceil(nodes - down)))
+                      for lot, nodes, least in zip(pool.lots, mine, there, strict=True))
+                for pool, mine, there in zip(problem.pools, relaxed.lots, alone.lots, strict=True)]
+        placing = Placing(problem, relaxed.ways, relaxed.more, worth, lots, alone.services)
         blamed = np.array([float(np.partition(mine, min(SEVERAL, len(mine)) - 1)[min(SEVERAL, len(mine)) - 1])
                            if len(mine) else 0.0 for mine in relaxed.more])
         for number in range(ROUNDS):

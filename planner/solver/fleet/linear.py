@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +57,12 @@ class Linear:
         self.model = mathopt.Model.from_model_proto(stated)
         self.rows = list(self.model.linear_constraints())
 
-    def solve(self) -> Optimum | None:
-        """Return the optimum; none where it is out of reach."""
-        found = mathopt.solve(self.model, mathopt.SolverType.GLOP)
-        if not found.solutions or not found.has_dual_feasible_solution():
+    def solve(self, limit: timedelta | None = None) -> Optimum | None:
+        """Return the optimum; none where it is out of reach, or not found in time."""
+        # the dual simplex shifts prices that tie, of which there are many
+        asked = mathopt.SolveParameters(lp_algorithm=mathopt.LPAlgorithm.DUAL_SIMPLEX, time_limit=limit)
+        found = mathopt.solve(self.model, mathopt.SolverType.GLOP, params=asked)
+        if not found.has_primal_feasible_solution() or not found.has_dual_feasible_solution():
             return None
         prices = np.array(found.dual_values(self.rows)) / self.scale * MICRO
         values = np.array(found.variable_values(list(self.model.variables())))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.solver.fleet.schedule import Option, Placed, Problem, Runs, Task
+from planner.solver.fleet.schedule import Option, Placed, Problem, Runs, Task, late_cost, lateness
 from planner.solver.fleet.ways import late_of
 
 Floats = NDArray[np.float64]
@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What periods cost a task, in micro-USD: a node of each pool in each, to begin with each, to end with each."""
+    """What periods cost a task, in micro-USD: nodes of a pool in each, to begin with each, to end with each."""
 
-    nodes: Floats
+    held: Mapping[tuple[int, int], Floats]
     begin: Floats
     end: Floats
     money: float = 1.0
@@ -35,25 +35,51 @@ def best_paused(problem: Problem, task: Task, prices: Prices, below: float) -> t
         return least, found
     first, last = periods.start, periods.stop
     ending = late_of(task, (np.arange(first, last, dtype=np.int64) + 1) * size) + prices.end[first:last]
-    begun = float(prices.begin[first:last].min())
+    begun = prices.begin[first:last]
     for number, option in options:
         count = problem.length(option)
-        each = np.sum([nodes * prices.nodes[pool, first:last] for pool, nodes in option.held], axis=0)
-        costs = _cheapest_by(each, count) + ending
+        each = np.sum([prices.held[held][first:last] for held in option.held], axis=0)
+        costs = (_cheapest_from if begun.any() else _cheapest_by)(each, count, begun) + ending
         end = int(np.argmin(costs))
-        cost = float(costs[end]) + begun + option.micro_usd * prices.money
+        cost = float(costs[end]) + option.micro_usd * prices.money
         least = min(least, cost)
         if cost >= below:
             continue
-        order = np.argsort(each[:end + 1], kind="stable") + first
+        start = _start(each[:end + 1], count, begun[:end + 1]) if begun.any() else 0
+        order = np.argsort(each[start:end + 1], kind="stable") + first + start
         placed = _placed(problem, number, option, order.tolist(), count)
         if placed is not None:
             found.append(placed)
     return least, found
 
 
-def _cheapest_by(each: Floats, count: int) -> Floats:
-    """Return by period what so many of the periods up to it cost at least."""
+def cost_of(problem: Problem, task: Task, placed: Placed, prices: Prices) -> float:
+    """Return what a way with pauses costs at some prices."""
+    cost = placed.cost(task) * prices.money + late_cost(task, lateness(problem, task, placed))
+    for held in task.options[placed.option].held:
+        cost += sum(float(prices.held[held][start:end].sum()) for start, end in placed.runs)
+    return cost + float(prices.begin[placed.runs[0][0]] + prices.end[placed.runs[-1][1] - 1])
+
+
+def _cheapest_from(each: Floats, count: int, begun: Floats) -> Floats:
+    """Return by period what so many of the periods up to it cost at least, it among them, with what the first costs."""
+    found, least = np.full(len(each), np.inf), np.full(count, np.inf)
+    for at, (cost, first) in enumerate(zip(each.tolist(), begun.tolist(), strict=True)):
+        # this period as the first, the second, ... of them
+        now = np.concatenate([[first], least[:-1]]) + cost
+        found[at] = now[-1]
+        np.minimum(least, now, out=least)
+    return found
+
+
+def _start(each: Floats, count: int, begun: Floats) -> int:
+    """Return the first of so many periods that cost least with what the first costs; the last period is among them."""
+    back = _cheapest_by(each[::-1], count, begun)[::-1] + begun
+    return int(np.argmin(back))
+
+
+def _cheapest_by(each: Floats, count: int, begun: Floats) -> Floats:
+    """Return by period what so many of the periods up to it cost at least; nothing is paid for the first."""
     total, kept, found = 0.0, list[float](), np.full(len(each), np.inf)
     for at, cost in enumerate(each.tolist()):
         if len(kept) < count:

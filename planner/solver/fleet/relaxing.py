@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.solver.fleet.linear import Floats, Linear
-from planner.solver.fleet.pausing import Prices, best_paused
+from planner.solver.fleet.linear import Floats, Optimum
+from planner.solver.fleet.master import Master
+from planner.solver.fleet.pausing import Prices, best_paused, cost_of
 from planner.solver.fleet.program import FREE, Ints
-from planner.solver.fleet.schedule import Placed, Problem, Task
-from planner.solver.fleet.scheduling_model import Model
-from planner.solver.fleet.scheduling_tasks import PURSE_UNIT, TaskVars
-from planner.solver.fleet.ways import Ways, every_way, held_by, paid_of, paid_within, used_up
+from planner.solver.fleet.schedule import Placed, Problem
+from planner.solver.fleet.scheduling_tasks import PURSE_UNIT
+from planner.solver.fleet.ways import Ways, every_way, paid_of, paid_within, used_up
 
-ROUNDS = 4
-"""Of pricing, at most; a bound holds after any of them."""
 SAFE = 1e-9
 """Of all that is added up, that rounding may have hidden."""
 NARROW = 1e-4
 """Share of the value that is no longer worth a round."""
-MOST_ADDED = 40
+STAGES = ((46, 22), (368, 40))
+"""Blocks of periods that cost alike, and rounds of pricing at most."""
+SMOOTHING = 0.7, 0.97
+"""How much of the best prices is left each round, at least and at most: more where a round proves nothing better."""
+WIDE = 2e-3
+"""Share of the value between bound and relaxation at which blocks are made smaller, and rows are rounded."""
+STALLED, STALL = 6, 3e-4
+"""Rounds without so much more of the value, which end a stage."""
+STEADY = 5e-4
+"""Share of the value by which the relaxation changes no more, so that rows may be rounded."""
+ROUNDINGS = 6
+"""How often rows are rounded at most."""
+MOST_ADDED = 30
 """Ways of a task in one round."""
-MOST_BLOCKS = 64
-"""Of periods that cost alike."""
-MOST_TERMS = 3_000_000
-"""Periods of all ways to start with."""
+PAYS = 1e3
+"""Micro-USD by which a way has to be cheaper than those that are looked at."""
+KEPT = 0.5
+"""Ways are kept that cost no more than the best and this share of what is open between bound and relaxation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,89 +53,144 @@ class Relaxed:
     """The same for rejecting each task; endless where it must be done."""
     lots: tuple[tuple[float, ...], ...]
     """Nodes of each lot, by pool, in parts of nodes."""
+    paused: tuple[tuple[Placed, ...], ...]
+    """Ways with pauses that paid, by task."""
     rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What some prices prove."""
+
+    value: int
+    prices: Floats
+    more: list[Floats]
+    rejecting: list[float]
+    paused: list[list[Placed]]
 
 
 class Relaxation:
     """The relaxation of a problem, over ways that are added as they pay."""
 
     def __init__(self, problem: Problem) -> None:
-        """Start with all ways, or where they are many with some evenly between."""
+        """Start with the cheapest ways."""
         self.problem = problem
         self.ways = tuple(every_way(problem))
-        stride = -(-sum(int((mine.end - mine.start).sum()) for mine in self.ways) // MOST_TERMS)
-        first = [np.flatnonzero(np.diff(mine.option, prepend=-1).astype(bool) | (mine.start % stride == 0))
-                 for mine in self.ways]
-        self.known = [set(mine.tolist()) for mine in first]
-        self.paused: list[list[Placed]] = [[] for _ in self.ways]
-        self.model = Model(problem, [mine.take(rows) for mine, rows in zip(self.ways, first, strict=True)])
+        self.master = Master(problem, self.ways)
         self.within = [[paid_within(problem, task, mine, purse, PURSE_UNIT) for purse in problem.purses]
                        for task, mine in zip(problem.tasks, self.ways, strict=True)]
-        program = self.model.program
-        own = np.ones(len(program.lower), dtype=bool)
-        for mine in self.model.tasks:
-            own[mine.whole.start:mine.whole.stop] = False
-        self.others = np.flatnonzero(own)
-        """Variables that are no ways."""
-        self.entries = program.entries()
-        dear = 20 * max((int(mine.micro_usd.max()) for mine in self.ways if len(mine)), default=0) + 10**9
-        for mine in self.model.tasks:
-            program.put(mine.choice, program.variable(price=dear), 1)
-        for task, mine in zip(problem.tasks, self.model.tasks, strict=True):
-            self._pause(task, mine)
+        number = {held: at + 1 for at, held in enumerate(self.master.held)}
+        self.places = [self._places([[number[held] for held in option.held] for option in task.options], mine)
+                       for task, mine in zip(problem.tasks, self.ways, strict=True)]
+        self.best: _Bound | None = None
+        self.smoothing = SMOOTHING[0]
+        self.rounds = 0
 
-    def solve(self) -> Relaxed | None:
+    def _places(self, held: Sequence[Sequence[int]], ways: Ways) -> list[tuple[Ints, Ints]]:
+        """Return where in the prices by held nodes and period each way begins and ends, for each pool that it is on."""
+        found, width = [], self.problem.periods + 1
+        for at in range(max(map(len, held), default=0)):
+            rows = np.array([mine[at] if at < len(mine) else 0 for mine in held], dtype=np.int64)[ways.option] * width
+            found.append((rows + ways.start, rows + ways.end))
+        return found
+
+    def solve(self, seconds: float | None = None) -> Relaxed | None:
         """Return the bound, as far as some rounds go; none where no schedule is in reach of the relaxation."""
-        best, more, dropping, number = -FREE, list[Floats](), list[float](), 0
-        lots: tuple[tuple[float, ...], ...] = ()
-        while number < ROUNDS and (found := Linear(self.model.program, self._groups()).solve()) is not None:
-            number += 1
-            prices = found.prices
-            costs = [self._more(at, prices) for at in range(len(self.ways))]
-            paused = [best_paused(self.problem, task, self._prices(at, prices), np.inf)
-                      for at, (task, mine) in enumerate(zip(self.problem.tasks, self.model.tasks, strict=True))]
-            bound, choices, rejecting = self._bound(prices, costs, [least for least, _ in paused])
-            if bound > best:
-                lots = tuple(tuple(float(found.values[nodes]) for nodes, _ in pool) for pool in self.model.lots)
-                best, dropping = bound, rejecting
-                more = [mine - choice for mine, choice in zip(costs, choices, strict=True)]
-            for mine, (_, several) in zip(self.paused, paused, strict=True):
-                mine += [placed for placed in several if placed not in mine]
-            if found.value - best <= NARROW * abs(found.value) or not self._add(prices, costs):
+        stop, last = None if seconds is None else time.monotonic() + seconds, None
+        for number, (blocks, rounds) in enumerate(STAGES):
+            block = -(-self.problem.periods // blocks)
+            fine = number == len(STAGES) - 1 or block == 1
+            last = self._stage(block, rounds, NARROW if fine else WIDE, stop, rounding=block == 1) or last
+            if fine:
                 break
-        return Relaxed(best, self.ways, tuple(more), tuple(dropping), lots, number) if more else None
+        if self.best is None or last is None:
+            return None
+        best = self.best
+        lots = tuple(tuple(float(last.values[nodes]) for nodes, _ in pool) for pool in self.master.model.lots)
+        return Relaxed(best.value, self.ways, tuple(best.more), tuple(best.rejecting), lots,
+                       tuple(map(tuple, self.master.paused)), self.rounds)
 
-    def _groups(self) -> Ints:
-        """Return rows of neighboring periods as one: what they then cost is alike, and still a bound."""
-        block, model = -(-self.problem.periods // MOST_BLOCKS), self.model
-        groups = np.arange(len(model.program.least))
-        by_period = [*model.capacity.values(), *model.ceilings,
-                     *(list(rows.values()) for mine in model.tasks for rows in (mine.begun, mine.open) if rows)]
-        for rows in by_period:
-            for period, row in enumerate(rows):
-                groups[row] = rows[period // block * block]
-        return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    def _stage(self, block: int, rounds: int, narrow: float, stop: float | None, *, rounding: bool) -> Optimum | None:
+        """Go some rounds of pricing; return the last optimum. rounding: rows that whole nodes keep are added."""
+        last, seen, roundings = None, list[int](), 0
+        for _ in range(rounds):
+            left = None if stop is None else stop - time.monotonic()
+            if left is not None and left <= 0:
+                break
+            self.master.state()
+            found = self.master.solve(block, left)
+            if found is None:
+                break
+            self.rounds += 1
+            steady = last is not None and abs(last.value - found.value) <= STEADY * abs(found.value)
+            last, added = found, self._round(found)
+            assert self.best is not None
+            if self.master.is_short(found):
+                continue
+            if rounding and roundings < ROUNDINGS and (steady or not added):
+                roundings += 1
+                if self.master.round(found):
+                    continue
+            seen.append(self.best.value)
+            stalled = len(seen) > STALLED and seen[-1] - seen[-1 - STALLED] < STALL * abs(found.value)
+            if not added or found.value - self.best.value <= narrow * abs(found.value) or stalled:
+                break
+        return last
 
-    def _pause(self, task: Task, mine: TaskVars) -> None:
-        """State that a task may run in any periods: no dearer than any way with pauses."""
-        problem, program = self.problem, self.model.program
-        periods, options = problem.pausing(task)
-        for _, option in options:
-            chosen, runs = program.variable(price=option.micro_usd), program.variables(len(periods))
-            program.put(mine.choice, chosen, 1)
-            program.row([*((one, 1) for one in runs), (chosen, -problem.length(option))], least=0)
-            for period, one in zip(periods, runs, strict=True):
-                for pool, nodes in option.held:
-                    if pool in self.model.capacity:
-                        program.put(self.model.capacity[pool][period], one, nodes)
+    def _round(self, found: Optimum) -> int:
+        """Price all ways near the best prices so far, or where that finds none at those given; return those added."""
+        added = 0
+        own, held = self._costs(found.prices), self._held(found.prices)
+        chosen = [float(found.prices[mine.choice]) for mine in self.master.model.tasks]
+        each = [self._prices(at, found.prices, held) for at in range(len(own))]
+        for share in (self.smoothing, 0.0) if self.best is not None else (0.0,):
+            prices = found.prices
+            if share and self.best is not None:
+                known = np.zeros(len(prices))
+                known[:len(self.best.prices)] = self.best.prices
+                prices = share * known + (1 - share) * prices
+            one = self._proven(prices, self._costs(prices) if share else own)
+            better = self.best is None or one.value > self.best.value
+            if share:
+                self.smoothing = max(SMOOTHING[0], self.smoothing * 0.95) if better else min(
+                    SMOOTHING[1], 1 - (1 - self.smoothing) * 0.6)
+            if better:
+                self.best = one
+            for at, (more, mine) in enumerate(zip(one.more, own, strict=True)):
+                near = np.argsort(more, kind="stable")[:MOST_ADDED] if len(more) else np.zeros(0, dtype=np.intp)
+                pays = near[mine[near] - chosen[at] < -PAYS]
+                added += self.master.add(at, pays.tolist(), [placed for placed in one.paused[at] if cost_of(
+                    self.problem, self.problem.tasks[at], placed, each[at]) - chosen[at] < -PAYS])
+            if added:
+                break
+        assert self.best is not None
+        open_ = max(found.value - self.best.value, 2 * WIDE * abs(found.value))
+        for at, mine in enumerate(own):
+            self.master.drop(at, mine - chosen[at], [cost_of(self.problem, self.problem.tasks[at], placed, each[at])
+                                                     - chosen[at] for placed in self.master.paused[at]], KEPT * open_)
+        return added
 
-    def _more(self, at: int, prices: Floats) -> Floats:
-        """Return what each way of a task costs at some prices of everything but the task itself."""
-        problem, task, mine, model = self.problem, self.problem.tasks[at], self.ways[at], self.model
-        each = self._nodes(prices)
+    def _proven(self, prices: Floats, costs: Sequence[Floats]) -> _Bound:
+        """Return what prices prove."""
+        held = self._held(prices)
+        paused = [best_paused(self.problem, task, self._prices(at, prices, held), np.inf)
+                  for at, task in enumerate(self.problem.tasks)]
+        bound, choices, rejecting = self._bound(prices, costs, [least for least, _ in paused])
+        return _Bound(bound, prices, [mine - choice for mine, choice in zip(costs, choices, strict=True)], rejecting,
+                      [several for _, several in paused])
+
+    def _costs(self, prices: Floats) -> list[Floats]:
+        """Return what each way of each task costs at some prices of everything but the task itself."""
+        each = np.zeros((len(self.master.held) + 1, self.problem.periods + 1))
+        for at, (_, mine) in enumerate(sorted(self._held(prices).items()), 1):
+            np.cumsum(mine, out=each[at, 1:])
+        return [self._more(at, prices, each.ravel()) for at in range(len(self.ways))]
+
+    def _more(self, at: int, prices: Floats, each: Floats) -> Floats:
+        problem, task, mine, model = self.problem, self.problem.tasks[at], self.ways[at], self.master.model
         more = mine.micro_usd.astype(np.float64)
-        for pools, nodes in held_by(task, mine):
-            more = more + nodes * (each[pools, mine.end] - each[pools, mine.start])
+        for first, last in self.places[at]:
+            more = more + each[last] - each[first]
         for stock, at_row in enumerate(model.stocks):
             more = more - prices[at_row] * used_up(task, mine, stock)
         if model.budget is not None:
@@ -137,36 +203,38 @@ class Relaxation:
                 more = more + by[moment]
         return np.asarray(more, dtype=np.float64)
 
-    def _prices(self, at: int, prices: Floats) -> Prices:
+    def _prices(self, at: int, prices: Floats, held: dict[tuple[int, int], Floats]) -> Prices:
         """Return what periods cost a task that pauses."""
-        mine, periods = self.model.tasks[at], range(self.problem.periods)
+        mine, periods = self.master.model.tasks[at], range(self.problem.periods)
         begin, end = (np.array([max(0.0, prices[rows[period]]) if rows else 0.0 for period in periods])
                       for rows in (mine.begun, mine.open))
-        money = 1.0 - (0.0 if self.model.budget is None else min(0.0, prices[self.model.budget]))
-        return Prices(np.diff(self._nodes(prices), axis=1), begin, end, money)
+        budget = self.master.model.budget
+        return Prices(held, begin, end, 1.0 - (0.0 if budget is None else min(0.0, prices[budget])))
 
-    def _nodes(self, prices: Floats) -> Floats:
-        """Return what a node of each pool costs from the first period to each."""
-        problem, model = self.problem, self.model
-        each = np.zeros((len(problem.pools), problem.periods + 1))
-        for pool, rows in model.capacity.items():
-            each[pool, 1:] -= np.minimum(0, prices[rows.start:rows.stop])
-        for ceiling, rows in zip(problem.ceilings, model.ceilings, strict=True):
+    def _held(self, prices: Floats) -> dict[tuple[int, int], Floats]:
+        """Return what nodes of a pool cost in each period."""
+        problem, master, found = self.problem, self.master, dict[tuple[int, int], Floats]()
+        each = np.zeros((len(problem.pools), problem.periods))
+        for pool, rows in master.model.capacity.items():
+            each[pool] -= np.minimum(0, prices[rows.start:rows.stop])
+        for ceiling, rows in zip(problem.ceilings, master.model.ceilings, strict=True):
             for at, weight in enumerate(problem.in_use(ceiling)):
-                if weight:
-                    each[at, 1:] -= weight * np.minimum(0, prices[rows.start:rows.stop])
-        return np.cumsum(each, axis=1)
+                each[at] -= weight * np.minimum(0, prices[rows.start:rows.stop])
+        for pool, nodes in master.held:
+            found[pool, nodes] = nodes * each[pool] + master.rounded.prices(
+                pool, nodes, master.cuts, prices, problem.periods)
+        return found
 
     def _bound(self, prices: Floats, more: Sequence[Floats], paused: Sequence[float]
                ) -> tuple[int, list[float], list[float]]:
         """Return the least that anything costs at some prices, down, what of it each task takes, and what rejecting it
         costs more.
         """
-        program, tasks = self.model.program, self.model.tasks
+        program, tasks = self.master.model.program, self.master.model.tasks
         least, most = np.array(program.least, dtype=np.float64), np.array(program.most, dtype=np.float64)
         prices = np.where(least <= -FREE, np.minimum(0, prices), prices)
         prices = np.where(most >= FREE, np.maximum(0, prices), prices)
-        rows, variables, factors = self.entries
+        rows, variables, factors = self.master.entries
         choice = np.zeros(len(prices), dtype=bool)
         choice[[mine.choice for mine in tasks]] = True
         prices = np.where(choice, 0.0, prices)
@@ -182,26 +250,12 @@ class Relaxation:
             rejecting.append(np.inf if mine.rejected is None else float(rest[mine.rejected]) - own)
             if mine.rejected is not None:
                 rest[mine.rejected] -= own
-        upper = np.array(program.upper, dtype=np.float64)[self.others]
-        parts = [np.minimum(0, rest[self.others]) * upper, np.array(chosen),
+        others = self.master.others
+        upper = np.array(program.upper, dtype=np.float64)[others]
+        parts = [np.minimum(0, rest[others]) * upper, np.array(chosen),
                  np.where(prices > 0, prices * np.where(least <= -FREE, 0, least), prices * np.where(
                      most >= FREE, 0, most))]
         total = sum(float(part.sum()) for part in parts)
         doubt = SAFE * (sum(float(np.abs(part).sum()) for part in parts)
-                        + float((1e-6 * size[self.others] * upper).sum()))
+                        + float((1e-6 * size[others] * upper).sum()))
         return int(np.floor(total - doubt)), chosen, rejecting
-
-    def _add(self, prices: Floats, more: Sequence[Floats]) -> bool:
-        """Add the ways that pay at some prices; say whether there were any."""
-        added: list[tuple[int, Ways]] = []
-        for at, (costs, mine) in enumerate(zip(more, self.ways, strict=True)):
-            gain = costs - prices[self.model.tasks[at].choice]
-            pays = np.flatnonzero(gain < -1e3)
-            pays = pays[np.argsort(gain[pays], kind="stable")][:4 * MOST_ADDED]
-            new = [int(one) for one in pays if int(one) not in self.known[at]][:MOST_ADDED]
-            if new:
-                self.known[at].update(new)
-                added.append((at, mine.take(np.array(new, dtype=np.intp))))
-        program = self.model.program
-        self.model.add(added, [program.variables(len(mine), price=mine.micro_usd) for _, mine in added])
-        return bool(added)

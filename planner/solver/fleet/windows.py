@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
@@ -15,8 +15,9 @@ from planner.solver.fleet.branching import branched
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.guided import guided
 from planner.solver.fleet.reading import read, solved
+from planner.solver.fleet.recreating import recreated
 from planner.solver.fleet.relaxing import Relaxation, Relaxed
-from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
+from planner.solver.fleet.schedule import CENT, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.ways import Ways
 from planner.solver.settings import Settings
@@ -33,60 +34,84 @@ WINDOW = 20
 """Tasks that are free at a time."""
 WINDOWS, OFTEN = 12, 3
 """At least, and how often each task is free where there are many."""
-MOST_BRANCHED = 150
-"""Tasks up to which HiGHS looks for a first schedule: nothing limits its work at a node, which is too much then."""
+RELAXED_SHARE = 0.5
+"""Of the time, where there is a limit of it, for the relaxation."""
+ROUNDS = 20_000
+"""In which some tasks are taken out and placed again."""
 WINDOW_SHARE = 1 / 30
 """Of the time, for each window."""
 
 
 def improved(problem: Problem, settings: Settings) -> Schedule:
     """Return the best schedule found in the time of `settings`, with the bound of the relaxation."""
-    relaxation = Relaxation(problem)
-    relaxed = relaxation.solve()
-    if relaxed is None or settings.deterministic_limit is None:
+    if settings.deterministic_limit is None:
         return solved(problem, Model(problem), settings)
-    limit, unit = settings.deterministic_limit, _unit(problem)
+    began = time.monotonic()
+    try:
+        relaxed = Relaxation(problem).solve(None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
+    except KeyboardInterrupt:
+        plain = greedy(problem)
+        return Schedule("undecided", interrupted=True) if plain is None else replace(plain, interrupted=True)
+    if relaxed is None:
+        return solved(problem, Model(problem), settings)
+    unit = _unit(problem)
     relaxed = replace(relaxed, bound=-(-relaxed.bound // unit) * unit)
     # what must be done may be left out at a price at first, so that there is always a schedule to start from
     dear = 2 * sum(int(mine.micro_usd.max()) for mine in relaxed.ways if len(mine)) // CENT * CENT + CENT
     asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
     problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
                                            for at, task in enumerate(problem.tasks)))
-    known = [*_first(problem, must, relaxation, relaxed, settings), *([one] if (one := greedy(asked)) else [])]
+    known = [*_first(problem, must, relaxed, settings), *([one] if (one := greedy(asked)) else [])]
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
-    random, each = Random(settings.seed), replace(
-        settings, deterministic_limit=limit * WINDOW_SHARE, heard=None)
-    stop = None if settings.seconds is None else time.monotonic() + settings.seconds
-    for _ in range(max(WINDOWS, len(problem.tasks) * OFTEN // WINDOW)):
-        if best.value == relaxed.bound or (stop is not None and time.monotonic() > stop):
-            break
-        if settings.heard is not None and all(best.tasks[at] is not None for at in must):
-            settings.heard(best.value, relaxed.bound)
-        free = _window(problem, best, random, must)
-        tried = solved(problem, _around(problem, relaxed, relaxation.paused, best, free), each, best)
-        if tried.value is not None and best.value is not None and tried.value < best.value:
-            best = replace(tried, interrupted=False)
-        if tried.interrupted:
-            best = replace(best, interrupted=True)
-            break
+    _tell(settings, must, best, relaxed.bound)
+    stop = None if settings.seconds is None else began + settings.seconds
+    if not problem.stocks and best.value != relaxed.bound and not best.interrupted:
+        best = recreated(problem, must, relaxed, best, ROUNDS, settings.seed, stop)
+    if not best.interrupted:
+        best = _in_windows(problem, must, relaxed, best, settings, stop)
     if best.value is None or any(best.tasks[at] is None for at in must):
-        return Schedule("undecided", bound=relaxed.bound)
+        return Schedule("undecided", bound=relaxed.bound, interrupted=best.interrupted)
     if wrong := check_schedule(asked, replace(best, status="feasible", bound=relaxed.bound)):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     bound = min(max(relaxed.bound, 0), best.value)
     return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound)
 
 
-def _first(problem: Problem, must: set[int], relaxation: Relaxation, relaxed: Relaxed, settings: Settings
-           ) -> Iterator[Schedule]:
+def _tell(settings: Settings, must: set[int], best: Schedule, bound: int) -> None:
+    if settings.heard is not None and all(best.tasks[at] is not None for at in must):
+        settings.heard(best.value, bound)
+
+
+def _in_windows(problem: Problem, must: set[int], relaxed: Relaxed, best: Schedule, settings: Settings,
+                stop: float | None) -> Schedule:
+    """Return a schedule that costs no more: some tasks are solved again while the others stay, over and over."""
+    limit = settings.deterministic_limit or 0.0
+    random, each = Random(settings.seed), replace(settings, deterministic_limit=limit * WINDOW_SHARE, heard=None)
+    for _ in range(max(WINDOWS, len(problem.tasks) * OFTEN // WINDOW)):
+        if best.value == relaxed.bound or (stop is not None and time.monotonic() > stop):
+            break
+        _tell(settings, must, best, relaxed.bound)
+        free = _window(problem, best, random, must)
+        tried = solved(problem, _around(problem, relaxed, best, free), each, best)
+        if tried.value is not None and best.value is not None and tried.value < best.value:
+            best = replace(tried, interrupted=False)
+        if tried.interrupted:
+            return replace(best, interrupted=True)
+    return best
+
+
+def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Settings) -> Iterator[Schedule]:
     """Yield schedules to start from, of what the relaxation finds near the best."""
-    made = guided(problem, must, relaxed)
+    bare = replace(problem, tasks=(), stocks=())
+    alone = solved(bare, Model(bare), settings) if problem.services else Schedule(
+        "optimal", lots=tuple((0,) * len(pool.lots) for pool in problem.pools), value=0)
+    made = guided(problem, must, relaxed, alone) if alone.value is not None else None
     if made is not None:
         yield made
-    if len(problem.tasks) <= MOST_BRANCHED or made is None:
-        model = Model(problem, _near(relaxed, MOST_WAYS), relaxation.paused)
+    else:
+        model = Model(problem, _near(relaxed, MOST_WAYS), relaxed.paused)
         first = branched(model.program, GAP, NODES, settings.seconds)
         if first.values:
             yield read(problem, model, first.values)
@@ -145,8 +170,7 @@ def _window(problem: Problem, best: Schedule, random: Random, must: set[int]) ->
     return set(sorted(tasks, key=far)[:WINDOW])
 
 
-def _around(problem: Problem, relaxed: Relaxed, paused: Sequence[Sequence[Placed]], best: Schedule, free: set[int]
-            ) -> Model:
+def _around(problem: Problem, relaxed: Relaxed, best: Schedule, free: set[int]) -> Model:
     """Return the model in which only some tasks may move."""
     share = MOST_WAYS // max(1, len(free))
     ways, patterns = [], []
@@ -154,7 +178,7 @@ def _around(problem: Problem, relaxed: Relaxed, paused: Sequence[Sequence[Placed
         now = np.zeros(len(mine), dtype=bool)
         if placed is not None and len(placed.runs) == 1:
             now = (mine.option == placed.option) & (mine.start == placed.runs[0][0])
-        mine_paused = list(paused[at]) if at in free else []
+        mine_paused = list(relaxed.paused[at]) if at in free else []
         if placed is not None and len(placed.runs) > 1 and placed not in mine_paused:
             mine_paused.append(placed)
         if at in free:

@@ -1,0 +1,58 @@
+"""The bound of many jobs against every schedule tried; and what whole nodes keep that parts of nodes do not."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from planner.solver.fleet.relaxing import Relaxation
+from planner.solver.fleet.rounded import Rounded
+from planner.solver.fleet.schedule import HOUR_SECONDS, Option, Pool, Problem, Task
+from tests.solver.schedules import cheapest, random_problem
+
+
+def crowded(random: Random) -> Problem:
+    """Return a question of several tasks on few nodes of their own, which leave a remainder by most sizes."""
+    problem = random_problem(random)
+    own = replace(problem.pools[0], capacity=tuple(random.choice((3, 5, 5)) for _ in range(problem.periods)))
+    tasks = []
+    for task in problem.tasks:
+        size = random.choice((2, 3, 4))
+        options = (Option(0, size, problem.period_seconds * random.randint(1, 2), size * 10**6), *task.options)
+        tasks.append(replace(task, options=options[:2]))
+    return replace(problem, pools=(own, *problem.pools[1:]), tasks=tuple(tasks))
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_no_schedule_of_all_is_below_the_bound(first: int) -> None:
+    for seed in range(first, first + 30):
+        for made in (random_problem, crowded):
+            problem = made(Random(f"bound {seed}"))
+            best, relaxed = cheapest(problem), Relaxation(problem).solve()
+            assert best is None or relaxed is None or relaxed.bound <= best, (made.__name__, seed)
+
+
+def test_rounded_rows_raise_the_bound_to_the_optimum() -> None:
+    # of five nodes, jobs of three leave two to nobody: one of them waits or is rented
+    tasks = tuple(Task((Option(0, 3, HOUR_SECONDS), Option(1, 3, HOUR_SECONDS, 30 * 10**6)), worth=90 * 10**6)
+                  for _ in range(3))
+    problem = Problem(1, HOUR_SECONDS, (Pool((5,)), Pool(None, 10**7)), tasks)
+    relaxed = Relaxation(problem).solve()
+    assert relaxed is not None
+    assert relaxed.bound == pytest.approx(60 * 10**6, rel=1e-6)
+    assert cheapest(problem) == 60 * 10**6
+
+
+def test_every_set_of_whole_jobs_that_fits_keeps_the_rounded_rows() -> None:
+    random = Random(7)
+    for _ in range(300):
+        capacity, lots = random.randint(1, 20), random.randint(0, 4)
+        sizes = [random.randint(1, 9) for _ in range(random.randint(1, 6))]
+        if sum(sizes) > capacity + lots:
+            continue
+        rounded = Rounded(Problem(1, HOUR_SECONDS, (Pool((capacity,)),)), [(0, size) for size in sizes])
+        for divisor in range(2, 10):
+            taken = sum(int(rounded.weights(0, divisor, size)[0]) for size in sizes)
+            assert taken <= int(rounded.most(0, divisor)[0]) + lots, (capacity, lots, sizes, divisor)
+    assert np.array_equal(Rounded(Problem(1, HOUR_SECONDS, (Pool((14,)),)), [(0, 8)]).weights(0, 8, 8), [2])
