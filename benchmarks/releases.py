@@ -193,15 +193,20 @@ class About:
                                                     for source, row in zip(sources, rows, strict=True)]),
                 ("a model on a GPU of a source", [f"{source} {row.model.name} {row.gpu}"
                                                   for source, row in zip(sources, rows, strict=True)])):
-            left = self.now.copy()
-            for key in sorted(set(keys)):
-                mine = np.flatnonzero([key == one for one in keys])
-                left[mine] += self.design[mine] @ self.move(mine)
+            left = self.without(keys)
             for name in SCALES:
                 mine = np.flatnonzero([figure.quantity == name for figure in held])
                 log = left[mine] * (-1 if name in RATES else 1)
                 median, most = np.quantile(np.abs(np.expm1(log)), (.5, .9))
                 yield what, name, str(len(mine)), f"{median:.1%}", f"{most:.1%}"
+
+    def without(self, keys: Sequence[str]) -> Floats:
+        """Return the logarithms of predicted over measured time of all figures, those of its key left out of each."""
+        left = self.now.copy()
+        for key in sorted(set(keys)):
+            mine = np.flatnonzero([key == one for one in keys])
+            left[mine] += self.design[mine] @ self.move(mine)
+        return left
 
     @cached_property
     def parts(self) -> tuple[Ints, Ints, Floats]:

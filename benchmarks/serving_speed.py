@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks.intervals import about_releases
 from benchmarks.table import ERRORS, error_cells, table
+from benchmarks.tail import tail
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
 from planner.evidence.compare import EvidenceComparison, compare
@@ -49,6 +50,7 @@ def speed(path: Path) -> Iterator[str]:
                 "error of rows left out of the fit is what counts (MLPerf under latency limits and an experimental "
                 "folder are not included):", "")
     yield from table(("left out", "quantity", "rows", "median", "p90"), about_releases().left_out())
+    yield from tail(about_releases())
     yield from ("", "All errors below are in-sample. Regimes: `static` is a batch that starts together, `closed` a "
                 "number of clients that each ask again when answered, `offline` all requests queued at the start, "
                 "`server` the largest rate within latency limits, `decode` and `first` one phase alone; `apart` is "

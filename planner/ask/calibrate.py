@@ -23,6 +23,7 @@ from planner.evidence.spread import Left, Sample, as_they_are, cells_of, residua
 from planner.evidence.summary import spread
 from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import FitConstant, engine_knobs, knobs_of
+from planner.fit.learned import LEARNED, factors_of, learned_file
 from planner.fit.links import fabric_files
 from planner.fit.rows import Rows, TrainingRows, changed, rows_of
 from planner.fit.serving_rows import ServingRows, serving_rows
@@ -62,6 +63,8 @@ class Calibration:
     """Whole runs that were fitted beside."""
     links: int = 0
     """Collectives that fabrics were written from."""
+    learned: int = 0
+    """Runs of reinforcement learning that its phases were fitted to."""
 
     def as_json(self) -> dict[str, Any]:
         """Return constants, errors and files, schema planner.calibration/1."""
@@ -72,12 +75,14 @@ class Calibration:
                      for knob, at, spread, decided, rows in zip(fit.knobs, fit.coordinates, fit.spreads, fit.decided,
                                                                 fit.acting, strict=True)]
         quantities = np.array([quantity for part in self.parts for quantity in part.rows.quantities])
-        return {"schema": SCHEMA, "rows": self.whole + self.links + sum(part.count for part in self.parts),
+        count = self.whole + self.links + self.learned + sum(part.count for part in self.parts)
+        return {"schema": SCHEMA, "rows": count,
                 "sources": sorted({source for part in self.parts for source in part.rows.sources}),
                 "errors": _errors(self.parts),
                 "errors_by_quantity": {name: _errors(self.parts, quantities == name)
                                        for name in dict.fromkeys(quantities.tolist())},
-                "links": self.links, "constants": constants, "files": [str(path) for path in self.files]}
+                "links": self.links, "learned": self.learned, "constants": constants,
+                "files": [str(path) for path in self.files]}
 
 
 def _errors(parts: Sequence[FittedPart], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
@@ -111,6 +116,8 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     measured = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)
     runs = [file for file in evidence if file.kind == "train_runs"]
+    learned = _learned(evidence, before, paths, folder, as_of)
+    measured = measured or learned
     if measured and not parts and not runs:
         return measured
     if not parts and not runs:
@@ -148,6 +155,19 @@ def _whole(evidence: Sequence[EvidenceFile], paths: Sequence[Path], folder: Path
     source = f"{len(samples)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
     text = whole_file(fit_whole(samples, catalog.whole_runs.prior), catalog.whole_runs, source, as_of)
     return Calibration((), tuple(write_folder(folder / "calibration", {f"{WHOLE}.yaml": text})), len(samples))
+
+
+def _learned(evidence: Sequence[EvidenceFile], catalog: Catalog, paths: Sequence[Path], folder: Path,
+             as_of: str) -> Calibration | None:
+    """Write the factors of phases of reinforcement learning; none where no run says a phase."""
+    entries = [entry for file in evidence if file.kind == "rl" for entry in compare(file, catalog).entries]
+    factors = factors_of(entries, catalog.posttraining_law)
+    if not factors:
+        return None
+    count = len({entry.id for entry in entries})
+    source = f"{count} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
+    text = learned_file(factors, catalog.posttraining_law, source, as_of)
+    return Calibration((), tuple(write_folder(folder / "calibration", {f"{LEARNED}.yaml": text})), learned=count)
 
 
 def _links(evidence: Sequence[EvidenceFile], catalog: Catalog, paths: Sequence[Path], folder: Path,

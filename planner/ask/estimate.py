@@ -32,7 +32,7 @@ from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import text_notes
-from planner.scenario.pool import node_named
+from planner.scenario.pool import ANY, node_named
 from planner.scenario.scenario import AnyScenario, only_training
 from planner.units import show_bytes
 
@@ -168,8 +168,8 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
             raise InputError(f"{labels.get(path, path)}: has no effect on an estimate, which is about the node and the "
                              "layout named; planner plan chooses by it")
     stated = overrides.get("limits.gpus")
-    node = node or _usual_node(config, labels)
     if config is not None:
+        node = node or _usual_node(config)
         named, cluster = node_named(node, catalog)
         each = catalog.node(named).gpus
         counted = cluster or (nodes and nodes * each)
@@ -179,7 +179,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     if largest == "model" and reference is None:
         overrides = {"workload.model": _trainable(catalog)[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
-    node, cluster = node_named(node, catalog, scenario.limits.gpus)
+    node, cluster = node_named(node or _only_one(scenario, labels), catalog, scenario.limits.gpus)
     gpus = cluster or (nodes and nodes * catalog.node(node).gpus)
     if gpus and (stated or (cluster and nodes)):
         raise InputError(f"{labels.get('limits.gpus', 'gpus')} and the number of nodes are both given: one says how "
@@ -207,10 +207,17 @@ def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | No
     return str(names[0]), {key: value for key, value in overrides.items() if key != path}
 
 
-def _usual_node(config: Config | None, labels: Mapping[str, str]) -> str:
-    """Return where a config is run whose user names no hardware. Raises InputError without a config."""
-    if config is None:
-        raise InputError(f"{labels.get('node', 'node')}: an estimate needs a node type, such as dgx-h100")
+def _only_one(scenario: AnyScenario, labels: Mapping[str, str]) -> str:
+    """Return the only candidate of a scenario. Raises InputError where it names none, or several."""
+    names = [name for name in scenario.hardware.candidates if name.lower() != ANY]
+    if len(names) != 1:
+        raise InputError(f"{labels.get('node', 'node')}: an estimate needs a node type, such as dgx-h100"
+                         + (f"; the scenario has {', '.join(names[:4])}" if names else ""))
+    return names[0]
+
+
+def _usual_node(config: Config) -> str:
+    """Return where a config is run whose user names no hardware."""
     config.reading.defaults.append(f"node {NODE}")
     return NODE
 

@@ -28,11 +28,11 @@ Flag = Literal[
     "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts", "swaps",
     "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
 Word = Literal[
-    "base", "cache", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack", "held_in",
-    "loss", "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute", "ran_version",
-    "refused", "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision", "scenario", "stack",
-    "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version", "usual_precision", "usual_recompute",
-    "usual_version", "usual_weights", "version", "weights"]
+    "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
+    "held_in", "loss", "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute",
+    "ran_version", "refused", "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision",
+    "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
+    "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "answer_cv", "answer_length", "attention_ranks", "attention_rate", "context_ranks", "dies", "draft_layers",
     "drafts", "dtype_moments", "epoch_steps", "issue", "live_mlp", "lora_rank", "loss_bytes", "micro_batches",

@@ -61,6 +61,8 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated:
 def _sentence(result: Mapping[str, Any]) -> str:
     if result["links"]:
         return f"Wrote the links that {result['rows']} collectives measure"
+    if result["learned"] == result["rows"]:
+        return f"Fitted the phases of reinforcement learning to {result['rows']} runs"
     if not result["errors"]:
         return f"Fitted what whole runs add to their steps to {result['rows']} runs"
     before, after = result["errors"]["before"], result["errors"]["after"]

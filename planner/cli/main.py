@@ -39,10 +39,11 @@ def _commands() -> dict[str, str]:
 COMMANDS = _commands()
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
 _MEANT = {"plan": "train run finetune tune portfolio size capacity cost recommend serve infer inference",
+          "compare": "rent buy versus vs",
           "estimate": "fit fits check memory vram speed throughput", "simulate": "replay benchmark bench",
           "catalog": "models gpus hardware prices list"}
 """What people call the verbs."""
-_RUN = ("plan", "estimate", "simulate")
+_RUN = ("plan", "compare", "estimate", "simulate")
 """Those that answer by these names too, as the options are the same."""
 _SERVES = ("serve", "infer", "inference")
 EXAMPLES = """Four questions to begin with:

@@ -53,7 +53,7 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
 
     catalog, given, requests = open_catalog(catalogs), overrides(flags), None if trace is None else read_trace(trace)
     with bar(shown=not (as_json or is_quiet())) as progress:
-        if node is None:
+        if node is None and "hardware.candidates" not in given:
             if scenario is None or given or layout:
                 raise InputError("simulate takes what planner plan --json printed; or --node, with a scenario or flags "
                                  "such as --model and --rate")

@@ -92,13 +92,22 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     limits = catalog.service_levels.of(model.name, said.word("scenario", run) or "") if regime == "server" else None
     version = _version(run, engine, said, assumed)
     cache = cache_format(run, catalog, assumed, engine=engine, format=weights)
-    return ServingRow(model, engine, version, weights, cache, run.gpu, run.gpus * dies(run, said), run.gpus, tp, pp,
-                      ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0), run.concurrency or run.max_batch, prefill,
-                      decode, limits, _drafts(run, model, said, assumed), said.usual("accepted_drafts"),
-                      said.flag("warming", run), said.flag("tuned_engine", run),
+    return ServingRow(model, engine, version, weights, cache, _card(run, said, assumed), run.gpus * dies(run, said),
+                      run.gpus, tp, pp, ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0),
+                      run.concurrency or run.max_batch, prefill, decode, limits,
+                      _drafts(run, model, said, assumed), said.usual("accepted_drafts"), said.flag("warming", run),
+                      said.flag("tuned_engine", run),
                       said.whole("prompts", run) or (run.concurrency if regime == "offline" else None),
                       _uneven(run, said), said.whole("scheduled", run) or 1, said.flag("experiment", run),
                       tuple(assumed))
+
+
+def _card(run: ServeRun, said: Sources, assumed: list[str]) -> str:
+    """Return the GPU; of a name that several cards go by, the one that the source has."""
+    card = said.word("card", run)
+    if card is not None:
+        assumed.append(f"gpu={card}")
+    return card or run.gpu or ""
 
 
 def dies(run: ServeRun, said: Sources) -> int:

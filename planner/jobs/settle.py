@@ -6,15 +6,13 @@ target. Then what would be cheaper, were rates above those computed, is replayed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 from planner.answer.objective import amount
-from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
+from planner.jobs.columns import Pick
 from planner.jobs.fleet import Owner
-from planner.jobs.job import Replayable, Tried
-from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
+from planner.jobs.job import Tried
+from planner.jobs.shown import FEW, Search, owner_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 from planner.solver.progress import SoFar, say
@@ -25,13 +23,10 @@ ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
 CHANGED = 4
 """Searches for a cheaper day whose changes cost: each is one model of all hours."""
-FEW = 8
-"""Replicas of a kind, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
+BELOW = 1 - 1e-6
+"""Of what replicas answer, what is asked of them so that rounding does not take one more."""
 REQUESTS = 400_000
 """Replayed after that in search of cheaper fleets."""
-Key = tuple[Owner, tuple[object, ...], object]
-"""A column: its demand, layout and settings."""
-NOTHING_RAISED: Mapping[Key, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,143 +42,6 @@ class Settled:
     """Which targets are missed by how much, where some are."""
 
 
-@dataclass
-class _Search:
-    """What replays have shown so far."""
-
-    start: Solved
-    given: Trace | None
-    rates: dict[Key, float] = field(default_factory=dict)
-    """Of the columns that missed."""
-    needs: dict[tuple[Owner, int], float] = field(default_factory=dict)
-    """By what the need of an hour is raised, as its requests are harder to answer than those of the busiest."""
-    known: dict[object, Tried] = field(default_factory=dict)
-    last: set[Key] = field(default_factory=set)
-    """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
-    caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
-    """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
-    requests: int = 0
-    changing: bool = True
-    """Whether what a day's changes cost counts."""
-
-    @cached_property
-    def jobs(self) -> dict[int, Replayable]:
-        """The services, by their place among the jobs."""
-        return {at: job for at, job in enumerate(self.start.question.jobs) if isinstance(job, Replayable)}
-
-    def job(self, owner: Owner) -> Replayable:
-        """Return the service of a demand."""
-        return self.jobs[owner[0]]
-
-    def key(self, owner: Owner, column: ReplicaColumn) -> Key:
-        """Return what is the same replica: inside a node, whatever network joins the nodes."""
-        candidates = self.start.question.terms.market.candidates
-        mine = candidates[column.candidate]
-        alone = column.role == "whole" and column.gpus <= mine.node.gpus
-        where = mine.node.name if alone else column.candidate
-        return owner, (where, *column.layout[1:]), column.settings
-
-    @cached_property
-    def computed(self) -> dict[Key, float]:
-        """The rates of columns as they were computed."""
-        return {self.key((job, at), column): column.rate for job, mine in enumerate(self.start.columns)
-                for at, column in mine.replicas}
-
-    def solve(self, margin: float = 1.0, raised: Mapping[Key, float] = NOTHING_RAISED) -> Solved:
-        """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate, and
-        those `raised` at the rates told.
-        """
-        columns = tuple(self._columns(job, mine, margin, raised) for job, mine in enumerate(self.start.columns))
-        fleet = replace(self.start.fleet, columns=columns)
-        return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
-
-    def _columns(self, job: int, mine: Columns, margin: float, raised: Mapping[Key, float]) -> Columns:
-        columns, can_miss = [], job in self.jobs and self.jobs[job].can_miss
-        for at, column in mine.replicas:
-            key = self.key((job, at), column)
-            rate = self.rates.get(key, column.rate)
-            sure = key in self.last or not can_miss
-            more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
-            columns.append((at, replace(column, rate=raised.get(key, rate * more))))
-        demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
-        return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
-
-    def one_less(self, best: Solved) -> dict[Key, float]:
-        """Return the rates at which one replica less of each kind would do, of kinds so few that no margin reaches it.
-
-        Those that missed where less was tried are left out, and so is a day, whose hours have replicas of their own.
-        """
-        raised: dict[Key, float] = {}
-        for pick in best.picks:
-            if isinstance(pick, Pick) and 1 < pick.replicas <= FEW and not pick.hourly:
-                key = self.key(_owner(pick), pick.column)
-                if key not in self.last and self.job(key[0]).can_miss:
-                    raised[key] = pick.column.rate * pick.replicas / (pick.replicas - 1) * ROUNDED
-        return raised
-
-    def _demand(self, job: int, at: int, mine: Columns) -> Demand:
-        demand = mine.demands[at] if self.changing else replace(mine.demands[at], changing=0)
-        more = {hour: factor for (owner, hour), factor in self.needs.items() if owner == (job, at)}
-        if demand.day is None:
-            return replace(demand, needed=demand.needed * more.get(0, 1.0))
-        return replace(demand, day=tuple(factor * more.get(hour, 1.0) for hour, factor in enumerate(demand.day)))
-
-    def misses(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
-        """Replay a fleet hour by hour, the busiest first; yield what misses a target."""
-        seen: set[object] = set()
-        for owner, hours in self._hours().items():
-            for hour in hours:
-                picks = [pick for pick in solved.fleet.picks_at(solved.solution, hour) if _owner(pick) == owner]
-                if not picks:
-                    continue
-                factor = self._factor(owner, hour)
-                key = owner, factor, tuple((self.key(owner, pick.column), pick.replicas) for pick in picks)
-                if key not in self.known:
-                    self.known[key] = self.job(owner).tried(picks, factor, self.given)
-                    self.requests += self.known[key].requests
-                if not self.known[key].meets and key not in seen:
-                    seen.add(key)
-                    yield owner, hour, picks, self.known[key]
-                    if hour == hours[0]:
-                        # what it takes from the busiest hour changes the others
-                        break
-
-    def misses_of_day(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
-        """Replay whole days, which the plan shows; yield what misses a target in the busiest hours."""
-        for owner, demand in self.start.fleet.demands.items():
-            picks = [pick for pick in solved.picks if isinstance(pick, Pick) and _owner(pick) == owner]
-            if demand.day is None or not picks:
-                continue
-            shown = self.job(owner).tried_day(picks)
-            self.requests += shown.requests
-            if not shown.meets:
-                yield owner, self._hours()[owner][0], picks, shown
-
-    def _hours(self) -> dict[Owner, list[int]]:
-        """Return the hours of each demand in which anybody asks, the busiest first."""
-        days = {owner: demand.day or (1.0,) for owner, demand in self.start.fleet.demands.items()}
-        return {owner: sorted((hour for hour, factor in enumerate(day) if factor), key=lambda hour: -day[hour])
-                for owner, day in days.items()}
-
-    def _factor(self, owner: Owner, hour: int) -> float:
-        day = self.start.fleet.demands[owner].day
-        return 1.0 if day is None else day[hour]
-
-    def cut(self, owner: Owner, hour: int, picks: list[Pick], shown: Tried, *, whole: bool) -> None:
-        """Take from the replicas that missed what they do not hold; `whole`: of all that could be in their place."""
-        day = self.start.fleet.demands[owner].day
-        left = left_of(picks, shown)
-        busiest = day is None or day[hour] == max(day)
-        if min(left) > 0 and (whole or not busiest):
-            alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
-            for place in alike:
-                self.needs[owner, place] = max(1 / min(left), self.needs.get((owner, place), 1.0) / LEAST_CUT)
-            return
-        for pick, part in zip(picks, left, strict=True):
-            if part < 1:
-                self.rates[self.key(owner, pick.column)] = pick.column.rate * part
-
-
 def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
     """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is.
 
@@ -191,13 +49,13 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
     """
     if not any(columns.replicas for columns in solved.columns):
         return Settled(solved, met=True)
-    search, best = _Search(solved, given, known={} if known is None else known), solved
+    search, best = Search(solved, given, known={} if known is None else known), solved
     if best.solution.value is not None and any(demand.changing for demand in solved.fleet.demands.values()):
         # what hours hold by themselves is soon found, and is so where their changes cost too
         search.changing = False
         apart = _settled(search, search.solve())
         if apart.met:
-            search.rates |= {search.key(_owner(pick), pick.column): pick.column.rate
+            search.rates |= {search.key(owner_of(pick), pick.column): pick.column.rate
                              for pick in apart.solved.picks if isinstance(pick, Pick)}
         search.changing = True
         best = search.solve()
@@ -212,7 +70,7 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
     return _settled(search, best)
 
 
-def _settled(search: _Search, best: Solved) -> Settled:
+def _settled(search: Search, best: Solved) -> Settled:
     """Return the best fleet that replays within every target from one on that may not."""
     told: tuple[str, ...] = ()
     for _ in range(ROUNDS):
@@ -220,6 +78,8 @@ def _settled(search: _Search, best: Solved) -> Settled:
         missed, whole = list(search.misses(best)), False
         if not missed:
             settled = _cheaper(search, best)
+            if not search.counts_changes:
+                settled = replace(settled, solved=_fewer_by_hour(search, settled.solved))
             best, missed = settled.solved, list(search.misses_of_day(settled.solved)) if search.changing else []
             if not missed:
                 return settled
@@ -245,7 +105,7 @@ def _tell(solved: Solved, value: int | None = None, bound: int | None = None) ->
     say(lambda: SoFar(goal, 1.0, value, bound, "requests are replayed on the best"))
 
 
-def _cheaper(search: _Search, best: Solved) -> Settled:
+def _cheaper(search: Search, best: Solved) -> Settled:
     """Return a fleet that meets the targets, or a cheaper one that does so too."""
     margin, spent, rounds = MARGIN, search.requests, 0
     while best.solution.value:
@@ -279,11 +139,42 @@ def _cheaper(search: _Search, best: Solved) -> Settled:
     return Settled(best, met=True)
 
 
-def _held(search: _Search, better: Solved) -> Solved:
+def _fewer_by_hour(search: Search, best: Solved) -> Solved:
+    """Return a day with a replica less in the hours that a replay shows to do with it: one of few is more than the
+    margin.
+    """
+    for owner, hours in search.hours().items():
+        demand = search.start.fleet.demands[owner]
+        if demand.day is None or demand.spares:
+            continue
+        for factor in dict.fromkeys(demand.day[hour] for hour in hours):
+            alike = [hour for hour in hours if demand.day[hour] == factor]
+            while not search.start.effort.is_over and (less := _one_less_at(search, best, owner, alike[0])):
+                before = dict(search.needs)
+                search.needs |= {(owner, hour): less / (demand.needed * factor) for hour in alike}
+                better = search.solve()
+                if (better.solution.value is None or _worth(better) >= _worth(best)
+                        or next(search.misses(better), None) is not None):
+                    search.needs = before
+                    break
+                best = better
+    return best
+
+
+def _one_less_at(search: Search, best: Solved, owner: Owner, hour: int) -> float:
+    """Return the rate that the replicas of an hour have with the weakest of them gone; zero of one, or of many."""
+    picks = [pick for pick in best.fleet.picks_at(best.solution, hour) if owner_of(pick) == owner]
+    if not 1 < sum(pick.replicas for pick in picks) <= FEW or len({pick.column.role for pick in picks}) > 1:
+        return 0.0
+    rates = [pick.column.rate for pick in picks]
+    return BELOW * (sum(pick.replicas * rate for pick, rate in zip(picks, rates, strict=True)) - min(rates))
+
+
+def _held(search: Search, better: Solved) -> Solved:
     """Return a fleet that holds more than computed, among columns at the rates that are proven by its replay."""
     for pick in better.picks:
         if isinstance(pick, Pick):
-            search.rates.setdefault(search.key(_owner(pick), pick.column), pick.column.rate)
+            search.rates.setdefault(search.key(owner_of(pick), pick.column), pick.column.rate)
     again = search.solve()
     return again if _worth(again) == _worth(better) else better
 
@@ -292,8 +183,3 @@ def _worth(solved: Solved) -> tuple[int, int]:
     """Return the objective, and the GPUs of all hours: what decides among fleets on as many nodes."""
     covered = solved.solution.covered
     return solved.solution.value or 0, sum(covered.gpus(solved.fleet.problem()))
-
-
-def _owner(pick: Pick) -> Owner:
-    return pick.job, pick.demand
-

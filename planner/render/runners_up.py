@@ -17,6 +17,8 @@ MOST = 3
 """Alternatives shown; the others are behind -v."""
 DIFFERENCES = 2
 """Axes named of a layout on the same hardware."""
+WIDEST = 44
+"""Characters of a name."""
 GAP = 2
 _BREAKS = (" against ", " at ", "; ", ": ", ", ", " (")
 """Where a reason may end, and still be one."""
@@ -37,6 +39,16 @@ def show_runners_up(page: Page, plan: Plan) -> None:
             (f"{name:<{widths[0]}}", f"{time:>{widths[1]}}", f"{cost:>{widths[2]}}", shortened(why, room))))
 
 
+def _cut(name: str) -> str:
+    """Return a name that leaves room for the figures: its first parts, of what there is room for."""
+    kept, *parts = name.replace(" and ", ", ").split(", ")
+    for part in parts:
+        if len(kept) + len(part) + 2 > WIDEST:
+            return f"{kept}, ..."
+        kept += f", {part}"
+    return name if len(name) <= WIDEST else kept
+
+
 def fleets_of(plan: Plan) -> Iterator[list[Alternative]]:
     """Yield the alternatives, those together that are one fleet."""
     for _, together in groupby(enumerate(plan.alternatives), lambda item: item[1].fleet or -item[0]):
@@ -49,7 +61,8 @@ def _lines(fleets: Sequence[Sequence[Alternative]], plan: Plan) -> Iterator[tupl
     best = {a.offer for a in plan.assignments}
     # what is as good on the same nodes tells least
     for fleet in sorted(fleets, key=lambda other: other[0].why.startswith("same") and other[0].offer in best):
-        name, time, cost, why = _line(fleet, plan)
+        whole, time, cost, why = _line(fleet, plan)
+        name = _cut(whole)
         if name in seen:
             name += f", {_from(fleet[0])}"
         if name not in seen:

@@ -82,8 +82,9 @@ def no_deadline_sentence(plan: Plan) -> str | None:
         return None
     used, sourcing = plan.assignments[0], asked.get("sourcing")
     own = sourcing.get("own") if isinstance(sourcing, dict) else None
-    owned = (own or {}).get(used.node, 0) * (used.gpus // max(1, used.nodes)) if isinstance(own, dict) else 0
-    most = min(filter(None, (owned, limits.get("max_gpus"))), default=0)
+    each = used.gpus // max(1, used.nodes)
+    owned = (own or {}).get(used.node, 0) * each if isinstance(own, dict) else 0
+    most = min(filter(None, (owned, limits.get("max_gpus"), (limits.get("max_nodes") or 0) * each)), default=0)
     if used.gpus < most and objective in ("cost", "energy"):
         return (f"No deadline given: the {objective} is least on {used.gpus:,} of the {most:,} GPUs; --objective time "
                 "asks for the fastest")

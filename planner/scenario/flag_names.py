@@ -7,7 +7,8 @@ _ALSO = {
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
     "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
-    "precision": "dtype", "objective": "minimize optimize goal",
+    "precision": "dtype", "objective": "minimize optimize goal sort sort-by",
+    "max-nodes": "nodes num-nodes nnodes",
     "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
@@ -15,7 +16,8 @@ _ALSO = {
     "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
-    "output": "output-tokens output-len output-length max-new-tokens osl", "gpus": "num-gpus n-gpus ngpus gpu-count",
+    "output": "output-tokens output-len output-length max-new-tokens max-tokens osl",
+    "gpus": "num-gpus n-gpus ngpus gpu-count",
     "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
@@ -25,7 +27,10 @@ _ALSO = {
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
 _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
+_NOTHING = "leave it out: it changes neither time, memory nor money"
 INSTEAD = {
+    **dict.fromkeys(("lr", "learning-rate", "alpha", "lora-alpha", "dropout", "lora-dropout", "warmup", "warmup-steps",
+                     "weight-decay", "seed", "temperature", "top-p"), _NOTHING),
     **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
                     "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
@@ -48,5 +53,7 @@ SWITCHES = {said: setting for setting, names in {
     "--terms=reserved-1y,reserved-3y": "reserved",
     "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent",
     "--objective=largest": "largest biggest largest-model", "--objective=cost": "cheapest",
-    "--objective=time": "fastest", "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
+    "--objective=time": "fastest",
+    "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
+    "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
 """What people write without a value, with the flag and value that it is."""

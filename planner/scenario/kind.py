@@ -10,6 +10,7 @@ from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation, is_generation
 from planner.scenario.posttraining import PostTraining, RlMethod
 from planner.scenario.serving import Serving
+from planner.scenario.unmodeled import seeing
 from planner.scenario.words import method_named
 from planner.scenario.workload import Training
 from planner.yaml_io import Document, Frozen
@@ -124,3 +125,13 @@ def refuse_wrong_kind(document: Document, catalog: Catalog) -> None:
         if known is not None and work.get("kind", "training") not in ("diffusion", "generation"):
             raise document.error((*at, "model"), f"{work['model']} is a diffusion model: write kind: diffusion beside "
                                  "it to train it, or kind: generation to run it")
+
+
+def refuse_unmodeled(document: Document, catalog: Catalog) -> None:
+    """Refuse a model of a kind that is not modeled by what it is, before its keys are held against another kind's."""
+    for at, work in workloads_in(document.data):
+        name = work.get("model")
+        if isinstance(name, str) and catalog.known_model(name) is None and catalog.known_diffusion(name) is None:
+            seen = seeing(name)
+            if seen is not None:
+                raise document.error((*at, "model"), seen)

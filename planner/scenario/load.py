@@ -21,7 +21,15 @@ from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.flags import FLAGS, plain
 from planner.scenario.in_thousands import thousands
-from planner.scenario.kind import Kind, kind_by_model, kind_of, refuse_other_kinds, refuse_wrong_kind, said_by_method
+from planner.scenario.kind import (
+    Kind,
+    kind_by_model,
+    kind_of,
+    refuse_other_kinds,
+    refuse_unmodeled,
+    refuse_wrong_kind,
+    said_by_method,
+)
 from planner.scenario.largest import asks_for_the_largest, largest_asked
 from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.pool import ANY
@@ -115,8 +123,11 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
             raise InputError(f"{reference!r} is a model, and {labels.get('workload.model', 'model')} is given too")
         reference, overrides = None, {"workload.model": reference, **overrides}
     if reference is None:
-        return merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
+        document = merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
+        refuse_unmodeled(document, catalog)
+        return document
     document = merge(_read(reference), overrides, labels)
+    refuse_unmodeled(document, catalog)
     refuse_wrong_kind(document, catalog)
     return document
 

@@ -109,3 +109,10 @@ def test_offload_that_only_some_stacks_have_is_answered_by_those(planner):
     # of the stacks, some move the weights with the optimizer states or not at all
     assert ran.code == 0
     assert "layouts with offload_parameters 0, offload_optimizer 1 none fits" in " ".join(ran.out.split())
+
+
+def test_a_scenario_of_one_node_type_is_estimated_there(planner):
+    assert planner("estimate", "gpt-oss-120b-one-h100", "-q").out.startswith("Fits: ")
+    ran = planner("estimate", "llama-3.1-70b-pretrain")
+    assert (ran.code, ran.err.strip()) == (2, "Error: --node: an estimate needs a node type, such as dgx-h100; the "
+                                           "scenario has dgx-h100, dgx-h200, dgx-b200")

@@ -26,6 +26,8 @@ SAID = [
     ("--on h100 my-question.yaml --tokens 1T", {"on": "h100", "scenario": "my-question.yaml", "tokens": "1T"}),
     ("llama-3.1-70b-pretrain --tokens 1 T", {"scenario": "llama-3.1-70b-pretrain", "tokens": "1 T"}),
     ("--context 8k --gpu h100 --qps 20", {"seq_len": "8k", "on": "h100", "rate": "20"}),
+    ("--nodes 4 --max-tokens 500 --sort gpus", {"max_nodes": "4", "output": "500", "objective": "gpus"}),
+    ("--load-in-4bit --on h100", {"quantization": "nf4", "on": "h100"}),
     ("--spot --on h100", {"terms": "spot", "on": "h100"}),
     ("--buy --on h100", {"terms": "buy,on-demand"}), ("--largest --on 8xh100", {"objective": "largest"}),
     ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
@@ -44,7 +46,7 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
 @pytest.mark.parametrize(("asked", "told"), [
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "RLHF"], "grpo, ppo, rloo or reinforce"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
-    (["--steps=100"], "write --tokens"),
+    (["--steps=100"], "write --tokens"), (["--lr", "2e-5"], "changes neither time, memory nor money"),
     (["--zero", "3"], "planner estimate --layout zero=3"),
     (["--objective", "largest"], "by hardware and method alone"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
@@ -61,6 +63,13 @@ def test_a_verb_by_another_name_answers(capsys: pytest.CaptureFixture[str]) -> N
     assert served == capsys.readouterr().out
     assert main(["estimate", "--model", "llama-3.1-8b", "--method", "lora", "-q"]) == 0
     assert capsys.readouterr().out.startswith("Fewest GPUs that hold llama-3.1-8b: LoRA 1 x")
+
+
+def test_rent_is_compared_and_hardware_named_is_replayed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rent", "--on", "64xh100", "--years", "3", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("Buy: 64 GPUs")
+    assert main(["simulate", "--model", "llama-3.1-8b", "--on", "l40s-1x", "--users", "4", "-q"]) == 0
+    assert "requests replayed for llama-3.1-8b" in capsys.readouterr().out
 
 
 def test_a_sweep_is_asked_by_flags(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,3 +68,16 @@ def test_a_log_beside_another_plan_is_refused(planner, tmp_path):  # noqa: F811
     ran = planner("validate", tmp_path / "train.log")
     assert ran.code == 2
     assert "reinforcement learning" in ran.err
+
+
+def test_calibrate_takes_the_phases_of_a_log(planner, tmp_path):  # noqa: F811
+    plan = answer("verl")
+    (tmp_path / "plan.json").write_text(to_json(plan))
+    log = tmp_path / "train.log"
+    log.write_text(verl(1.5 * plan.assignments[0].time.step_seconds))
+    fitted = planner("calibrate", log, "-o", tmp_path / "own")
+    assert "phases of reinforcement learning to 1 runs" in fitted.out, fitted.err
+    before, after = ({row["quantity"]: abs(row["error"]) for row in json.loads(
+        planner("validate", log, "--json", *more).out)["rows"]} for more in ((), ("--catalogs", tmp_path / "own")))
+    assert after["gen_s"] < before["gen_s"]
+    assert after["actor_update_s"] < before["actor_update_s"]

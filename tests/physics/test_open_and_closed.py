@@ -12,7 +12,9 @@ from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.service import service_of
 from planner.layouts.table import Floats
 from planner.money.rent import usual_candidate
+from planner.physics.serving.apart import decoding, prefilling, sending
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.disaggregated import WorkerPool, disaggregated
 from planner.physics.serving.level import Served, Stream, at_rate, served
 from planner.physics.serving.steady import RequestMix, closed
 from planner.scenario.serving import Serving
@@ -69,3 +71,47 @@ def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: t
             found = at_rate(partial(working, d, rows, stream), float(seen.requests[at]), 0.02, float(most[0]))
             assert found.rate[0] == pytest.approx(seen.requests[at], rel=0.02), (layout, share)
             assert found.tpot[0] == pytest.approx(seen.tpot[at], rel=0.1), (layout, share)
+
+
+WORKERS = ((4, 1, 1, 1), (2, 1, 1, 1)), ((1, 4, 1, 1), (8, 1, 1, 1)), ((4, 1, 1, 1), (1, 1, 8, 8))
+"""Layouts of those who read prompts, and of those who answer."""
+APART = [(*case, workers) for case in CASES[::2] for workers in WORKERS
+         if case[0] not in ("llama-3.1-70b",) and (case[3][0][0] == 8 or workers[1][3] == 1)]
+
+
+@pytest.mark.parametrize(("model", "node", "name", "_", "engine", "lengths", "workers"), APART)
+@pytest.mark.parametrize("more", [0.5, 2.0])
+def test_open_and_closed_loop_agree_with_prefill_apart(model: str, node: str, name: str, _: object, engine: str,
+                                                       lengths: tuple[int, int], workers: tuple[tuple[int, ...], ...],
+                                                       more: float) -> None:
+    """`more`: prefill workers, as many times those that one decode worker keeps busy."""
+    candidate = usual_candidate(CATALOG.node(node), CATALOG)
+    service = service_of(Serving.model_validate({
+        "model": model, "rate": "1 requests/s", "input": lengths[0], "output": lengths[1], "quantization": [name],
+        "engine": engine, "disaggregated": "only"}), CATALOG)
+    d, stream = deployment(CATALOG, service, candidate, name), service.stream
+    reads, answers = (Replicas(*(np.full(1, value) for value in (0, *layout))) for layout in workers)
+    room = held(CATALOG, service, d, answers, service.mean_length).concurrency
+    most = float(np.minimum(room, d.engine.sequences * answers.dp)[0])
+    if most < 64:
+        pytest.skip("the model leaves too little room on this layout")
+    full = decoding(d, answers, stream, np.full(1, most)).rate
+    each = prefilling(d, reads, stream, np.full(1, 1 - 1e-6)).rate
+    count, points = float((more * full / each)[0]), np.zeros(POINTS, np.int64)
+    # clients enough to keep all who answer at work, and those whose prompts are read
+    clients = np.geomspace(1, 4 * most, POINTS)
+    demand = RequestMix(np.full(POINTS, stream.input), np.full(POINTS, stream.output), clients)
+    seen = disaggregated(d, WorkerPool(reads.take(points), np.full(POINTS, count)),
+                         WorkerPool(answers.take(points), np.ones(POINTS)), demand, np.full(POINTS, most))
+    # what they do at most is what the slower kind does
+    assert seen.requests[-1] == pytest.approx(float(np.minimum(full, count * each)[0]), rel=0.1)
+    sent = float(sending(d, reads, stream.prompt)[0]) / (stream.output - 1)
+    for share in SHARES:
+        at = int(np.searchsorted(seen.requests, share * seen.requests[-1]))
+
+        def answering(load: Floats) -> Served:
+            return decoding(d, answers.take(np.zeros(len(load), np.int64)), stream, load)
+
+        found = at_rate(answering, float(seen.requests[at]), 0.02, most)
+        assert found.rate[0] == pytest.approx(seen.requests[at], rel=0.02), share
+        assert found.tpot[0] - sent == pytest.approx(seen.tpot[at], rel=0.1), share

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import planner
 from planner.catalog.load import Catalog
 from planner.evidence.hardware import candidate_of
 from planner.evidence.rows import TrainRun
@@ -197,3 +198,14 @@ def test_a_closed_loop_of_few_requests_has_no_more_clients_than_these():
     uneven = replace(demand(64), output_cv=.6)
     whole = closed(d, rows, replace(uneven, prompts=np.array([256.0])), room)
     assert whole.requests < closed(d, rows, uneven, room).requests
+
+
+@pytest.mark.parametrize(("node", "name", "size"), [("dgx-h100", "fp8", 1.0), ("dgx-b200", "nvfp4", 0.5)])
+def test_no_interval_begins_below_what_reading_weights_takes(node: str, name: str, size: float) -> None:
+    """However fast quantized products are: 80 layers of a 70B model at the datasheet's bandwidth, counted by hand."""
+    matrices = 80 * 8192 * (2 * 8192 + 2 * 1024 + 3 * 28672)
+    one = planner.estimate("llama-3.3-70b", node, {"tp": 1}, input=200, output=100, concurrency=1, quantization=[name])
+    bandwidth = Catalog().gpu(Catalog().node(node).gpu).memory_bandwidth
+    least = (size * matrices + 2 * 128256 * 8192) / bandwidth
+    low, _ = one.time.interval90_seconds
+    assert least <= low <= one.time.step_seconds < 2 * least

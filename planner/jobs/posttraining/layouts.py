@@ -31,10 +31,13 @@ def layouts_of(trainer: Trainer, counts: Sequence[int]) -> dict[int, list[dict[s
 
 def _every(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
     stack, made = trainer.stack, list[dict[str, float]]()
+    # a trainer that splits by data alone has no use for it while a micro-batch holds a sequence
+    long = trainer.packed.longest > trainer.packed.tokens
+    splits = stack.context_parallel and (long or stack.tensor_parallel)
     experts = max((kind.experts.count for kind, _ in trainer.typical.shape.kinds if kind.experts), default=1)
     for tp in DEGREES if stack.tensor_parallel else (1,):
         for pp in STAGES if stack.pipeline and not stack.fully_sharded else (1,):
-            for cp in CONTEXTS if stack.context_parallel else (1,):
+            for cp in CONTEXTS if splits else (1,):
                 if gpus % (tp * pp * cp):
                     continue
                 for ep in ((1, 2, 4, 8, 16, 32) if experts > 1 and stack.expert_parallel else (1,)):

@@ -32,6 +32,8 @@ STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
 """Shares of the load that are tried in turn where all of it is too much."""
 SURE, SLACK = 2.0, 0.01
 """Standard deviations of replays by which they keep a target, of which a hundredth may be missed so."""
+NEARBY = 1.01
+"""Times the load at which a trace must be held too: it is one draw, and half a percent of it may lie at a limit."""
 NEVER_EMPTIED = "a cache that a burst has filled is never worked off at this load"
 
 
@@ -56,6 +58,8 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
         traces = [trace.first(max(REQUESTS, int(filling(service) * fleet.part))) for trace in traces]
     if given is not None:
         traces.append(requests_of(service, given))
+    if service.trace is not None:
+        traces += [replace(trace, arrival=trace.arrival / NEARBY) for trace in traces]
     seen: list[Seen] = []
     for trace in traces:
         seen.append(fleet.seen(trace, load))

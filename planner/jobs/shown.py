@@ -1,0 +1,167 @@
+"""What replays have shown of fleets of services, and the best fleet by that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
+from planner.jobs.fleet import Owner
+from planner.jobs.job import Replayable, Tried
+from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
+from planner.jobs.solved import Solved
+from planner.simulate.trace import Trace
+
+FEW = 8
+"""Replicas of a kind, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
+Key = tuple[Owner, tuple[object, ...], object]
+"""A column: its demand, layout and settings."""
+NOTHING_RAISED: Mapping[Key, float] = {}
+
+
+@dataclass
+class Search:
+    """What replays have shown so far."""
+
+    start: Solved
+    given: Trace | None
+    rates: dict[Key, float] = field(default_factory=dict)
+    """Of the columns that missed."""
+    needs: dict[tuple[Owner, int], float] = field(default_factory=dict)
+    """By what the need of an hour is raised, as its requests are harder to answer than those of the busiest."""
+    known: dict[object, Tried] = field(default_factory=dict)
+    last: set[Key] = field(default_factory=set)
+    """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
+    caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
+    """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
+    requests: int = 0
+    changing: bool = True
+    """Whether what a day's changes cost counts."""
+
+    @cached_property
+    def jobs(self) -> dict[int, Replayable]:
+        """The services, by their place among the jobs."""
+        return {at: job for at, job in enumerate(self.start.question.jobs) if isinstance(job, Replayable)}
+
+    def job(self, owner: Owner) -> Replayable:
+        """Return the service of a demand."""
+        return self.jobs[owner[0]]
+
+    def key(self, owner: Owner, column: ReplicaColumn) -> Key:
+        """Return what is the same replica: inside a node, whatever network joins the nodes."""
+        candidates = self.start.question.terms.market.candidates
+        mine = candidates[column.candidate]
+        alone = column.role == "whole" and column.gpus <= mine.node.gpus
+        where = mine.node.name if alone else column.candidate
+        return owner, (where, *column.layout[1:]), column.settings
+
+    @cached_property
+    def computed(self) -> dict[Key, float]:
+        """The rates of columns as they were computed."""
+        return {self.key((job, at), column): column.rate for job, mine in enumerate(self.start.columns)
+                for at, column in mine.replicas}
+
+    def solve(self, margin: float = 1.0, raised: Mapping[Key, float] = NOTHING_RAISED) -> Solved:
+        """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate, and
+        those `raised` at the rates told.
+        """
+        columns = tuple(self._columns(job, mine, margin, raised) for job, mine in enumerate(self.start.columns))
+        fleet = replace(self.start.fleet, columns=columns)
+        return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
+
+    def _columns(self, job: int, mine: Columns, margin: float, raised: Mapping[Key, float]) -> Columns:
+        columns, can_miss = [], job in self.jobs and self.jobs[job].can_miss
+        for at, column in mine.replicas:
+            key = self.key((job, at), column)
+            rate = self.rates.get(key, column.rate)
+            sure = key in self.last or not can_miss
+            more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
+            columns.append((at, replace(column, rate=raised.get(key, rate * more))))
+        demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
+        return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
+
+    def one_less(self, best: Solved) -> dict[Key, float]:
+        """Return the rates at which one replica less of each kind would do, of kinds so few that no margin reaches it.
+
+        Those that missed where less was tried are left out, and so is a day, whose hours have replicas of their own.
+        """
+        raised: dict[Key, float] = {}
+        for pick in best.picks:
+            if isinstance(pick, Pick) and 1 < pick.replicas <= FEW and not pick.hourly:
+                key = self.key(owner_of(pick), pick.column)
+                if key not in self.last and self.job(key[0]).can_miss:
+                    raised[key] = pick.column.rate * pick.replicas / (pick.replicas - 1) * ROUNDED
+        return raised
+
+    def _demand(self, job: int, at: int, mine: Columns) -> Demand:
+        demand = mine.demands[at] if self.changing else replace(mine.demands[at], changing=0)
+        more = {hour: factor for (owner, hour), factor in self.needs.items() if owner == (job, at)}
+        if demand.day is None:
+            return replace(demand, needed=demand.needed * more.get(0, 1.0))
+        return replace(demand, day=tuple(factor * more.get(hour, 1.0) for hour, factor in enumerate(demand.day)))
+
+    def misses(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
+        """Replay a fleet hour by hour, the busiest first; yield what misses a target."""
+        seen: set[object] = set()
+        for owner, hours in self.hours().items():
+            for hour in hours:
+                picks = [pick for pick in solved.fleet.picks_at(solved.solution, hour) if owner_of(pick) == owner]
+                if not picks:
+                    continue
+                factor = self._factor(owner, hour)
+                key = owner, factor, tuple((self.key(owner, pick.column), pick.replicas) for pick in picks)
+                if key not in self.known:
+                    self.known[key] = self.job(owner).tried(picks, factor, self.given)
+                    self.requests += self.known[key].requests
+                if not self.known[key].meets and key not in seen:
+                    seen.add(key)
+                    yield owner, hour, picks, self.known[key]
+                    if hour == hours[0]:
+                        # what it takes from the busiest hour changes the others
+                        break
+
+    def misses_of_day(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
+        """Replay whole days, which the plan shows; yield what misses a target in the busiest hours."""
+        for owner, demand in self.start.fleet.demands.items():
+            picks = [pick for pick in solved.picks if isinstance(pick, Pick) and owner_of(pick) == owner]
+            if demand.day is None or not picks:
+                continue
+            shown = self.job(owner).tried_day(picks)
+            self.requests += shown.requests
+            if not shown.meets:
+                yield owner, self.hours()[owner][0], picks, shown
+
+    @property
+    def counts_changes(self) -> bool:
+        """Whether fleets are chosen with what a day's changes cost."""
+        return self.changing and any(demand.changing for demand in self.start.fleet.demands.values())
+
+    def hours(self) -> dict[Owner, list[int]]:
+        """Return the hours of each demand in which anybody asks, the busiest first."""
+        days = {owner: demand.day or (1.0,) for owner, demand in self.start.fleet.demands.items()}
+        return {owner: sorted((hour for hour, factor in enumerate(day) if factor), key=lambda hour: -day[hour])
+                for owner, day in days.items()}
+
+    def _factor(self, owner: Owner, hour: int) -> float:
+        day = self.start.fleet.demands[owner].day
+        return 1.0 if day is None else day[hour]
+
+    def cut(self, owner: Owner, hour: int, picks: list[Pick], shown: Tried, *, whole: bool) -> None:
+        """Take from the replicas that missed what they do not hold; `whole`: of all that could be in their place."""
+        day = self.start.fleet.demands[owner].day
+        left = left_of(picks, shown)
+        busiest = day is None or day[hour] == max(day)
+        if min(left) > 0 and (whole or not busiest):
+            alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
+            for place in alike:
+                self.needs[owner, place] = max(1 / min(left), self.needs.get((owner, place), 1.0) / LEAST_CUT)
+            return
+        for pick, part in zip(picks, left, strict=True):
+            if part < 1:
+                self.rates[self.key(owner, pick.column)] = pick.column.rate * part
+
+
+def owner_of(pick: Pick) -> Owner:
+    """Return whose demand a pick answers."""
+    return pick.job, pick.demand

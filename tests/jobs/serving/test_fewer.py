@@ -1,0 +1,61 @@
+"""Of the few replicas of an hour one less is tried by replay, which the margin over computed rates never reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from planner.jobs.columns import Pick
+from planner.jobs.settle import _fewer_by_hour
+from planner.jobs.shown import Search
+from planner.jobs.solved import Solved
+from tests.jobs.serving.cases import solved
+
+DAY = [0.2] * 8 + [1, 1, 0.6] + [0.2] * 13
+Missed = Callable[[Search, Solved], Iterator[Any]]
+
+
+def counts(best: Solved) -> list[int]:
+    """Return the replicas of each hour."""
+    return [sum(pick.replicas for pick in best.fleet.picks_at(best.solution, hour)) for hour in range(24)]
+
+
+def fewer(monkeypatch: pytest.MonkeyPatch, missed: Missed) -> tuple[Search, list[int], list[int]]:
+    """Return what a search knows after it, and the replicas of each hour before and after, where a replay says that."""
+    monkeypatch.setattr(Search, "misses", missed)
+    search = Search(solved(rate=180, tpot="30 ms", day=DAY), None, changing=False)
+    best = search.solve()
+    return search, counts(best), counts(_fewer_by_hour(search, best))
+
+
+def test_hours_that_hold_with_less_get_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replay of these hours never misses; that of the busiest always does."""
+    def missed(search: Search, best: Solved) -> Iterator[Any]:
+        there = counts(best)
+        return iter([there] if there[8] < before[8] else [])
+
+    before = counts(Search(solved(rate=180, tpot="30 ms", day=DAY), None, changing=False).solve())
+    _, seen, after = fewer(monkeypatch, missed)
+    assert seen == before
+    assert 1 < before[0] < before[8]
+    assert after[8:10] == before[8:10]
+    assert after[0] == after[10] == 1
+
+
+def test_what_a_replay_refutes_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, before, after = fewer(monkeypatch, lambda *_: iter([object()]))
+    assert after == before
+    assert search.needs == {}
+
+
+def test_a_replica_less_is_asked_no_more_than_the_rest_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    search, _, after = fewer(monkeypatch, lambda *_: iter([]))
+    best = search.solve()
+    assert counts(best) == after
+    demand = search.start.fleet.demands[0, 0]
+    for (_, hour), factor in search.needs.items():
+        picks = [pick for pick in best.fleet.picks_at(best.solution, hour) if isinstance(pick, Pick)]
+        assert sum(pick.replicas * pick.column.rate for pick in picks) >= demand.needed * DAY[hour] * factor
+        assert factor < 1
