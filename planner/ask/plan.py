@@ -18,6 +18,7 @@ from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
 from planner.ask.slow import slow
+from planner.ask.unchosen import enough_instead
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.holding import asks_what_holds
@@ -102,6 +103,12 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
                 search=search_of(solved, time.monotonic() - started),
                 infeasible=_with_own(infeasible_of(solved), scenario, question, effort),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
+    if (instead := enough_instead(plan, scenario, defaults)) is not None:
+        changed, said, note = instead
+        other = make_plan(changed, catalog, defaults=said, time_limit=time_limit, simple=simple, workers=workers,
+                          replay=replay, progress=progress)
+        if other.assignments:
+            return other.model_copy(update={"notes": (note, *other.notes)})
     return finished(plan, solved)
 
 

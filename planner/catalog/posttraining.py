@@ -60,7 +60,7 @@ class RlFramework(Frozen):
     quantized: Literal["shared", "merged"] | None = None
     """Whether adapters may train on weights of four bits: the engine draws with the same weights and adapters, or with
     16-bit weights into which adapters are merged; none does not."""
-    most_gpus: int | None = Field(default=None, ge=1)
+    most_gpus: int | None = Field(default=None, ge=1, le=10**6)
     """Most GPUs that it runs on; none sets no bound."""
     swaps: bool = False
     """Whether the trainer's weights and states wait on the host between updates by default."""

@@ -20,6 +20,7 @@ _ACTIVATIONS: dict[tuple[bool, str], dict[str, object]] = {
 """Whether it is gated, and its function -> flags; the fused GELU is the one by tanh."""
 LLAMA3_TRAINED, YARN_TRAINED, YARN_FAST = 8192, 4096, 32
 """Tokens that its scalings take positions to be trained with, and beta_fast: no argument says others."""
+ROTARY_BASE = Variable("ROTARY_BASE", "10000", "rope_theta of the model's config.")
 
 
 def layer_string(stages: Sequence[int]) -> str:
@@ -179,5 +180,5 @@ def open_details(model: Model) -> dict[str, Variable]:
     found = {} if said and said.norm_epsilon else {
         "norm-epsilon": Variable("NORM_EPSILON", "1e-5", "Of the norms, as the model's config has it.")}
     if model.positions == "rope" and not (said and said.rotary_base):
-        found["rotary-base"] = Variable("ROTARY_BASE", "10000", "rope_theta of the model's config.")
+        found["rotary-base"] = ROTARY_BASE
     return found

@@ -38,7 +38,7 @@ SCENARIOS = [
     ("rent", "buy: {utilization: 1e-300}\n  rent:", "sourcing.buy.utilization"),
     # the line of the good file that is replaced, what replaces it, what the message must say
     ("model", "model: llama-3.1-70", "workload.model: unknown model 'llama-3.1-70'; did you mean"),
-    ("model", "model: gpt-5", "workload.model: unknown model 'gpt-5'"),
+    ("model", "model: gpt-5", "workload.model: 'gpt-5' is a model whose weights are not published"),
     ("model", "model: {a: 1}", "workload.model: expected text"),
     ("model", "model:", "workload.model: expected text, got nothing"),
     ("model", "modle: llama-3.1-70b", "workload: unknown key 'modle'; did you mean model"),
@@ -165,7 +165,7 @@ def test_harmless_encodings_are_read(planner, tmp_path, content):
     (["--tokens", "-1T"], "--tokens: '-1T' is not a token count"),
     (["--seq-len", "8 x"], "--seq-len: unknown unit"),
     (["--global-batch", "x"], "--global-batch: 'x' is not"),
-    (["--model", "gpt-5"], "--model: unknown model 'gpt-5'"),
+    (["--model", "gpt-5"], "--model: 'gpt-5' is a model whose weights are not published"),
     (["--on", "dgx-h300"], "--on: unknown node or GPU 'dgx-h300'"), (["--on", ","], "--on:"),
     (["--terms", "spot,monthly"], "--terms: expected 'on-demand'"),
     (["--stack", "x"], "--stack: unknown stack 'x'"),

@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from planner.catalog.architecture import Mlp, Model
 from planner.catalog.attention import Attention
+from planner.catalog.details import Details
 from planner.errors import Unsupported
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.made_up import MADE_UP
+from planner.launch.megatron import ROTARY_BASE
 from planner.launch.program import Part, Program, Variable, script, torchrun
 from planner.launch.work import Work
 
 FLAVORS: Mapping[str, tuple[str, str]] = {
     "llama-3.2-1b": ("llama3", "1B"), "llama-3.2-3b": ("llama3", "3B"), "llama-3.1-8b": ("llama3", "8B"),
-    "llama-3-8b": ("llama3", "8B"), "llama-3-70b": ("llama3", "70B"), "llama-3.1-70b": ("llama3", "70B"),
-    "llama-3.3-70b": ("llama3", "70B"), "llama-3.1-405b": ("llama3", "405B"),
+    "llama-3.1-70b": ("llama3", "70B"), "llama-3.3-70b": ("llama3", "70B"), "llama-3.1-405b": ("llama3", "405B"),
     "qwen3-0.6b": ("qwen3", "0.6B"), "qwen3-1.7b": ("qwen3", "1.7B"), "qwen3-4b": ("qwen3", "4B"),
     "qwen3-8b": ("qwen3", "8B"), "qwen3-14b": ("qwen3", "14B"), "qwen3-32b": ("qwen3", "32B"),
     "qwen3-30b-a3b": ("qwen3", "30B-A3B"), "qwen3-235b-a22b": ("qwen3", "235B-A22B"),
@@ -159,6 +160,8 @@ def emit(work: Work) -> Program:
     # weights to tune lie beside their tokenizer
     data = "mock" if work.method == "pretrain" else "c4"
     variables = tuple(Variable(v.name, v.default.format(steps=work.steps, data=data), v.meaning) for v in VARIABLES)
+    if 'environ["ROTARY_BASE"]' in config:
+        variables += (ROTARY_BASE,)
     return Program(
         target=work.target, parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
         files={"plan_config.py": config, "made_up.py": MADE_UP.format(release=work.release.release),
@@ -245,16 +248,46 @@ def _own_model(model: Model, target: str) -> Sequence[str]:
     width, vocab = model.hidden, model.vocab
     return (
         "def model():",
-        f"    rope = ComplexRoPE.Config(dim={attention.head_dim}, max_seq_len=131072, theta=500000, scaling='llama')",
+        f"    rope = ComplexRoPE.Config(dim={attention.head_dim}, max_seq_len=131072, {_rope(model, target)})",
         f"    layers = _build_llama3_layers(n_layers={model.layers}, dim={width}, n_heads={attention.heads},",
         f"                                  n_kv_heads={attention.kv_heads}, hidden_dim={mlp.ffn}, rope=rope, "
         "fuse_qkv=True, attn_backend='flex')",
+        *_norms(model),
         f"    return Llama3Model.Config(dim={width}, vocab_size={vocab}, layers=layers,",
         f"        tok_embeddings=Embedding.Config(num_embeddings={vocab}, embedding_dim={width}, "
         "param_init=_EMBEDDING_INIT),",
-        f"        norm=RMSNorm.Config(normalized_shape={width}, param_init=_NORM_INIT),",
+        f"        norm=RMSNorm.Config(normalized_shape={width}, {_epsilon(model)}param_init=_NORM_INIT),",
         f"        lm_head=Linear.Config(in_features={width}, out_features={vocab}, "
         f"param_init=_output_linear_init({width})))", "", "")
+
+
+def _rope(model: Model, target: str) -> str:
+    """Return the words for a model's rotary positions. Raises Unsupported for what torchtitan's Llama does not have."""
+    said = model.details or Details()
+    beyond = said.beyond or ("norms around one" if said.around_one else "positions on a part of each head"
+                             if said.rotary_share < 1 else "")
+    if beyond or said.activation not in (None, "silu"):
+        raise Unsupported(f"{model.name} in {target}: {beyond or f'{said.activation} in its feed-forward'}")
+    theta = f"{said.rotary_base:g}" if said.rotary_base else 'float(os.environ["ROTARY_BASE"])'
+    if said.scaling is None:
+        return f"theta={theta}"
+    if said.scaling.kind != "llama3":
+        raise Unsupported(f"{model.name} in {target}: its {said.scaling.kind} scaling of positions")
+    return (f"theta={theta}, scaling='llama', scaling_factor={said.scaling.factor:g}, "
+            f"original_max_position_embeddings={said.scaling.original}")
+
+
+def _epsilon(model: Model) -> str:
+    """Return the epsilon of a model's norms as an argument, where its config states one."""
+    epsilon = model.details.norm_epsilon if model.details else None
+    return f"eps={epsilon:g}, " if epsilon else ""
+
+
+def _norms(model: Model) -> list[str]:
+    """Return the lines that set the same in the layers."""
+    epsilon = _epsilon(model).removesuffix(", ").removeprefix("eps=")
+    return ["    for layer in layers:",
+            f"        layer.attention_norm.eps = layer.ffn_norm.eps = {epsilon}"] if epsilon else []
 
 
 EMITTER = Emitter("torchtitan", TABLE, emit)
