@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
@@ -77,12 +78,33 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most
         scenario = at_one(scenario)
-    started, question = time.monotonic(), question_of(scenario, catalog)
-    replaying = _replaying(question, replay, progress)
+    replaying_of = partial(_replaying, replay=replay, progress=progress)
     if pareto:
         from planner.ask.pareto import trade_offs  # another search, asked for by name
 
+        question = question_of(scenario, catalog)
+        replaying_of(question)
         return trade_offs(question, pareto, defaults, effort)
+    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple)
+    return _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple) or plan
+
+
+def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
+             replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan | None:
+    """Return the plan where nothing but defaults stands against one, which says what they are; none elsewhere."""
+    instead = enough_instead(plan, scenario, defaults)
+    if instead is None:
+        return None
+    changed, said, note = instead
+    other = _best(changed, catalog, said, effort, replaying_of, simple=simple)
+    return other.model_copy(update={"notes": (note, *other.notes)}) if other.assignments else None
+
+
+def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
+          replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan:
+    """Return the plan of one question as it is asked."""
+    started, question = time.monotonic(), question_of(scenario, catalog)
+    replaying = replaying_of(question)
     solved = solve_lifted(question, effort, so_far=True)
     settled = settle(solved, replaying.trace)
     solved = settled.solved
@@ -103,12 +125,6 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
                 search=search_of(solved, time.monotonic() - started),
                 infeasible=_with_own(infeasible_of(solved), scenario, question, effort),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
-    if (instead := enough_instead(plan, scenario, defaults)) is not None:
-        changed, said, note = instead
-        other = make_plan(changed, catalog, defaults=said, time_limit=time_limit, simple=simple, workers=workers,
-                          replay=replay, progress=progress)
-        if other.assignments:
-            return other.model_copy(update={"notes": (note, *other.notes)})
     return finished(plan, solved)
 
 

@@ -12,7 +12,9 @@ CATALOG = Catalog()
 
 def lines(name: str, details: Details | None = None) -> str:
     model = CATALOG.model(name)
-    return "\n".join(_own_model(model if details is None else model.model_copy(update={"details": details}), "torchtitan"))
+    if details is not None:
+        model = model.model_copy(update={"details": details})
+    return "\n".join(_own_model(model, "torchtitan"))
 
 
 @pytest.mark.parametrize(("name", "base"), [("llama-2-7b", "theta=10000)"), ("llama-3-8b", "theta=500000)"),
