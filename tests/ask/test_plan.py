@@ -209,8 +209,8 @@ def test_a_dotted_key_without_a_place_is_refused(tmp_path: Path, key: str) -> No
 
 
 @pytest.mark.parametrize(("asked", "limit", "to"), [
-    ({"model": "wan2.2-a14b", "method": "lora", "samples": 100, "on": "rtx-5090-1x", "frames": 61},
-     "confidence", "50%"),
+    ({"model": "wan2.2-a14b", "method": "lora", "samples": 100, "on": "rtx-5090-1x", "frames": 61,
+      "resolution": "832x480", "quantization": "bf16"}, "confidence", "50%"),
     ({"model": "llama-3.1-8b", "tokens": "1 G", "on": "dgx-h100", "max_gpus": 8, "deadline": "230 min at 90%"},
      "deadline", "230 min at 50%")])
 def test_a_lower_confidence_is_one_of_the_changes(asked: dict[str, Any], limit: str, to: str) -> None:
