@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from planner.answer.assignment import Assignment
 from planner.answer.comparison import Comparison, Row, ServedFigures
 from planner.ask.explain.cause import infeasible_of
+from planner.ask.late import late
 from planner.ask.simple import only
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
@@ -20,6 +21,7 @@ from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
+from planner.scenario.limits import Limits
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
@@ -82,7 +84,7 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for compared in plans if compared.row.kind == "rent"
              and (usd := _rent_again_and_again(compared, use)) is not None]
-    plans = [_against_rent(compared, rents) for compared in plans]
+    plans = [_late(_against_rent(compared, rents), scenario.limits) for compared in plans]
     return sorted(plans, key=lambda compared: compared.row.rank(question.terms.objective))
 
 
@@ -108,6 +110,13 @@ def _rent_again_and_again(compared: Compared, utilization: float) -> float | Non
         return a.cost_usd
     hours = (a.nodes + a.spare_nodes) * a.duration_days * 24
     return min(a.cost_usd, hours * offer.usd_per_node_hour / utilization)
+
+
+def _late(compared: Compared, limits: Limits) -> Compared:
+    """Return a row with what whole runs make of its deadline beside what is noted of its offer."""
+    said = (f"{compared.row.node}: {what}" for what in late(limits, compared.assignments))
+    notes = [note for note in (compared.row.note, *said) if note]
+    return replace(compared, row=compared.row.model_copy(update={"note": "; ".join(notes) or None}))
 
 
 def _against_rent(compared: Compared, rents: list[float]) -> Compared:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.catalog.recipes import Recipes
 from planner.units import show_seconds
 
 
-def slow(made: Iterable[Assignment], recipes: Recipes) -> Iterator[str]:
-    """Yield the services whose users wait: no target is given for a token, and many take longer than reading one."""
+def slow(made: Sequence[Assignment], recipes: Recipes) -> Iterator[str]:
+    """Yield the services whose users wait: no target is given for a token, and many take longer than reading one; or
+    none for an image or a clip, and many come late.
+    """
     levels: dict[str, float] = {}
+    yield from _late(made, recipes.made.patience)
     for each in made:
         level, pace = each.serving, recipes.requests.pace
         if level is None or not level.writes or level.made is not None or level.documents is not None:
@@ -23,3 +26,15 @@ def slow(made: Iterable[Assignment], recipes: Recipes) -> Iterator[str]:
     for name, seconds in levels.items():
         yield (f"{name} answers at {1 / seconds:.2g} tokens/s at p95, slower than people read, as no latency target is "
                f"given: --tpot {asks} asks for reading pace, --tpot 50ms for chat")
+
+
+def _late(made: Sequence[Assignment], patience: float) -> Iterator[str]:
+    waits: dict[str, float] = {}
+    for each in made:
+        level = each.serving
+        if level and level.made and level.documents is None and level.ttft_seconds.asked is None:
+            waits[each.workload] = max(waits.get(each.workload, 0.0), level.ttft_seconds.p95)
+    for name, seconds in waits.items():
+        if seconds > patience:
+            yield (f"{name} comes after {show_seconds(seconds)} at p95, as no latency target is given: --e2e "
+                   f"{show_seconds(patience).replace(' ', '')} asks for sooner")

@@ -68,6 +68,8 @@ class UsualMade(Frozen):
     example: str
     """What the number is, as a reason says it."""
     samples: int = Field(gt=0, le=10**9)
+    patience: Seconds
+    """Seconds for which one is waited for."""
 
 
 class PreferenceMethod(Frozen):

@@ -74,6 +74,9 @@ def serving_sentence(plan: Plan) -> str:
 
 def _pace(mine: Sequence[Assignment]) -> str:
     """Return how fast answers come, the slowest of a service's replicas, at the median; nothing where none are read."""
+    waits = [a.serving.ttft_seconds.p50 for a in mine if a.serving and a.serving.made and a.serving.documents is None]
+    if waits:
+        return f", each after {show_seconds(max(waits))},"
     writing = [a.serving for a in mine if a.serving and a.serving.writes and a.serving.made is None
                and a.serving.role != "prefill" and a.serving.tpot_seconds.p50 > 0]
     if not writing:

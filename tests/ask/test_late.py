@@ -25,3 +25,11 @@ def test_a_node_that_is_named_by_its_gpus_may_be_one_of_several():
     assert said(several)["hardware"] == "8xh100, as many such nodes as needed"
     assert "hardware" not in said(one)
     assert "hardware" not in said(planner.plan(model="llama-3.1-8b", on="8xh100"))
+
+
+def test_rows_of_a_comparison_that_are_late_at_even_odds_say_so() -> None:
+    rows = planner.compare(model="llama-3.1-70b", tokens="1 T", on="dgx-h100,dgx-b200", deadline="60 d",
+                           provider="nebius").rows
+    late = {row.node for row in rows if row.note and "at even odds" in row.note}
+    slow = {row.node for row in rows if row.duration_days is not None and row.duration_days > 55}
+    assert late == slow == {"dgx-b200"}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import planner
 from planner.catalog.load import Catalog
 from planner.cli.main import main
+from planner.render.serving import serving_sentence
+from planner.units import show_seconds
 
 ASKED = ["plan", "--model", "llama-3.1-70b", "--users", "200", "--on", "rtx-a6000-8x"]
 
@@ -42,3 +46,14 @@ def test_commas_around_the_pace_are_single(capsys: pytest.CaptureFixture[str]):
     said = capsys.readouterr().out
     assert "tokens/s to each, " in said
     assert ",," not in said
+
+
+def test_images_that_come_late_are_pointed_out_and_said_in_the_headline() -> None:
+    asked: dict[str, Any] = {"model": "flux.1-dev", "rate": "2 images/s", "on": "rtx-4090-1x"}
+    plan = planner.plan(**asked)
+    assert any("at p95, as no latency target is given: --e2e" in note for note in plan.notes)
+    level = plan.assignments[0].serving
+    assert level is not None
+    assert f"each after {show_seconds(level.ttft_seconds.p50)}" in serving_sentence(plan)
+    held = planner.plan(**asked | {"on": "h100-sxm-1x", "e2e": "1 min"})
+    assert not any("no latency target" in note for note in held.notes)
