@@ -110,6 +110,8 @@ def note_launched(written: Sequence[tuple[Path, Launched]], tell: Callable[[str]
     for folder, made in () if is_quiet() else written:
         where = f" under {made.scheduler}" if made.scheduler != SHELL else ""
         tell(f"Wrote {folder}: {made.target}{where}; start it with: {made.start}")
+        for open_end in made.unset:
+            tell(f"warning: {open_end}")
 
 
 def _list(catalog: Catalog, *, as_json: bool) -> int:

@@ -41,6 +41,8 @@ class Launched:
     scheduler: str
     files: Mapping[str, str]
     start: str
+    unset: tuple[str, ...] = ()
+    """What has to be filled in before it starts."""
 
 
 def targets_of(given: Given, catalog: Catalog) -> list[str]:
@@ -169,7 +171,8 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
-    notes = (*program.notes, ROCM.format(release=release.release)) if amd else program.notes
+    shapes = _shapes(program, placed.model, catalog)
+    notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
@@ -188,4 +191,11 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     files = {**{name: _headed(name, text, release) for name, text in texts.items()},
              README: readme(given, program, replace(job, variables=variables), release, catalog),
              MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
-    return Launched(target, place.name, files, job.start)
+    return Launched(target, place.name, files, job.start, shapes)
+
+
+def _shapes(program: Program, model: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return what has to be set first: the checkpoint of a model that the catalog knows by its shape alone."""
+    return tuple(f"{one.name} is {model}, a shape without a published checkpoint: set it in {VARIABLES} to one of this "
+                 "shape" for one in program.variables
+                 if one.name.startswith("MODEL") and one.default == model and catalog.model(model).hf_id is None)

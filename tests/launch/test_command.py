@@ -46,6 +46,14 @@ def test_plan_writes_the_same_files(planner, plan_file, tmp_path):  # noqa: F811
     assert (tmp_path / "one" / "train.sh").read_text() == (tmp_path / "two" / "train.sh").read_text()
 
 
+@pytest.mark.parametrize(("model", "warned"), [("8b", True), ("llama-3.1-8b", False)])
+def test_a_shape_without_a_checkpoint_is_to_be_filled_in(planner, tmp_path, model, warned):  # noqa: F811
+    ran = planner("launch", "--model", model, "--users", 2, "--on", "h100-sxm-1x", "-o", tmp_path / "run")
+    assert ran.code == 0, ran.err
+    for text in (ran.out + ran.err, (tmp_path / "run" / "README.md").read_text()):
+        assert ("MODEL is 8b, a shape without a published checkpoint" in text) == warned
+
+
 def test_the_target_that_a_search_was_held_to_is_written(planner, tmp_path):  # noqa: F811
     ran = planner("plan", "--model", "gpt2", "--method", "lora", "--tokens", "10M", "--on", "2xh100", "--stack",
                   "hf-peft", "--launchable", "accelerate", "--launch", tmp_path / "one")
