@@ -194,8 +194,8 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     return Launched(target, place.name, files, job.start, shapes)
 
 
-def _shapes(program: Program, model: str, catalog: Catalog) -> tuple[str, ...]:
+def _shapes(program: Program, model: str | None, catalog: Catalog) -> tuple[str, ...]:
     """Return what has to be set first: the checkpoint of a model that the catalog knows by its shape alone."""
     return tuple(f"{one.name} is {model}, a shape without a published checkpoint: set it in {VARIABLES} to one of this "
                  "shape" for one in program.variables
-                 if one.name.startswith("MODEL") and one.default == model and catalog.model(model).hf_id is None)
+                 if model and one.name.startswith("MODEL") and one.default == model and not catalog.model(model).hf_id)
