@@ -80,7 +80,7 @@ def test_a_family_of_nodes_is_all_of_them_and_one_where_one_is_needed():
     nodes = candidate_nodes(["a DGX"], CATALOG)
     assert {"dgx-h100", "dgx-a100", "dgx-b200"} <= set(nodes)
     assert "h100-sxm-1x" not in nodes
-    with pytest.raises(InputError, match="'a DGX' is .* node types: dgx-1-v100, .*; name one"):
+    with pytest.raises(InputError, match=r"'a DGX' is .* node types: dgx-1-v100, .*; name one"):
         node_named("a DGX", CATALOG)
 
 
@@ -102,7 +102,7 @@ def test_owned_gpus_without_bf16_train_in_fp16():
     asked, defaults = load_any(None, {"workload.model": "llama-2-7b", "workload.method": "qlora",
                                       "sourcing.own": "4xv100"}, CATALOG)
     assert asked.workload.precision == ("fp16",)
-    assert next(one.value for one in defaults if one.name == "candidates") == "v100-pcie-32gb-4x"
+    assert next(one.value for one in defaults if one.name == "candidates").startswith("v100-")
 
 
 def test_a_rate_of_tokens_is_told_what_to_divide_by():
