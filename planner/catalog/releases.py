@@ -15,7 +15,7 @@ from planner.yaml_io import Frozen
 class Target(Frozen):
     """A program that launch files start."""
 
-    work: Literal["training", "serving", "posttraining"]
+    work: Literal["training", "serving", "posttraining", "diffusion", "generation"]
     package: str
     """On the package index, or the name of its program."""
     release: str
@@ -37,6 +37,8 @@ class Target(Frozen):
     """Whether it can only be told to offload optimizer states and weights both."""
     install: tuple[str, ...] = ()
     """Lines of a shell that install it."""
+    models: dict[str, dict[str, str]] = Field(default={})
+    """Of media: model of the catalog -> what it is called there, by what it names: a family, a class, a script."""
     source: str = Field(min_length=3)
     as_of: AsOf
 
