@@ -26,6 +26,7 @@ from planner.launch.served import Served, served_of
 from planner.launch.serving import names_of
 from planner.launch.shape import facts_of
 from planner.launch.work import Work, work_of
+from planner.scenario.portfolio import AnyWork
 from planner.text_io import read_text
 
 ROOT = Path(__file__).parents[1]
@@ -64,6 +65,8 @@ def parsed(target: str, package: str, folders: Sequence[Path], python: str) -> l
 
 Alone = Reinforced | Diffused | Generated
 """What is told of as a whole, each axis by its name."""
+ALONE: Mapping[str, Callable[[Assignment, AnyWork | None, Catalog, str], Work | Alone]] = {
+    "posttraining": reinforced_of, "training": work_of, "diffusion": diffused_of, "generation": generated_of}
 Told = Work | Alone | Mapping[str, Served]
 
 
@@ -156,10 +159,9 @@ def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalo
 
 def told(given: Given, catalog: Catalog, target: str) -> Told:
     """Return what a target was told: the job, or each kind of replica by its name."""
-    of = {"posttraining": reinforced_of, "training": work_of, "diffusion": diffused_of, "generation": generated_of}.get(
-        catalog.releases.target(target).work)
-    if of is not None:
-        return of(given.placed, given.asked, catalog, target)
+    work = catalog.releases.target(target).work
+    if work in ALONE:
+        return ALONE[work](given.placed, given.asked, catalog, target)
     served = [served_of(one, given.asked, catalog, target) for one in given.every]
     return dict(zip(names_of(served), served, strict=True))
 

@@ -55,10 +55,10 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
     if isinstance(given.asked, Training) and given.asked.launchable not in (None, AUTO):
         return [given.asked.launchable]
     known = catalog.releases.some(getattr(given.placed, "framework", given.placed.stack))
-    return [name for name in known if catalog.releases.target(name).work == _work(given.placed)] or known
+    return [name for name in known if catalog.releases.target(name).work == work_kind(given.placed)] or known
 
 
-def _work(placed: Assignment) -> str:
+def work_kind(placed: Assignment) -> str:
     """Return the kind of work that a target is for: of replicas, whether they make images or answer with text."""
     return "generation" if placed.serving is not None and placed.serving.made is not None else placed.kind
 
@@ -176,13 +176,13 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
     placed = given.placed
     release = catalog.releases.target(target)
-    if release.work != _work(placed):
-        raise InputError(f"{target} is for {release.work}, and the plan is of {_work(placed)}")
+    if release.work != work_kind(placed):
+        raise InputError(f"{target} is for {release.work}, and the plan is of {work_kind(placed)}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
-    shapes = () if _work(placed) in ("diffusion", "generation") else _shapes(program, placed.model, catalog)
+    shapes = () if work_kind(placed) in ("diffusion", "generation") else _shapes(program, placed.model, catalog)
     notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,

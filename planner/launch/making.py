@@ -25,7 +25,7 @@ def variables(work: Generated, *, batch: bool) -> tuple[Variable, ...]:
     """Return what the plan cannot know of it."""
     model = Variable("MODEL", work.model.hf_id or "", "Pipeline: a Hugging Face name or a folder.")
     if not batch:
-        return (model, Variable("PORT", f"{FIRST_PORT}", "On which the first replica of a node answers; others follow."))
+        return model, Variable("PORT", f"{FIRST_PORT}", "On which the first replica of a node answers; others follow.")
     return (model, Variable("PROMPTS", PROMPTS, "File with a prompt a line; samples take them in turn."),
             Variable("SAMPLES", f"{work.samples}", "How many are made."),
             Variable("OUTPUT", "output", "Folder for what is made."))
@@ -52,8 +52,8 @@ def program(served: Sequence[Generated], files: Mapping[str, str], start: str, n
         made[name] = script(f"{head}: runs one replica", {}, [
             f'exec {start} --port "${{REPLICA_PORT:-$PORT}}"'])
     spread = () if batch or first.serving.replicas == 1 else (
-        f"The plan has one queue before its {first.serving.replicas} replicas: who asks sends each request to one that is "
-        "free. POST /generate {\"prompt\": \"...\"} is answered with the file.",)
+        f"The plan has one queue before its {first.serving.replicas} replicas: who asks sends each request to one that "
+        "is free. POST /generate {\"prompt\": \"...\"} is answered with the file.",)
     return Program(target=first.target, parts=(part,), files=made, variables=variables(first, batch=batch),
                    notes=(*notes, *spread, "HF_TOKEN in the environment opens gated weights."),
                    feedback="output/run-0.csv" if batch and SETTINGS in files else "")
@@ -61,11 +61,11 @@ def program(served: Sequence[Generated], files: Mapping[str, str], start: str, n
 
 def _copies(work: Generated, start: str) -> list[str]:
     """Return lines that start a node's replicas, each with its GPUs and its share, and fail where one failed."""
-    each, total = work.on_node, work.serving.replicas
+    each, total, gpus = work.on_node, work.serving.replicas, work.gpus
     return ['mkdir -p "$OUTPUT"', '[[ -e "$PROMPTS" ]] || PROMPTS="$here/$PROMPTS"', "export PROMPTS", "pids=()",
             f"for local in $(seq 0 {each - 1}); do", f'  copy="$((${{NODE_RANK:-0}} * {each} + local))"',
             f'  (( copy < {total} )) || continue',
-            f'  CUDA_VISIBLE_DEVICES="$(seq -s , $((local * {work.gpus})) $((local * {work.gpus} + {work.gpus - 1})))" \\',
+            f'  CUDA_VISIBLE_DEVICES="$(seq -s , $((local * {gpus})) $((local * {gpus} + {gpus - 1})))" \\',
             f'    COPY="$copy" COPIES={total} MASTER_PORT="$((29500 + local))" \\',
             f'    {start} "$OUTPUT" > "$OUTPUT/copy-$copy.log" 2>&1 &', '  pids+=("$!")', "done", "failed=0",
             'for pid in "${pids[@]}"; do', '  wait "$pid" || failed=1', "done", 'exit "$failed"']

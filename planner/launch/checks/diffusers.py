@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import json
 import typing
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -33,7 +34,9 @@ def resolve(folder: Path) -> dict[str, object]:
     script = _module(folder / "generate.py")
     kind = getattr(diffusers, settings["pipeline"])
     made = MagicMock()
-    with patch.object(kind, "from_pretrained", lambda model, **told: _made(made, kind, settings, told)):
+    # bitsandbytes has no wheel that is of use here
+    with patch("importlib.metadata.version", _version), patch.object(
+            kind, "from_pretrained", lambda model, **told: _made(made, kind, settings, told)):
         pipe = script.loaded(settings, "model", "cuda")
     asked = _asked(kind, script, settings)
     steps, size = asked["num_inference_steps"], asked
@@ -41,12 +44,12 @@ def resolve(folder: Path) -> dict[str, object]:
     offload = ("model" if pipe.enable_model_cpu_offload.called else "sequential"
                if pipe.enable_sequential_cpu_offload.called else "none")
     tiled, held = pipe.vae.enable_tiling.called, [getattr(pipe, part) for part in settings["denoiser"]]
-    compiled = all(part.compile_repeated_blocks.called for part in held)
+    compiled = all(part.compile_repeated_blocks.called or part.compile.called for part in held)
     cached = all(part.enable_cache.called for part in held)
     denoisers = [parts[part] for part in settings["denoiser"]]
     assert not tiled or hasattr(parts["vae"], "enable_tiling"), "its autoencoder has no tiles"
     assert not cached or all(hasattr(one, "enable_cache") for one in denoisers), "its denoiser takes no cache"
-    assert not compiled or all(getattr(one, "_repeated_blocks", None) for one in denoisers), "nothing to compile"
+    assert all(hasattr(one, "_repeated_blocks") for one in denoisers), "it may compile nothing"
     found: dict[str, object] = {
         "precision": made.planner_precision, "steps": steps, "batch": settings["batch"], "offload": offload,
         "vae": "tiled" if tiled else "whole", "compile": compiled, "cfg": 1, "ulysses": 1, "ring": 1, "pipefusion": 1,
@@ -58,6 +61,10 @@ def resolve(folder: Path) -> dict[str, object]:
     if batch:
         found["replicas"] = int(call.environment["COPIES"])
     return {**found, "frames": frames, **({} if guided is None else {"guidance": guided})}
+
+
+def _version(package: str) -> str:
+    return "99.0.0" if package == "bitsandbytes" else version(package)
 
 
 def _module(path: Path) -> ModuleType:

@@ -116,12 +116,14 @@ def _samples(path: Path, args: Mapping[str, Any]) -> dict[str, object]:
     make = import_module("simpletuner.helpers.data_backend.config").create_backend_config
     found: dict[str, object] = {}
     for one in json.loads(path.read_text()):
+        if one["dataset_type"] == "audio":
+            # sound has no class of its own: its factory reads the block as it stands
+            found["audio"] = one["audio"]["max_duration_seconds"]
+            continue
         read = make(one, dict(args))
         read.validate(dict(args))
         if one["dataset_type"] == "video":
             found["frames"] = read.video["num_frames"] if isinstance(read.video, dict) else read.video.num_frames
-        if one["dataset_type"] == "audio":
-            found["audio"] = read.audio["max_duration_seconds"]
         if one["dataset_type"] == "image":
             found["frames"] = 1
             if read.crop_aspect == "square":

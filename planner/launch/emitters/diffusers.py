@@ -14,7 +14,6 @@ from planner.launch.program import Program
 TORCHAO = {"fp8": "Float8DynamicActivationFloat8WeightConfig", "fp8-weights": "Float8WeightOnlyConfig",
            "int8": "Int8DynamicActivationInt8WeightConfig", "int8-weights": "Int8WeightOnlyConfig"}
 BITS = {"nf4": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}}
-CACHES = ("none", "first-block-cache")
 THRESHOLD = 0.08
 """Of the first block's residual, at which a step is left out."""
 
@@ -69,6 +68,13 @@ def _guidance(work: Generated) -> Settings | No:
     return {**_said(f"call.{key}", work.guidance), **_said("negative", " " if told else None)}
 
 
+def _cache(work: Generated) -> Settings | No:
+    asked, known = work.asked.step_cache, work.release.models.get(work.model.name, {}).get("caches", "")
+    if asked not in ("none", known):
+        return No(f"{asked} (of {work.model.name} it has {known or 'none'})", {"step_cache": known or "none"})
+    return {**_said("step_cache", asked), **_said("cache_threshold", THRESHOLD)}
+
+
 TABLE: TableOf[Generated] = {
     ("model",): _model,
     ("candidate", "replicas", "rate"): lambda w: {},
@@ -80,9 +86,7 @@ TABLE: TableOf[Generated] = {
     ("offload",): lambda w: _said("offload", w.made.offload),
     ("vae",): lambda w: _said("vae", w.made.vae),
     ("compile",): lambda w: _said("compile", w.asked.compile),
-    ("step_cache",): lambda w: {**_said("step_cache", w.asked.step_cache), **_said("cache_threshold", THRESHOLD)}
-    if w.asked.step_cache in CACHES else No(f"{w.asked.step_cache} (a package of its own)",
-                                            {"step_cache": "first-block-cache"}),
+    ("step_cache",): _cache,
     **{(axis,): only(axis, 1, reason="one process makes an image; xdit has several", instead={axis: 1})
        for axis in ("cfg", "ulysses", "ring", "pipefusion")},
 }
@@ -95,7 +99,10 @@ def row_of(work: Generated, stack: str) -> dict[str, object]:
             "stack": f"{stack} {released.release}", "model": work.model.name, "gpu": work.gpu.name, "gpus": work.gpus,
             "method": "infer", "resolution": made.resolution, "frames": made.frames, "batch": made.batch,
             "steps": made.steps, "precision": "bf16", "quantization": work.placed.layout.precision,
-            "offload": "" if made.offload == "none" else made.offload, "compile": work.asked.compile}
+            "offload": "" if made.offload == "none" else made.offload, "compile": work.asked.compile,
+            **dict.fromkeys(("optimizer", "checkpointing", "lora_rank", "parallel", "step_time_s", "throughput",
+                             "throughput_unit", "tflops_per_gpu", "weights_mem_gb", "fits", "component", "params_b",
+                             "notes"), "")}
 
 
 def emit(served: Sequence[Generated]) -> Program:

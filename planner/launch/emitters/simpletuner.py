@@ -20,6 +20,14 @@ OPTIMIZERS = {"adamw": "adamw_bf16", "adamw-8bit": "bnb-adamw8bit", "lion": "opt
 HUB = {"image": "RareConcepts/Domokun", "video": "sayakpaul/video-dataset-disney-organized",
        "audio": "Yi3852/ACEStep-Songs"}
 """Data of the trainer's own examples, by what a sample is."""
+ON_HUB: dict[str, object] = {"type": "huggingface", "dataset_name": "PLAN_DATA", "metadata_backend": "huggingface"}
+IN_FOLDER: dict[str, object] = {"type": "local", "instance_data_dir": "PLAN_DATA", "metadata_backend": "discovery",
+                                "caption_strategy": "textfile"}
+CAPTIONS: dict[str, dict[str, object]] = {
+    "image": {"caption_strategy": "instanceprompt", "instance_prompt": "a photo"},
+    "video": {"caption_strategy": "huggingface", "huggingface": {"video_column": "video", "caption_column": "prompt"}},
+    "audio": {"caption_strategy": "huggingface"}}
+"""Where the captions of these are."""
 ROW = 2
 """Blocks that are recomputed together, of models that recompute rows of them."""
 
@@ -133,12 +141,7 @@ def _side(work: Diffused) -> int:
 def _samples(work: Diffused, *, hub: bool) -> list[dict[str, object]]:
     """Return the datasets: samples on the Hub or in a folder, all cut to one size, and where embeddings are kept."""
     kind, (width, height) = work.model.media, work.size
-    where = {"type": "huggingface", "dataset_name": "PLAN_DATA", "metadata_backend": "huggingface"} if hub else {
-        "type": "local", "instance_data_dir": "PLAN_DATA", "metadata_backend": "discovery"}
-    named = {"image": {"caption_strategy": "instanceprompt", "instance_prompt": "a photo"},
-             "video": {"caption_strategy": "huggingface",
-                       "huggingface": {"video_column": "video", "caption_column": "prompt"}},
-             "audio": {"caption_strategy": "huggingface"}}[kind] if hub else {"caption_strategy": "textfile"}
+    where = ON_HUB | CAPTIONS[kind] if hub else IN_FOLDER
     cut: dict[str, object] = {
         "resolution": _side(work), "resolution_type": "pixel_area", "minimum_image_size": 0,
         "maximum_image_size": _side(work), "target_downsample_size": _side(work), "crop": True,
@@ -149,7 +152,7 @@ def _samples(work: Diffused, *, hub: bool) -> list[dict[str, object]]:
     if kind == "audio":
         cut = {"audio": {"max_duration_seconds": work.placed.audio_seconds}}
     online = {"vae_cache_disable": True} if work.asked.latents == "online" else {}
-    return [{"id": "samples", "dataset_type": kind, **where, **named, **cut, **online,
+    return [{"id": "samples", "dataset_type": kind, **where, **cut, **online,
              "cache_dir_vae": "cache/vae"},
             {"id": "text", "dataset_type": "text_embeds", "default": True, "type": "local", "cache_dir": "cache/text"}]
 
@@ -193,8 +196,8 @@ def emit(work: Diffused) -> Program:
                    Variable("CHECKPOINTS", "checkpoints", "Where caches and what is trained are kept."),
                    Variable("LEARNING_RATE", rate, "Of the optimizer; Prodigy wants 1.")),
         notes=(*((f"Blocks are recomputed in rows of {ROW}, with as many between them that are not.",) if rows else ()),
-               "Samples are cut to one size, as the plan has them; the caches of the first start take time that the plan "
-               "does not count.",
+               "Samples are cut to one size, as the plan has them; the caches of the first start take time that the "
+               "plan does not count.",
                "The weights are those that the flavour names; HF_TOKEN in the environment opens gated ones."))
 
 

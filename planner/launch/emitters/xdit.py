@@ -10,7 +10,8 @@ from planner.launch.generated import Generated
 from planner.launch.making import program
 from planner.launch.program import Program, array
 
-OFFLOADS = {"none": {}, "model": {"enable_model_cpu_offload": True}, "sequential": {"enable_sequential_cpu_offload": True}}
+OFFLOADS: dict[str, dict[str, bool]] = {
+    "none": {}, "model": {"enable_model_cpu_offload": True}, "sequential": {"enable_sequential_cpu_offload": True}}
 
 
 def _names(work: Generated) -> dict[str, str]:
@@ -26,7 +27,9 @@ def _degree(axis: str, key: str, *, flag: bool = False) -> Callable[[Generated],
     """Return what to say of a number of GPUs that only some models can be shared by."""
     def say(work: Generated) -> Settings | No:
         degree = int(str(work.value(axis)))
-        if degree > 1 and axis not in _names(work).get("shares", "").split("+"):
+        names, always = _names(work), ("ulysses", "ring")
+        can = axis not in names.get("lacks", "") if axis in always else axis in names.get("shares", "").split("+")
+        if degree > 1 and not can:
             return No(f"{degree} (of {work.model.name} it has none)", {axis: 1})
         return ({key: True} if degree > 1 else {}) if flag else {key: degree}
     return say
@@ -44,7 +47,8 @@ def _precision(work: Generated) -> Settings | No:
 
 def _extent(work: Generated) -> Settings:
     width, height = work.size
-    return {"height": height, "width": width, **({"num_frames": work.made.frames} if work.made.media == "video" else {})}
+    frames = {"num_frames": work.made.frames} if work.made.media == "video" else {}
+    return {"height": height, "width": width, **frames}
 
 
 def _guidance(work: Generated) -> Settings:
@@ -66,8 +70,8 @@ TABLE: TableOf[Generated] = {
     ("step_cache",): only("step_cache", "none", reason="which models it caches differs by release",
                           instead={"step_cache": "none"}),
     ("cfg",): _degree("cfg", "use_cfg_parallel", flag=True),
-    ("ulysses",): lambda w: {"ulysses_degree": w.made.ulysses},
-    ("ring",): lambda w: {"ring_degree": w.made.ring},
+    ("ulysses",): _degree("ulysses", "ulysses_degree"),
+    ("ring",): _degree("ring", "ring_degree"),
     ("pipefusion",): _degree("pipefusion", "pipefusion_parallel_degree"),
 }
 
@@ -78,7 +82,8 @@ def emit(served: Sequence[Generated]) -> Program:
     arguments = array("LAYOUT", settings_of(first, TABLE))
     lines = ["#!/usr/bin/env bash", f"# xDiT {first.release.release}: makes one replica's share of the batch in $1",
              "set -euo pipefail", *arguments, 'mapfile -t prompts < "$PROMPTS"', "mine=()",
-             'for (( at = COPY; at < SAMPLES; at += COPIES )); do', '  mine+=("${prompts[at % ${#prompts[@]}]}")', "done",
+             'for (( at = COPY; at < SAMPLES; at += COPIES )); do', '  mine+=("${prompts[at % ${#prompts[@]}]}")',
+             "done",
              '(( ${#mine[@]} )) || exit 0', 'mkdir -p "$1/copy-$COPY"',
              f'exec torchrun --nnodes=1 --nproc-per-node={first.gpus} --master-addr=127.0.0.1 '
              '--master-port="$MASTER_PORT" \\',

@@ -1,6 +1,6 @@
 """Makes images, clips or sound with diffusers as settings.json beside this file says.
 
-    generate.py OUTPUT         a batch: sample number $COPY, $COPY + $COPIES, .. of $SAMPLES, with the prompts of $PROMPTS
+    generate.py OUTPUT         a batch: samples $COPY, $COPY + $COPIES, .. of $SAMPLES, with the prompts of $PROMPTS
     generate.py --port 8001    answers POST /generate {"prompt": "..."} with one sample, as many in a call as wait
 
 Of a batch, the seconds and the peak of memory come to lie in OUTPUT/run-COPY.csv, which `planner validate` reads.
@@ -38,8 +38,8 @@ def formats(settings: dict[str, Any]) -> dict[str, Any]:
         config = diffusers.TorchAoConfig(getattr(torchao.quantization, told["config"])())
     else:
         config = diffusers.BitsAndBytesConfig(**told["config"], bnb_4bit_compute_dtype=torch.bfloat16)
-    return {"quantization_config": diffusers.PipelineQuantizationConfig(quant_mapping={
-        part: config for part in settings["denoiser"]})}
+    parts = dict.fromkeys(settings["denoiser"], config)
+    return {"quantization_config": diffusers.PipelineQuantizationConfig(quant_mapping=parts)}
 
 
 def loaded(settings: dict[str, Any], model: str, device: str) -> Any:  # noqa: ANN401 - one of many classes
@@ -59,7 +59,8 @@ def loaded(settings: dict[str, Any], model: str, device: str) -> Any:  # noqa: A
         made.to(device)
     if settings["compile"]:
         for part in settings["denoiser"]:
-            getattr(made, part).compile_repeated_blocks()
+            denoiser = getattr(made, part)
+            denoiser.compile_repeated_blocks() if denoiser._repeated_blocks else denoiser.compile()
     return made
 
 
@@ -101,7 +102,7 @@ def batch(made: Any, settings: dict[str, Any], output: Path, device: str) -> Non
         return
     # the first call also warms up
     usual = sorted(seconds[1:] or seconds)[len(seconds[1:] or seconds) // 2]
-    peak = torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else ""
+    peak = torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else 0.0
     row = {**settings["row"], "id": f"run-{copy}", "latency_s": round(usual * settings["batch"], 4),
            "peak_mem_gib": round(peak, 3) if peak else ""}
     with (output / f"run-{copy}.csv").open("w", newline="") as file:
@@ -133,7 +134,8 @@ def serve(made: Any, settings: dict[str, Any], port: int) -> None:  # noqa: ANN4
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            done, answer = Event(), []
+            done = Event()
+            answer: list[Any] = []
             waiting.put((asked["prompt"], done, answer))
             done.wait()
             failed = isinstance(answer[0], Exception)
@@ -150,7 +152,7 @@ def serve(made: Any, settings: dict[str, Any], port: int) -> None:  # noqa: ANN4
             self.end_headers()
 
     Thread(target=work, daemon=True).start()
-    ThreadingHTTPServer(("0.0.0.0", port), Handler).serve_forever()  # noqa: S104 - a service answers from elsewhere
+    ThreadingHTTPServer(("0.0.0.0", port), Handler).serve_forever()
 
 
 def main(words: Sequence[str]) -> None:
