@@ -154,7 +154,7 @@ def test_several_gpus_of_an_image_go_to_xdit_and_text_has_no_pipeline():
     files = launched(one, CATALOG, "xdit", "torchrun").files
     assert "--pipefusion_parallel_degree 2" in files["replica.sh"]
     assert "torchrun --nnodes=1 --nproc-per-node=4" in files["replica.sh"]
-    with pytest.raises(InputError, match="vllm is for serving, and the plan is of generation"):
+    with pytest.raises(InputError, match="vllm is for serving, and the plan is of making images"):
         launched(one, CATALOG, "vllm")
 
 
