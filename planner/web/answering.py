@@ -36,6 +36,7 @@ from planner.errors import (
     UnknownName,
 )
 from planner.process.news import report_on
+from planner.process.stopping import only_to_be_told
 from planner.render.report.runs import published_runs
 from planner.render.sentence import largest_sentence, levers_sentence
 from planner.render.tables import MOST_LEVERS
@@ -234,6 +235,7 @@ def _searched(question: Question, catalog: Catalog, reference: object, values: M
     except Interrupted as stopped:
         return stopped.plan, EXIT_INTERRUPTED
     assert isinstance(made, Plan | Explanation)
+    only_to_be_told()
     return made, exit_code(made)
 
 

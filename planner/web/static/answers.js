@@ -68,6 +68,7 @@ async function search() {
     const page = await follow(about.verb, question(), job => {
       if (running !== mine) return;
       mine.id = job.id;
+      if (mine.ends) stop();
       bar.querySelector("span").textContent = progressText(job);
       if (job.progress) bar.querySelector("progress").value = job.progress.done; else bar.querySelector("progress").removeAttribute("value");
     });
@@ -79,6 +80,12 @@ async function search() {
     if (running === mine) showError(error.message ? error : { message: String(error) });
   }
   if (running === mine) bar.hidden = cancel.hidden = true;
+}
+
+// who says so before the server has told which job it is means that one too
+function stop() {
+  if (running) running.ends = !running.id;
+  if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" });
 }
 
 // what cannot be made into a file is told here; another page would be left behind

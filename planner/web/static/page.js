@@ -225,7 +225,7 @@ if (form) {
   }
   for (const pick of form.querySelectorAll("[data-into]")) pick.addEventListener("change", () => { if (pick.files[0]) take(pick.files[0], byId(pick.dataset.into)); });
   for (const pick of form.querySelectorAll("[data-upload]")) pick.addEventListener("change", () => { if (pick.files[0]) upload(pick.files[0], byId(pick.dataset.upload)); });
-  byId("cancel").addEventListener("click", () => { if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" }); });
+  byId("cancel").addEventListener("click", stop);
   byId("copy").addEventListener("click", async () => {
     byId("copy").textContent = await navigator.clipboard?.writeText(location.href).then(() => "Copied", () => null) ?? location.href;
   });
