@@ -19,6 +19,7 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
+from planner.render.breakdown import verdict
 from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
@@ -56,7 +57,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
-        rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
+        verdict=verdict, rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         runs=published_runs(first, catalog) if first else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)

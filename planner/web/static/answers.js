@@ -22,9 +22,19 @@ async function estimate() {
 
 function put(place, html) {
   place.innerHTML = html;
-  if (byId("verdict")) byId("verdict").textContent = place.querySelector(".answer")?.textContent ?? "";
+  sayVerdict(place.querySelector(".answer"));
   if (place.id === "answer") busy(false);
   enhance(place);
+}
+
+// the verdict stands below while the answer is out of sight, so that it is seen as values move
+const sight = new IntersectionObserver(seen => { byId("verdict").hidden = seen.at(-1).isIntersecting; });
+
+function sayVerdict(said) {
+  sight.disconnect();
+  if (!byId("verdict")) return;
+  byId("verdict").textContent = said?.textContent ?? "";
+  if (said) sight.observe(said);
 }
 
 const amounts = { cost_usd: value => value.toLocaleString("en", { maximumFractionDigits: 0 }) + " USD",
