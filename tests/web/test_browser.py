@@ -228,12 +228,26 @@ def test_a_deadline_is_dragged_or_moved_by_keys_and_the_plan_is_made_again(page)
     expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-01-2"))
     expect(page.locator("#busy")).to_have_text("Answering")
     expect(page.locator("#busy")).to_have_text("")
+    expect(page.get_by_role("group", name="Before and after")).to_contain_text("Nothing moves")
     mark.focus()
     page.keyboard.press("PageUp")
     page.keyboard.press("Enter")
     expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-0(1-2[7-9]|1-3|2-0)"))
     expect(page.locator("#busy")).to_have_text("")
     assert page.locator("#wrong").inner_text() == ""
+
+
+def test_what_a_later_start_moves_stands_below_the_answer(page):
+    page.goto(f"/portfolio?yaml={quote(JOBS)}")
+    page.wait_for_selector("#jobs table")
+    was = page.locator("#jobs td").nth(3).inner_text()
+    page.get_by_label("YAML; edit it").fill(JOBS.replace("deadline: 2027-02-01", "release: 2027-01-11"))
+    expect(page.locator("[name=yaml]")).to_have_value(re.compile("release"))
+    page.get_by_role("button", name="Portfolio").click()
+    expect(page.locator("#busy")).to_have_text("")
+    moved = page.get_by_role("group", name="Before and after")
+    expect(moved.locator("tr").last).to_contain_text(was)
+    expect(moved.locator("tr").last).to_contain_text("2027-01-11")
 
 
 def test_what_differs_between_two_plans_stands_above_them(page):

@@ -23,13 +23,14 @@ from planner.render.breakdown import verdict
 from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
-from planner.render.portfolio import is_portfolio, job_row
+from planner.render.portfolio import OUTLAYS, is_portfolio, job_row, outlays
+from planner.render.proof import defaults_sentence
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.runs import published_runs
 from planner.render.report.schedule import cash, gantt
 from planner.render.report.templates import templates
 from planner.render.sentence import close_call_sentence, no_deadline_sentence
-from planner.render.tables import render_answer_line
+from planner.render.tables import MOST_LISTED, render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_seconds, show_usd
 
@@ -44,12 +45,14 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
     common = {"part": part, "plan": plan, "sentence": render_answer_line(plan),
               "name": plan.provenance.scenario.get("name", "Plan"),
               "asides": [*filter(None, (no_deadline_sentence(plan), close_call_sentence(plan, settled=True)))],
-              "percent": percent, "sources": list(_sources(plan, catalog)),
+              "defaults": defaults_sentence(plan.provenance, MOST_LISTED), "percent": percent,
+              "sources": list(_sources(plan, catalog)),
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return templates().get_template("portfolio.html.j2").render(
             **common, jobs=[_dated(assignment) for assignment in plan.assignments],
-            timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None)
+            timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None,
+            paid=outlays(plan), outlays=OUTLAYS)
     candidate = _candidate(first, catalog) if first else None
     return templates().get_template("page.html.j2").render(
         **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],

@@ -83,7 +83,9 @@ async function search() {
       if (job.progress) bar.querySelector("progress").value = job.progress.done; else bar.querySelector("progress").removeAttribute("value");
     });
     if (running !== mine) return;
+    const before = jobsShown();
     put(byId("answer"), page);
+    showMoved(before);
     byId("after").hidden = false;
     showKept();
   } catch (error) {
