@@ -24,8 +24,8 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
 from planner.physics.posttraining.passes import Packed, Trained, trainer_of
 from planner.physics.posttraining.step import written
+from planner.scenario.hardware_names import node_named
 from planner.scenario.lengths import Length
-from planner.scenario.pool import node_named
 from planner.scenario.posttraining import PostTraining, Reward, RlMethod
 
 CONFIDENCE = 0.95

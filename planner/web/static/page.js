@@ -94,7 +94,7 @@ function showError(error) {
   const input = byId("f-" + field), link = document.createElement(input ? "a" : "span");
   link.textContent = error.message;
   byId("wrong").replaceChildren("No answer: ", link);
-  if (byId("verdict")) byId("verdict").textContent = byId("wrong").textContent;
+  sayVerdict(byId("wrong"));
   if (!input) return;
   link.href = "#f-" + field;
   input.setAttribute("aria-invalid", "true");
@@ -196,7 +196,7 @@ if (form) {
   showSliders();
   showJobs();
   enhance(byId("answer"));
-  if (byId("verdict")) byId("verdict").textContent = byId("answer").querySelector(".answer")?.textContent ?? "";
+  sayVerdict(byId("answer").querySelector(".answer"));
   form.addEventListener("input", event => {
     if (event.target.type === "file") return;  // what it holds is read first
     if (event.target.type === "range") slide(event.target);
@@ -225,7 +225,7 @@ if (form) {
   }
   for (const pick of form.querySelectorAll("[data-into]")) pick.addEventListener("change", () => { if (pick.files[0]) take(pick.files[0], byId(pick.dataset.into)); });
   for (const pick of form.querySelectorAll("[data-upload]")) pick.addEventListener("change", () => { if (pick.files[0]) upload(pick.files[0], byId(pick.dataset.upload)); });
-  byId("cancel").addEventListener("click", () => { if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" }); });
+  byId("cancel").addEventListener("click", stop);
   byId("copy").addEventListener("click", async () => {
     byId("copy").textContent = await navigator.clipboard?.writeText(location.href).then(() => "Copied", () => null) ?? location.href;
   });
