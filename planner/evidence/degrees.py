@@ -58,7 +58,7 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     some = sources.whole("recompute_layers", run) if run.recompute == "selective" else None
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
-        **_experts(run, model, tp, dp * cp, assumed),
+        **_experts(run, model, tp, dp * cp, sources, assumed),
         "no_sync": float(_accumulates(run, stack, batch // (dp * micro), sources, assumed)),
         "zero": _zero(run, stack, dp * cp, sources, assumed),
         "recompute": RECOMPUTE.index("full") if some is not None else _recompute(run, sources, assumed),
@@ -131,8 +131,8 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
     """
     if run.method in (None, "pretrain") or sources.flag("true_length", run):
         return cap
-    longest = cap if cap >= sources.usual("long_data") else min(cap, beside + int(sources.usual("longest_sample")))
-    mean = min(cap, int(sources.usual("mean_sample")))
+    longest = cap if cap >= sources.usual("long_data") else min(cap, beside + int(sources.usual("longest_sample", run)))
+    mean = min(cap, int(sources.usual("mean_sample", run)))
     length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
@@ -141,7 +141,7 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
 def _fullest(run: TrainRun, micro: int, sources: Sources) -> int:
     """Return tokens of a sequence of the fullest micro-batch: all padded to the longest sample, or it beside means."""
     mean = round(run.mean_length or 0)
-    longest = max(mean, int(sources.usual("longest_sample")))
+    longest = max(mean, int(sources.usual("longest_sample", run)))
     return mean + (longest - mean) // micro if sources.flag("padding_free", run) else longest
 
 
@@ -171,7 +171,8 @@ def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
     return gpus, dp
 
 
-def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[str]) -> dict[str, float]:
+def _experts(run: TrainRun, model: Model, tp: int, shards: int, sources: Sources,
+             assumed: list[str]) -> dict[str, float]:
     """Return the expert-parallel degree, and over how many GPUs an expert is split where its group does not fit else.
 
     Unstated is 1, every stack's default. Experts whose group reaches over the tensor-parallel ranks are whole
@@ -180,9 +181,10 @@ def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[st
     if not model.mixes_experts:
         return {"ep": 1}
     degree = run.ep or _default("ep", 1, assumed)
-    whole = bool(shards % degree)
-    if whole:
+    inferred = bool(shards % degree)
+    if inferred:
         assumed.append("expert_tp=1")
+    whole = inferred or sources.flag("whole_experts", run)
     if shards * (tp if whole else 1) % degree:
         raise SkippedError(f"ep {degree} does not divide {'tp x ' if whole else ''}dp x cp = "
                            f"{shards * (tp if whole else 1)}")
