@@ -132,15 +132,13 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
 
     beside: tokens of the longest sample that are no text; those of a mean one are few, as most images are small.
 
-    A few of the longest samples meet in some micro-batch of a run and fill the cap; among many the mean counts, but
-    where data reach the cap and all samples of a micro-batch are padded to the longest of them.
+    A few of the longest samples meet in some micro-batch of a run and fill the cap; among many the mean counts.
     """
     if run.method in (None, "pretrain") or sources.flag("true_length", run):
         return cap
     longest = cap if cap >= sources.usual("long_data") else min(cap, beside + int(sources.usual("longest_sample", run)))
     mean = min(cap, int(sources.usual("mean_sample", run)))
-    padded = cap >= sources.usual("long_data") and not sources.flag("padding_free", run)
-    length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES and not padded else longest
+    length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
 
