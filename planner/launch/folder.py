@@ -10,8 +10,8 @@ from pathlib import Path
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.catalog.releases import Target
-from planner.errors import InputError
+from planner.catalog.releases import WORDS, Target
+from planner.errors import InputError, PlannerError, Unsupported
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ReinforcedEmitter, ServiceEmitter, emitter_of
 from planner.launch.given import Given, given_of
@@ -111,6 +111,8 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
         each = made or _every(found, catalog, targets, scheduler, alternative)
     except CannotExpress as error:
         raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
+    except Unsupported as error:
+        raise InputError(f"{error.problem}; {_started(found, catalog)}") from None
     for folder, files in each:
         write_folder(output / folder, files.files)
     return [(output / folder, files) for folder, files in each]
@@ -118,8 +120,8 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    training = catalog.releases.target(error.target).work == "training"
-    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if training else ""
+    trains = catalog.releases.target(error.target).work != "serving"
+    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if trains else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:
             launched(given_of(found, number)[0], catalog, error.target)
@@ -131,6 +133,21 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
         nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
         can = f"it can with {nearest}" if nearest else ""
     return "; ".join(part for part in (can, again) if part)
+
+
+def _started(found: Plan | Assignment, catalog: Catalog) -> str:
+    """Return the nearest plan of a stack that files are written for, where there are none for that of the plan."""
+    for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
+        try:
+            made = _by_any(given_of(found, number)[0], catalog, None)
+        except PlannerError:
+            continue
+        return f"{made.target} can start --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
+    placed = next(one.placed for one in given_of(found))
+    method = placed.method if placed.kind == "training" else None
+    names = catalog.releases.of_work(placed.kind, method) if placed.kind in ("training", "posttraining") else []
+    return f"`planner plan --launchable TARGET` finds the best plan of another: {', '.join(names)}" if names else \
+        "nothing else starts it"
 
 
 def _program(given: Given, catalog: Catalog, target: str) -> Program:
@@ -166,7 +183,8 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     placed = given.placed
     release = catalog.releases.target(target)
     if release.work != placed.kind:
-        raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
+        raise InputError(f"{target} is for {WORDS[release.work]}, and the plan is of "
+                         f"{'reinforcement learning' if placed.kind == 'posttraining' else placed.kind}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},

@@ -106,6 +106,9 @@ class PostTraining(Frozen):
     """Frameworks that are searched; auto is the usual one."""
     engine: str | None = None
     """The engine of the rollouts; none means the framework's own."""
+    launchable: str | None = Field(default=None, min_length=1, max_length=60)
+    """Search only ways that `planner launch` can write for this target, or for each framework's (auto); none means all.
+    """
 
     @model_validator(mode="before")
     @classmethod

@@ -24,9 +24,13 @@ def _split(work: Reinforced) -> Settings | No:
     if work.trainer == "megatron":
         degrees = {f"{role}.megatron.{key}": getattr(layout, name) for role in _roles(work)
                    for name, key in _MEGATRON.items()}
-        return {"model_engine": "megatron", **degrees,
+        own = {} if layout.expert_tp is None else {
+            f"{role}.megatron.expert_tensor_parallel_size": layout.expert_tp for role in _roles(work)}
+        return {"model_engine": "megatron", **degrees, **own,
                 **{f"{role}.megatron.use_distributed_optimizer": layout.zero > 0 for role in _roles(work)}}
-    if layout.tp * layout.pp * layout.ep > 1 or layout.zero not in (2, 3):
+    # one GPU alone has nothing to shard, which its FSDP finds by itself
+    sharded = layout.zero in (2, 3) or layout.dp * layout.cp == 1
+    if layout.tp * layout.pp * layout.ep > 1 or not sharded:
         return No(f"TP {layout.tp}, PP {layout.pp}, EP {layout.ep}, ZeRO {layout.zero} (its FSDP shards weights, and "
                   "splits sequences)", {"zero": 3})
     block = {ACTOR: f"{ACTOR}.fsdp_config", REF: f"{REF}.fsdp_config", "critic": "critic.model.fsdp_config"}
@@ -110,7 +114,7 @@ def _reward(work: Reinforced) -> Settings:
 
 
 TABLE: TableOf[Reinforced] = {
-    ("trainer", "tp", "pp", "cp", "ep", "zero"): _split,
+    ("trainer", "tp", "pp", "cp", "ep", "expert_tp", "zero"): _split,
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag"): _placement,
     ("swapped", "offload"): _away,
     ("recompute",): _recompute,
