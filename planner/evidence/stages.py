@@ -23,7 +23,7 @@ def stated_layers(text: str, stages: int, model: Model) -> Ints:
     counts = np.array([[int(count) for count in stage.groups()] for stage in found if stage is not None], np.int64)
     if None in found or len(found) != stages or counts.sum() != model.layers:
         raise SkippedError(f"recompute_layers: expected {stages} of none/selective/full, {model.layers} layers in all, "
-                           f"got {text[:40]!r}")
+                           f"got {len(counts)} with {counts.sum()}")
     lead = RECOMPUTE.index("none" if counts[0, 0] >= model.leading_layers else "full")
     if counts[0, lead] < model.leading_layers:
         raise SkippedError("recompute_layers: the layers before a mixture are not on the first stage")
