@@ -73,7 +73,7 @@ def test_a_log_that_says_its_batch_ran_with_it(planner, tmp_path, name):  # noqa
     assert plan.placed.global_batch != half.placed.global_batch
     log = LOGS[name](step, tokens, 40.0, 32)
     said = (f"local batch size 1, global batch size 32, gradient accumulation steps 4\n{log}" if name == "titan.log"
-            else log.replace("| lm loss", "| global batch size:    32 | lm loss").replace("size:    32 |", "size:    16 |", 1))
+            else log.replace("| lm loss", "| global batch size: 32 | lm loss").replace("size: 32 |", "size: 16 |", 1))
     (tmp_path / "plan.json").write_text(plan.plan)
     (tmp_path / name).write_text(said)
     ran = planner("validate", tmp_path / name, "--json")
