@@ -48,6 +48,15 @@ def test_a_scenario_without_blocks_is_read() -> None:
     assert flat == blocks
 
 
+def test_a_file_is_of_the_work_that_its_keys_and_model_say() -> None:
+    def kind(given: dict[str, Any], **flags: str) -> str:
+        return load_any(given, flags, Catalog())[0].workload.kind
+    assert kind({"model": "llama-3.1-8b", "rate": 3, "on": "h100"}) == "serving"
+    assert kind({"model": "llama-3.1-8b", "on": "h100"}, **{"workload.rate": "3 requests/s"}) == "serving"
+    assert kind({"model": "sdxl", "rate": "100 images/min"}) == "generation"
+    assert kind({"model": "llama-3.1-8b", "tokens": "1T"}) == "training"
+
+
 def test_what_is_said_twice_is_refused() -> None:
     with pytest.raises(InputError, match="own is given twice: alone, and under sourcing"):
         in_blocks({"own": "dgx-h100", "sourcing": {"own": {"dgx-h100": 1}}})

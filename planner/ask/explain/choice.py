@@ -19,8 +19,8 @@ from planner.errors import InputError, UnknownName
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import ResolvedScenario, Solved, solve
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.load import only_one
-from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import Quantization

@@ -205,7 +205,7 @@ def _ways(question: RlQuestion, placed: Placed, pairs: Sequence[tuple[int, Rollo
         "decode", "prefill", "weights", "cache", "work"))
     decode, prefill, weights, cache, work = columns
     made = step_of(question, placed, policy, models, Drawn(decode, prefill, 0, weights, cache, work),
-                 np.array([float(rollouts.replicas) for _, rollouts in pairs]))
+                 np.array([float(rollouts.replicas) for _, rollouts in pairs]), elsewhere=on != question.at)
     host = made.host * _on_node(question, placed) + policy.peak.host_per_node
     usable, on_host = question.candidates[question.at].gpu.usable_memory, _host_usable(question)
     each_of = zip(*(np.broadcast_to(column, len(pairs)).tolist() for column in (made.seconds, made.peak, host)),
