@@ -11,8 +11,9 @@ from planner.catalog.stack import AxisValue, Method, Refusal
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.yaml_io import Frozen
 
-Kind = Literal["training", "serving", "posttraining"]
-WORDS: dict[Kind, str] = {"training": "training", "serving": "serving", "posttraining": "reinforcement learning"}
+Kind = Literal["training", "serving", "posttraining", "diffusion", "generation"]
+WORDS: dict[Kind, str] = {"training": "training", "serving": "serving", "posttraining": "reinforcement learning",
+                          "diffusion": "training diffusion models", "generation": "making images, clips or sound"}
 """What a kind of work is called."""
 
 
@@ -41,6 +42,8 @@ class Target(Frozen):
     """Whether it can only be told to offload optimizer states and weights both."""
     install: tuple[str, ...] = ()
     """Lines of a shell that install it."""
+    models: dict[str, dict[str, str]] = Field(default={})
+    """Of media: model of the catalog -> what it is called there, by what it names: a family, a class, a script."""
     source: str = Field(min_length=3)
     as_of: AsOf
 
