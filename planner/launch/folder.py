@@ -10,10 +10,12 @@ from pathlib import Path
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.catalog.releases import WORDS, Target
+from planner.catalog.releases import WORDS, Kind, Target
 from planner.errors import InputError, PlannerError, Unsupported
 from planner.launch.axes import CannotExpress
-from planner.launch.emitter import ReinforcedEmitter, ServiceEmitter, emitter_of
+from planner.launch.diffused import diffused_of
+from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
+from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import asked_job, usual_job
 from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
@@ -53,7 +55,12 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
     if isinstance(given.asked, Training) and given.asked.launchable not in (None, AUTO):
         return [given.asked.launchable]
     known = catalog.releases.some(getattr(given.placed, "framework", given.placed.stack))
-    return [name for name in known if catalog.releases.target(name).work == given.placed.kind] or known
+    return [name for name in known if catalog.releases.target(name).work == work_kind(given.placed)] or known
+
+
+def work_kind(placed: Assignment) -> Kind:
+    """Return the kind of work that a target is for: of replicas, whether they make images or answer with text."""
+    return "generation" if placed.serving is not None and placed.serving.made is not None else placed.kind
 
 
 def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
@@ -154,6 +161,10 @@ def _program(given: Given, catalog: Catalog, target: str) -> Program:
     emitter = emitter_of(target)
     if isinstance(emitter, ReinforcedEmitter):
         return emitter.emit(reinforced_of(given.placed, given.asked, catalog, target))
+    if isinstance(emitter, DiffusionEmitter):
+        return emitter.emit(diffused_of(given.placed, given.asked, catalog, target))
+    if isinstance(emitter, GenerationEmitter):
+        return emitter.emit([generated_of(one, given.asked, catalog, target) for one in given.every])
     if isinstance(emitter, ServiceEmitter):
         return emitter.emit([served_of(one, given.asked, catalog, target) for one in given.every])
     return emitter.emit(work_of(given.placed, given.asked, catalog, target))
@@ -182,14 +193,13 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
     placed = given.placed
     release = catalog.releases.target(target)
-    if release.work != placed.kind:
-        raise InputError(f"{target} is for {WORDS[release.work]}, and the plan is of "
-                         f"{'reinforcement learning' if placed.kind == 'posttraining' else placed.kind}")
+    if release.work != work_kind(placed):
+        raise InputError(f"{target} is for {WORDS[release.work]}, and the plan is of {WORDS[work_kind(placed)]}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
-    shapes = _shapes(program, placed.model, catalog)
+    shapes = () if work_kind(placed) in ("diffusion", "generation") else _shapes(program, placed.model, catalog)
     notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,

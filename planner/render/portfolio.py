@@ -14,6 +14,8 @@ from planner.units import DAY, plural, show_seconds, show_usd
 
 CELLS = 48
 """Of a timeline, so that it fits 80 columns with its labels."""
+OUTLAYS = ("Months count what is used up of what is bought; its outlay, on the day it is there, is beside them and in "
+           "no sum of them.")
 SHADES, ASCII_SHADES = " ░▒▓█", " .:+#"
 
 
@@ -55,9 +57,13 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
                [(line, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
                 for line, nodes, first, last, usd in _supply(plan)])
     page.heading("Money by month")
-    page.table((Head("month"), Head("USD", True)),
-               [*((cash.month, f"{cash.usd:,.2f}") for cash in plan.cash),
-                ("all", f"{sum(cash.usd for cash in plan.cash):,.2f}")], totals=1)
+    paid = outlays(plan)
+    rows = [(cash.month, f"{cash.usd:,.2f}", f"{paid.get(cash.month, 0.0):,.2f}") for cash in plan.cash]
+    rows.append(("all", f"{sum(cash.usd for cash in plan.cash):,.2f}", f"{sum(paid.values()):,.2f}"))
+    heads = (Head("month"), Head("USD", True), Head("outlay of purchases", True))
+    page.table(heads[:3 if paid else 2], [row[:3 if paid else 2] for row in rows], totals=1)
+    if paid:
+        page.paragraph(OUTLAYS)
     page.heading("Proof")
     value, bound = plan.objective.value, plan.objective.bound
     assert value is not None
@@ -99,6 +105,15 @@ def _show_added(page: Page, added: Added) -> None:
                 *((moved.workload, f"{moved.was} -> {moved.now}") for moved in added.moved)])
     if not added.moved and added.usd is not None:
         page.paragraph("No other job moves.")
+
+
+def outlays(plan: Plan) -> dict[str, float]:
+    """Return what purchases take out of the purse, in USD, by the month in which the nodes are there."""
+    paid: dict[str, float] = {}
+    for supply in plan.supply:
+        if supply.capital_usd is not None:
+            paid[supply.start[:7]] = paid.get(supply.start[:7], 0.0) + supply.capital_usd
+    return paid
 
 
 def span(plan: Plan) -> tuple[datetime, datetime]:
