@@ -112,10 +112,11 @@ class PostTraining(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _rank_means_adapters(cls, data: object) -> object:
+    def _what_else_is_meant(cls, data: object) -> object:
+        """Return values with what they mean: a rank adapters, a model that judges that a model judges."""
         if not isinstance(data, dict):
             return data
-        if data.get("method") == "on-policy-distillation" and data.get("reward") is None:
+        if data.get("reward") is None and (data.get("reward_model") or data.get("method") == "on-policy-distillation"):
             data = {**data, "reward": "model"}
         return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
 

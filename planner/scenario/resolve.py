@@ -123,10 +123,13 @@ def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defau
 
 
 def named_nodes(asked: Hardware, supply: Mapping[str, Frozen]) -> tuple[str, ...]:
-    """Return the node types that a question names; nobody who leaves them open asks for GPUs without bf16."""
-    hardware = supply["hardware"]
+    """Return the node types that a question names or that are owned; nobody who leaves them open asks for GPUs without
+    bf16.
+    """
+    hardware, sourcing = supply["hardware"], supply["sourcing"]
     assert isinstance(hardware, Hardware)
-    return () if ANY in asked.candidates else hardware.candidates
+    assert isinstance(sourcing, Sourcing)
+    return tuple(sourcing.own) if ANY in asked.candidates else hardware.candidates
 
 
 def in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog: Catalog, defaults: Defaults,

@@ -6,8 +6,9 @@ from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw
 from planner.catalog.releases import Target
 from planner.scenario.default import Default, Defaults
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.lengths import Length
-from planner.scenario.pool import candidate_nodes, named, pool, text
+from planner.scenario.pool import named, pool, text
 from planner.scenario.posttraining import UNCOMPARED, PostTraining, PostTrainingScenario
 from planner.scenario.workload import AUTO
 from planner.yaml_io import Document

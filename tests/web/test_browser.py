@@ -179,6 +179,10 @@ def test_the_file_and_the_fields_edit_each_other(page):
     page.fill("#f-yaml", "workload: {model: [")
     page.wait_for_selector("#f-yaml[aria-invalid]")
     assert "question.yaml:1" in page.inner_text("#e-yaml")
+    page.fill("#f-yaml", "workload: {model: [[")
+    page.get_by_role("button", name="Plan", exact=True).click()
+    expect(page.locator("#wrong")).to_contain_text("question.yaml:1")
+    expect(page.locator("#progress")).to_be_hidden()
 
 
 def test_a_table_sorts_and_filters(page):
@@ -242,7 +246,6 @@ def test_what_a_later_start_moves_stands_below_the_answer(page):
     page.wait_for_selector("#jobs table")
     was = page.locator("#jobs td").nth(3).inner_text()
     page.get_by_label("YAML; edit it").fill(JOBS.replace("deadline: 2027-02-01", "release: 2027-01-11"))
-    expect(page.locator("[name=yaml]")).to_have_value(re.compile("release"))
     page.get_by_role("button", name="Portfolio").click()
     expect(page.locator("#busy")).to_have_text("")
     moved = page.get_by_role("group", name="Before and after")

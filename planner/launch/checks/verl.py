@@ -55,9 +55,10 @@ def _trainer(config: Any) -> dict[str, object]:  # noqa: ANN401 - the stack's ow
         found = {"trainer": "fsdp", "tp": 1, "pp": 1, "ep": 1, "cp": actor.ulysses_sequence_parallel_size,
                  "zero": 0 if gpus == 1 else 3 if split.reshard_after_forward else 2,
                  "recompute": "full" if model.enable_gradient_checkpointing else "none"}
-    swapped = bool(split.param_offload)
-    return {**found, "trainer_gpus": gpus, "swapped": swapped,
-            **({} if swapped else {"offload": float(split.optimizer_offload)})}
+    own = {} if actor.strategy != "megatron" else actor.optim.override_optimizer_config
+    on_host = bool(own.get("optimizer_cpu_offload")) if actor.strategy == "megatron" else bool(split.offload_policy)
+    assert split.param_offload == split.optimizer_offload, "weights and states wait together"
+    return {**found, "trainer_gpus": gpus, "swapped": bool(split.param_offload), "offload": float(on_host)}
 
 
 def _rollouts(config: Any, rollout: Any) -> dict[str, object]:  # noqa: ANN401

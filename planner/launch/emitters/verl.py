@@ -47,8 +47,15 @@ def _away(work: Reinforced) -> Settings | No:
         return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
     swapped = work.placed.swapped
     block = "megatron" if work.trainer == "megatron" else "fsdp_config"
-    return {f"{ACTOR}.{block}.param_offload": swapped, f"{ACTOR}.{block}.optimizer_offload": swapped or bool(share),
-            f"{REF}.{block}.param_offload": swapped}
+    waits = {f"{ACTOR}.{block}.param_offload": swapped, f"{ACTOR}.{block}.optimizer_offload": swapped,
+             f"{REF}.{block}.param_offload": swapped}
+    # what waits comes back to be updated; what is updated on the host has keys of its own
+    if work.trainer != "megatron":
+        return waits | {f"{role}.offload_policy": bool(share) for role in (f"{ACTOR}.fsdp_config", *(
+            ["critic.model.fsdp_config"] if work.has("critic_update") else []))}
+    own = {"optimizer_cpu_offload": True, "optimizer_offload_fraction": 1.0, "use_precision_aware_optimizer": True}
+    return waits | ({f"+{role}.optim.override_optimizer_config.{key}": value for role in (ACTOR, *(
+        ["critic"] if work.has("critic_update") else [])) for key, value in own.items()} if share else {})
 
 
 def _recompute(work: Reinforced) -> Settings | No:
