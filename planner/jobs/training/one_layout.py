@@ -221,8 +221,8 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     if broken:
         rules = rules_of(stack)
         each = f": {rows.dp[0]} x {rows.micro_batch[0]} of {batch}"
-        said = [f"{rules[name].reason}{each if name == 'batch_divides' else ''} ({name})" for name in broken]
-        raise Illegal("the layout is not legal: " + "; ".join(said),
+        broke = [f"{rules[name].reason}{each if name == 'batch_divides' else ''} ({name})" for name in broken]
+        raise Illegal("the layout is not legal: " + "; ".join(broke),
                       lambda: [other.name for other in catalog.all("stacks", Stack) if not set(violations(
                           rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}])
     if row.get("recompute") == 1 and not stack.selective_recompute:
