@@ -7,17 +7,19 @@ what is still open between bound and target says, from the prices that proved mo
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from itertools import product
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.solver.fleet.linear import Floats
 from planner.solver.fleet.master import Master
 from planner.solver.fleet.pricing import Priced, Pricing
 from planner.solver.fleet.program import FREE
 from planner.solver.fleet.schedule import CENT, Placed
-from planner.solver.fleet.scheduling_tasks import PURSE_UNIT
 
+T = TypeVar("T")
 LEAST_STEP, STEP, MOST_STEP = 0.005, 0.5, 2.0
 """Share of what is open that a step goes, at first the second."""
 FRESH = 0.1
@@ -72,7 +74,7 @@ class Ascent:
         self.lots = tuple(tuple(float(taken[nodes]) for nodes, _ in pool) for pool in master.model.lots)
         return self.best
 
-    def _outward(self, direction: Floats) -> np.ndarray:
+    def _outward(self, direction: Floats) -> NDArray[np.bool_]:
         least, most = self.pricing.master.ends
         return ((least <= -FREE) & (direction > 0)) | ((most >= FREE) & (direction < 0))
 
@@ -88,7 +90,7 @@ class Ascent:
 
         And values of the variables that are no ways.
         """
-        pricing, master, problem = self.pricing, self.pricing.master, self.pricing.problem
+        master, problem = self.pricing.master, self.pricing.problem
         model, (least, most), rest = master.model, master.ends, priced.rest
         found = np.where(least <= -FREE, most, least)
         taken = np.zeros(len(rest))
@@ -99,24 +101,16 @@ class Ascent:
         rows, variables, factors = master.other_entries
         found = found - np.bincount(rows, factors * taken[variables], len(found))
         used = {held: np.zeros(problem.periods + 1) for held in master.held}
-        ends = np.zeros((len(problem.tasks), 2), dtype=np.int64)
+        ends = np.full((len(problem.tasks), 2), problem.periods, dtype=np.int64)
         for at, task in enumerate(problem.tasks):
-            ends[at] = problem.periods, problem.periods
-            if priced.pauses[at]:
-                placed = priced.paused[at][0]
-            elif priced.rejecting[at] > 0 and len(priced.more[at]):
-                way, mine = int(priced.more[at].argmin()), pricing.ways[at]
-                placed = Placed(int(mine.option[way]), ((int(mine.start[way]), int(mine.end[way])),))
-                for purse, within in zip(model.purses, pricing.within[at], strict=True):
-                    found[purse] -= within[way]
-            else:
+            placed = self._placed(priced, at, found)
+            if placed is None:
                 continue
             option = task.options[placed.option]
             ends[at] = placed.runs[0][0], placed.runs[-1][1]
-            for held in option.held:
-                for start, end in placed.runs:
-                    used[held][start] += 1
-                    used[held][end] -= 1
+            for held, (start, end) in product(option.held, placed.runs):
+                used[held][start] += 1
+                used[held][end] -= 1
             for stock, row in enumerate(model.stocks):
                 found[row] -= option.uses[stock] if option.uses else 0
             if model.budget is not None:
@@ -129,6 +123,17 @@ class Ascent:
         for linked, *_ in master.links:
             found[linked.start:linked.stop] = 0
         return found, taken
+
+    def _placed(self, priced: Priced, at: int, found: Floats) -> Placed | None:
+        """Return the best way of a task, and take what it spends of each quarter without pauses; none is rejected."""
+        if priced.pauses[at]:
+            return priced.paused[at][0]
+        if priced.rejecting[at] <= 0 or not len(priced.more[at]):
+            return None
+        way, mine = int(priced.more[at].argmin()), self.pricing.ways[at]
+        for purse, within in zip(self.pricing.master.model.purses, self.pricing.within[at], strict=True):
+            found[purse] -= within[way]
+        return Placed(int(mine.option[way]), ((int(mine.start[way]), int(mine.end[way])),))
 
     def _on_nodes(self, found: Floats, used: dict[tuple[int, int], Floats]) -> None:
         """Take what tasks use from the rows of pools, of ceilings, and of whole nodes."""
@@ -154,7 +159,7 @@ def _scale(master: Master) -> Floats:
     return scale
 
 
-def _last(known: dict, one: object) -> None:
+def _last(known: dict[T, None], one: T) -> None:
     """Put one last, and forget the first of too many."""
     known.pop(one, None)
     known[one] = None

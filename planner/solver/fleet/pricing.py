@@ -133,8 +133,8 @@ class Pricing:
         prices = np.where(least <= -FREE, np.minimum(0, prices), prices)
         prices = np.where(most >= FREE, np.maximum(0, prices), prices)
         prices[master.choices] = 0.0
-        for linked, back, rows in master.links:
-            owed = -np.sum([prices[one.start:one.stop] for one in rows], axis=0)
+        for linked, back, asking in master.links:
+            owed = -np.sum([prices[one.start:one.stop] for one in asking], axis=0)
             prices[linked.start:linked.stop] = np.cumsum(owed[::-1])[::-1] if back else np.cumsum(owed)
         prices[master.lot_rows] = 0.0
         rows, variables, factors = master.other_entries

@@ -73,7 +73,7 @@ class Relaxation:
         self.lots: tuple[tuple[float, ...], ...] = ()
 
     def _first(self) -> Floats:
-        """Return prices at which no lot pays: every task alone, with its share of the lot that is cheapest by period."""
+        """Return prices at which no lot pays: every task alone, with its share of the cheapest lot."""
         model = self.master.model
         prices = np.zeros(len(model.program.least))
         for pool, rows in model.capacity.items():
