@@ -55,6 +55,9 @@ BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get
           "verl": ("train.sh", "actor.ppo_mini_batch_size", "actor.ppo_mini_batchsize"),
           "openrlhf": ("train.sh", "--rollout.n_samples_per_prompt", "--rollout.n_sample_per_prompts"),
           "trl-grpo": ("train.yaml", "num_generations", "num_generation"),
+          "simpletuner": ("config.json", "train_batch_size", "train_batchsize"),
+          "diffusers": ("settings.json", "num_inference_steps", "num_inferenc_steps"),
+          "xdit": ("replica.sh", "--batch_size ", "--batchsize "),
           "kubernetes": ("kubernetes.yaml", "containers:", "containrs:"),
           "trainjob": ("kubernetes.yaml", "numNodes:", "numNode:"),
           "skypilot": ("sky.yaml", "num_nodes:", "num_node:"),
@@ -175,7 +178,8 @@ def section(old: str, rows: Mapping[str, Tried]) -> str:
     names = [name for name in (*all_targets(), *all_places()) if name in lines]
     return "\n".join([
         HEAD, "", "Written by `python -m benchmarks.launch`: plans that vary every axis (dense and mixture, from "
-        "scratch, tuned, served, by reinforcement learning) and all shipped scenarios; accepted by the parser; "
+        "scratch, tuned, served, by reinforcement learning; images, clips and sound) and all shipped scenarios; "
+        "accepted by the parser; "
         "resolved to every axis of the plan that the parser knows; whether a key with a slip is refused; axes of "
         "which the target refuses some value. The schedulers are held to the plan's nodes, GPUs and copies.", "",
         *table(("for", *COLUMNS), [[f"`{name}`", *lines[name]] for name in names])]) + "\n"

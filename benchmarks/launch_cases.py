@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from benchmarks.launch_media import media
 from planner.answer.assignment import Assignment
 from planner.api.functions import plan
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
+from planner.launch.folder import work_kind
 from planner.launch.given import Given, estimated, given_of
 from planner.scenario.load import shipped
 
@@ -76,10 +78,12 @@ def _asked() -> Iterator[tuple[str, dict[str, str]]]:
 def cases(target: str, catalog: Catalog) -> Iterator[tuple[str, Given]]:
     """Yield what is asked and what answers it, for every layout and scenario of a target's first two stacks."""
     release = catalog.releases.target(target)
-    for stack in release.stacks[:2]:
+    if release.models:
+        yield from media(target, catalog)
+    for stack in () if release.models else release.stacks[:2]:
         of = {"training": _trained, "serving": _served, "posttraining": _learned}[release.work]
         yield from of(stack, catalog)
-    yield from ((name, given) for name, given in _scenarios() if given.placed.kind == release.work and
+    yield from ((name, given) for name, given in _scenarios() if work_kind(given.placed) == release.work and
                 getattr(given.placed, "framework", given.placed.stack) in release.stacks)
 
 

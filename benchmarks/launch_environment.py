@@ -31,7 +31,7 @@ BESIDE = (
     "python-json-logger", "pybase64", "ijson", "setproctitle", "cloudpickle", "orjson", "openai", "fastapi[standard]",
     "uvloop", "compressed-tensors==0.17.0", "llguidance>=1.7.0,<1.8", "pillow", "art", "posthog", "interegular",
     "gguf", "dill", "modelscope", "scipy", "IPython", "structlog", "zstandard", "oss-harmony",
-    "apache-tvm-ffi==0.1.11", "json_repair", "codetiming", "pylatexenc")
+    "apache-tvm-ffi==0.1.11", "json_repair", "codetiming", "pylatexenc", "ftfy", "beautifulsoup4")
 """What the code that reads configs imports, of what its packages ask for."""
 ALONE = ("torchao==0.18.0", "xgrammar==0.2.8")
 FORCED = "click>=8.4.2"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,8 @@ import pytest
 
 from planner.errors import InputError, UnknownName
 from planner.process import news
-from planner.process.workers import GRACE, MOST_LOSSES, LostWorker, Workers, told_to_stop
+from planner.process.stopping import GRACE, only_to_be_told, told_to_stop
+from planner.process.workers import MOST_LOSSES, LostWorker, Workers
 from tests.processes import PATIENCE, gone
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +43,20 @@ def told() -> str:
     while not told_to_stop():
         time.sleep(0.01)
     return "what there is"
+
+
+def slow_to_tell() -> str:
+    """Hear that it is to stop, and then take longer to write its answer than one that does not hear is given."""
+    found = told()
+    time.sleep(GRACE * 2)
+    return found
+
+
+def found_before() -> str:
+    """Find the answer before anybody tells it to stop, and then take its time."""
+    only_to_be_told()
+    time.sleep(0.4 + GRACE * 2)
+    return "all of it"
 
 
 def unknown() -> None:
@@ -90,6 +106,22 @@ def test_what_is_told_to_stop_answers_with_what_it_has_and_the_next_call_is_not_
         assert [answer.result() for answer in workers.answers(PATIENCE)] == ["what there is"]
         workers.add(1, told_to_stop)
         assert [answer.result() for answer in workers.answers()] == [False]
+
+
+@pytest.mark.parametrize(("call", "answer"), [(slow_to_tell, "what there is"), (found_before, "all of it")])
+def test_who_has_heard_that_it_is_to_stop_or_has_its_answer_is_not_interrupted_while_it_tells(
+        call: Callable[[], str], answer: str) -> None:
+    with Workers[int](1) as workers:
+        workers.add(0, unknown)
+        list(workers.answers())  # by now it has imported this file
+        workers.add(0, call)
+        assert list(workers.answers(0.2)) == []
+        workers.stop()
+        assert [found.result() for found in workers.answers(PATIENCE)] == [answer]
+        workers.add(1, partial(time.sleep, PATIENCE))  # the next is interrupted again
+        assert list(workers.answers(0.2)) == []
+        workers.stop()
+        assert [type(found.error) for found in workers.answers(PATIENCE)] == [KeyboardInterrupt]
 
 
 def test_a_stop_does_not_end_a_worker_whose_call_has_ended() -> None:

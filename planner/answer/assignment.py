@@ -11,14 +11,13 @@ from typing import Literal
 from pydantic import Field
 
 from planner.answer.media import DiffusionAssignment
-from planner.answer.placement import SECONDS_PER_DAY, Commitment, Failures, Placement, WholeRun
+from planner.answer.placement import Commitment, Failures, Placement, WholeRun
 from planner.answer.posttraining import PostTrainingAssignment
 from planner.catalog.stack import Reference, Tuned
 from planner.yaml_io import Frozen, absent
 
 __all__ = [
     "KINDS",
-    "SECONDS_PER_DAY",
     "SIMPLEST",
     "Alternative",
     "Assignment",

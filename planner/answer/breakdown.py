@@ -89,7 +89,9 @@ class Memory(Frozen):
     """Device memory of the worst stage's GPU, and what the layout keeps outside."""
 
     fits: Fits
-    """Verdict at the requested confidence; `tight` if only the median fits."""
+    """Verdict at the requested confidence; `tight` if it may fit or not, more likely not where more is expected than
+    is usable.
+    """
     usable_bytes: int = Field(gt=0)
     """What a program can allocate on the GPU."""
     peak_bytes: int = Field(ge=0)
@@ -110,6 +112,11 @@ class Memory(Frozen):
     """Device memory of the worst stage, 5% and 95% quantile of comparable evidence; left out of a service."""
     evidence: Evidence | None = Field(default=None, exclude_if=absent)
     """What the memory is held against; left out of a service."""
+
+    @property
+    def expected_bytes(self) -> int:
+        """What the worst stage is as likely to exceed as not."""
+        return self.peak_bytes - self.components.reserve
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

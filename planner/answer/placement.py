@@ -19,10 +19,9 @@ from planner.answer.portfolio import Segment, Why
 from planner.answer.show_as import ShowAs
 from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
-from planner.units import plural, show_bytes, show_seconds, show_usd
+from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
-SECONDS_PER_DAY = 86400.0
 DIGITS = 1e-12
 """What products of floats lose, relative: more than a cent of sums above a trillion."""
 
@@ -209,7 +208,7 @@ class Placement(Shown, Frozen):
     @property
     def price(self) -> str:
         """Duration and cost; empty where neither was asked."""
-        days = "" if self.duration_days is None else show_seconds(self.duration_days * SECONDS_PER_DAY)
+        days = "" if self.duration_days is None else show_seconds(self.duration_days * DAY)
         return ", ".join(filter(None, (days, "" if self.cost_usd is None else show_usd(self.cost_usd))))
 
     @model_validator(mode="after")
@@ -224,9 +223,9 @@ class Placement(Shown, Frozen):
     def _duration_agrees(self) -> Self:
         if self.time.steps is None or self.goodput is None or self.duration_days is None:
             return self
-        days = self.time.steps * self.time.step_seconds / self.goodput / SECONDS_PER_DAY
+        days = self.time.steps * self.time.step_seconds / self.goodput / DAY
         # in the integers of the solver: of a job of milliseconds, the last microsecond is more than RELATIVE
-        if not math.isclose(days, self.duration_days, rel_tol=RELATIVE, abs_tol=DURATION_QUANTUM / SECONDS_PER_DAY):
+        if not math.isclose(days, self.duration_days, rel_tol=RELATIVE, abs_tol=DURATION_QUANTUM / DAY):
             raise ValueError(f"steps x step_seconds / goodput is {days} d, "
                              f"duration_days is {self.duration_days}")
         return self

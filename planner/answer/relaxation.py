@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from planner.yaml_io import Frozen
 
@@ -18,3 +22,5 @@ class Relaxation(Frozen):
     """The limit as asked, with its unit."""
     to: str
     """The limit that would do, with its unit."""
+    work: SkipJsonSchema[Mapping[str, Any] | None] = Field(default=None, exclude=True, repr=False)
+    """Keys of the workload that ask for it, where these are all that changes; not a part of what is printed."""

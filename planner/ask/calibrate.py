@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,9 @@ class Calibration:
                 "files": [str(path) for path in self.files]}
 
 
+NOTHING = Calibration((), ())
+
+
 def _errors(parts: Sequence[FittedPart], chosen: Mask | slice = slice(None)) -> dict[str, dict[str, float]]:
     """Return the errors of some figures with the catalog's constants, the fitted ones, and those of other sources."""
     fits = [part.fit for part in parts]
@@ -113,19 +116,19 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
     before = Catalog(catalogs, unfitted=folder)
     evidence = [read_evidence(path, stated) for path in paths]
     ships = real(folder) == real(data_root("catalogs"))
-    measured = _links(evidence, before, paths, folder, as_of)
+    links = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)
     runs = [file for file in evidence if file.kind == "train_runs"]
     learned = _learned(evidence, before, paths, folder, as_of)
-    measured = measured or learned
-    if measured and not parts and not runs:
-        return measured
+    beside = _with(links, learned)
+    if beside.files and not parts and not runs:
+        return beside
     if not parts and not runs:
         raise InputError("no row has a measured step time or speed and a prediction: see planner validate -v",
                          file=str(paths[0]))
     own = [folder] if holds_entries(folder, ALL_KINDS) else []
     if not parts:
-        return _whole(runs, paths, folder, Catalog([*catalogs, *own]), as_of)
+        return _with(beside, _whole(runs, paths, folder, Catalog([*catalogs, *own]), as_of))
     source = f"{sum(p.count for p in parts)} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
     fitted = fitted_file([part.fit for part in parts], source, as_of, _note(parts))
     residuals: dict[str, str] = {}
@@ -139,11 +142,14 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
             law = (residuals_of(samples, how.laws[name], how, left) if ships
                    else _over(before.residuals(name), samples, how, left))
             residuals[name] = residual_file(name, what, source, as_of, *law)
-    files = (*(measured.files if measured else ()), *save(folder, fitted, residuals))
-    if not runs:
-        return Calibration(tuple(parts), files, links=measured.links if measured else 0)
-    beside = _whole(runs, paths, folder, after, as_of)
-    return replace(beside, parts=tuple(parts), files=(*files, *beside.files))
+    done = _with(beside, Calibration(tuple(parts), tuple(save(folder, fitted, residuals))))
+    return _with(done, _whole(runs, paths, folder, after, as_of)) if runs else done
+
+
+def _with(done: Calibration, more: Calibration) -> Calibration:
+    """Return two calibrations of one folder as one."""
+    return Calibration((*done.parts, *more.parts), (*done.files, *more.files), done.whole + more.whole,
+                       done.links + more.links, done.learned + more.learned)
 
 
 def _whole(evidence: Sequence[EvidenceFile], paths: Sequence[Path], folder: Path, catalog: Catalog,
@@ -158,12 +164,12 @@ def _whole(evidence: Sequence[EvidenceFile], paths: Sequence[Path], folder: Path
 
 
 def _learned(evidence: Sequence[EvidenceFile], catalog: Catalog, paths: Sequence[Path], folder: Path,
-             as_of: str) -> Calibration | None:
-    """Write the factors of phases of reinforcement learning; none where no run says a phase."""
+             as_of: str) -> Calibration:
+    """Write the factors of phases of reinforcement learning; nothing where no run says a phase."""
     entries = [entry for file in evidence if file.kind == "rl" for entry in compare(file, catalog).entries]
     factors = factors_of(entries, catalog.posttraining_law)
     if not factors:
-        return None
+        return NOTHING
     count = len({entry.id for entry in entries})
     source = f"{count} runs of {', '.join(path.name for path in paths)}, by planner calibrate"
     text = learned_file(factors, catalog.posttraining_law, source, as_of)
@@ -171,14 +177,14 @@ def _learned(evidence: Sequence[EvidenceFile], catalog: Catalog, paths: Sequence
 
 
 def _links(evidence: Sequence[EvidenceFile], catalog: Catalog, paths: Sequence[Path], folder: Path,
-           as_of: str) -> Calibration | None:
-    """Write the fabrics that measured collectives say; none where there are none. Raises InputError."""
+           as_of: str) -> Calibration:
+    """Write the fabrics that measured collectives say; nothing where there are none. Raises InputError."""
     given = [row for file in evidence for row in file.rows if isinstance(row, RateRow)]
     rows, why = readable(given, catalog)
     if not rows:
         if given:
             raise InputError(f"no collective can be read: {why or 'none is measured'}", file=str(paths[0]))
-        return None
+        return NOTHING
     source = f"{len(rows)} collectives of {', '.join(path.name for path in paths)}, by planner calibrate"
     files = write_folder(folder / "fabrics", fabric_files(rows, catalog, source, as_of))
     return Calibration((), tuple(files), links=len(rows))

@@ -28,11 +28,12 @@ from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.configs.read import NODE, Config
+from planner.scenario.hardware_names import node_named
 from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import text_notes
-from planner.scenario.pool import ANY, node_named
+from planner.scenario.pool import ANY
 from planner.scenario.scenario import AnyScenario, only_training
 from planner.units import show_bytes
 

@@ -28,6 +28,7 @@ from planner.jobs.kinds import asks_for_load, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
 from planner.money.rent import old_prices
+from planner.process.stopping import only_to_be_told
 from planner.scenario.default import Default
 from planner.scenario.limits import Rent
 from planner.scenario.model_notes import text_notes
@@ -106,6 +107,7 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = replaying_of(question)
     solved = solve_lifted(question, effort, so_far=True)
+    only_to_be_told()
     settled = settle(solved, replaying.trace)
     solved = settled.solved
     plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())

@@ -9,9 +9,10 @@ from planner.answer.comparison import Comparison, Row
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.money.purchase import YEAR, YEAR_HOURS
+from planner.money.purchase import YEAR_HOURS
 from planner.money.rent import RentalOffer, candidates_with_offers
 from planner.scenario.hardware_alone import HardwareQuestion
+from planner.units import DAY, YEAR
 
 SLACK = 1e-9
 """Of a year, below which a commitment is not begun anew."""
@@ -89,7 +90,7 @@ def _way(offer: RentalOffer, candidate: Candidate, nodes: int, years: float, use
     rests = 0.0 if offer.how == "rent" and not _lasts(offer) else 1 - use
     cost = sum(parts.values())
     return Way(row.model_copy(update={
-        "status": "optimal", "gpus": gpus, "duration_days": years * YEAR / 86400, "cost_usd": cost,
+        "status": "optimal", "gpus": gpus, "duration_days": years * YEAR / DAY, "cost_usd": cost,
         "cost_parts": parts, "usd_per_gpu_hour": cost / (gpus * hours * use),
         "energy_kwh": (use * load + rests * idle) / 1000 * hours}), offer, nodes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.answer.assignment import Assignment
+from planner.answer.level import ServingFigures
 from planner.catalog.recipes import Recipes
 from planner.units import show_seconds
 
@@ -13,28 +14,29 @@ def slow(made: Sequence[Assignment], recipes: Recipes) -> Iterator[str]:
     """Yield the services whose users wait: no target is given for a token, and many take longer than reading one; or
     none for an image or a clip, and many come late.
     """
-    levels: dict[str, float] = {}
-    yield from _late(made, recipes.made.patience)
+    slowest: dict[str, tuple[float, str]] = {}
     for each in made:
-        level, pace = each.serving, recipes.requests.pace
-        if level is None or not level.writes or level.made is not None or level.documents is not None:
-            continue
-        asked = level.tpot_seconds.asked or level.ttft_seconds.asked
-        if asked is None and level.tpot_seconds.p95 > pace and level.role != "prefill":
-            levels[each.workload] = max(levels.get(each.workload, 0.0), level.tpot_seconds.p95)
-    asks = show_seconds(recipes.requests.pace).replace(" ", "")
-    for name, seconds in levels.items():
-        yield (f"{name} answers at {1 / seconds:.2g} tokens/s at p95, slower than people read, as no latency target is "
-               f"given: --tpot {asks} asks for reading pace, --tpot 50ms for chat")
+        found = _waiting(each.serving, recipes) if each.serving is not None else None
+        if found is not None:
+            slowest[each.workload] = max(slowest.get(each.workload, found), found)
+    yield from (f"{name} {how}" for name, (_, how) in slowest.items())
 
 
-def _late(made: Sequence[Assignment], patience: float) -> Iterator[str]:
-    waits: dict[str, float] = {}
-    for each in made:
-        level = each.serving
-        if level and level.made and level.documents is None and level.ttft_seconds.asked is None:
-            waits[each.workload] = max(waits.get(each.workload, 0.0), level.ttft_seconds.p95)
-    for name, seconds in waits.items():
-        if seconds > patience:
-            yield (f"{name} comes after {show_seconds(seconds)} at p95, as no latency target is given: --e2e "
-                   f"{show_seconds(patience).replace(' ', '')} asks for sooner")
+def _waiting(level: ServingFigures, recipes: Recipes) -> tuple[float, str] | None:
+    """Return the seconds that users wait for what nobody bounded, and how that is said; none where they do not."""
+    if level.documents is not None or level.ttft_seconds.asked is not None:
+        return None
+    if level.made:
+        wait, patience = level.ttft_seconds.p95, recipes.made.patience
+        return None if wait <= patience else (wait, (
+            f"comes after {show_seconds(wait)} at p95, as no latency target is given: --e2e {_flag(patience)} asks for "
+            "sooner"))
+    wait, pace = level.tpot_seconds.p95, recipes.requests.pace
+    if not level.writes or level.tpot_seconds.asked is not None or level.role == "prefill" or wait <= pace:
+        return None
+    return wait, (f"answers at {1 / wait:.2g} tokens/s at p95, slower than people read, as no latency target is given: "
+                  f"--tpot {_flag(pace)} asks for reading pace, --tpot 50ms for chat")
+
+
+def _flag(seconds: float) -> str:
+    return show_seconds(seconds).replace(" ", "")

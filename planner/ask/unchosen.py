@@ -26,9 +26,9 @@ def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default
     open_ends = {default.name for default in defaults}
     enough: Mapping[str, Relaxation] = {each.limit: each for each in reversed(plan.infeasible.relaxations)}
     for key in KEYS:
-        if key in open_ends and key in enough:
+        if key in open_ends and key in enough and (asks := enough[key].work):
             was, to = enough[key].from_, enough[key].to
-            changed = type(work).model_validate({**work.model_dump(exclude_none=True), key: to})
+            changed = work.model_copy(update=dict(asks))
             said = [default for default in defaults if default.name != key]
             said.append(Default(name=key, value=to, why=f"{was}, which nobody asked for, fits nowhere here"))
             return scenario.model_copy(update={"workload": changed}), said, (

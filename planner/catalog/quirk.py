@@ -25,8 +25,8 @@ Flag = Literal[
     "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "eager_rollouts",
     "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits", "keeps_half",
     "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free", "recurrent",
-    "reserves_answers", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts", "swaps",
-    "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
+    "reserves_answers", "returns_states", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
+    "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming", "whole_experts"]
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
     "held_in", "loss", "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute",
@@ -53,7 +53,7 @@ COLUMNS = frozenset({
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
     "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
     "disaggregated", "concurrency", "isl", "osl", "offload_activations", "run_class", "kind", "params_b", "packed",
-    "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len"})
+    "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len", "train_engine"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""
@@ -156,9 +156,9 @@ class Sources:
         except ValueError:
             raise InputError(f"{question}: expected a number, got {answer!r}") from None
 
-    def usual(self, question: Usual) -> float:
-        """Return a number that holds of every row. Raises MissingFact where the catalog has none."""
-        answer = self.word(question, None)  # type: ignore[arg-type]
+    def usual(self, question: Usual, row: object = None) -> float:
+        """Return a number that holds of every row, or of this one. Raises MissingFact where the catalog has none."""
+        answer = self.word(question, row)  # type: ignore[arg-type]
         if answer is None:
             raise MissingFact("evidence", question)
         return float(answer)

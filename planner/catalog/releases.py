@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
+from planner.catalog.architecture import Model
 from planner.catalog.sourced import AsOf, Sourced
 from planner.catalog.stack import AxisValue, Method, Refusal
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.yaml_io import Frozen
 
+Kind = Literal["training", "serving", "posttraining", "diffusion", "generation"]
+WORDS: dict[Kind, str] = {"training": "training", "serving": "serving", "posttraining": "reinforcement learning",
+                          "diffusion": "training diffusion models", "generation": "making images, clips or sound"}
+"""What a kind of work is called."""
+
 
 class Target(Frozen):
     """A program that launch files start."""
 
-    work: Literal["training", "serving", "posttraining"]
+    work: Kind
     package: str
     """On the package index, or the name of its program."""
     release: str
@@ -37,6 +44,8 @@ class Target(Frozen):
     """Whether it can only be told to offload optimizer states and weights both."""
     install: tuple[str, ...] = ()
     """Lines of a shell that install it."""
+    models: dict[str, dict[str, str]] = Field(default={})
+    """Of media: model of the catalog -> what it is called there, by what it names: a family, a class, a script."""
     source: str = Field(min_length=3)
     as_of: AsOf
 
@@ -51,12 +60,28 @@ class Releases(Sourced):
     beside: dict[str, str] = Field(default={})
     """Package -> the release that files were tried with: of schedulers' parsers, routers, and what targets run on."""
     targets: dict[str, Target]
+    modules: dict[str, str] = Field(default={})
+    """Matrix of a layer that may have adapters -> what the code of `modules_of` calls it."""
+    modules_of: tuple[str, ...] = ()
+    """Models whose names begin so, dense ones."""
     nothing: dict[str, str] = Field(default={})
     """Stack or engine -> why there is nothing to write for it."""
 
-    def named(self, name: str) -> str:
-        """Return the name of a target, also of the usual one of a stack or engine that is called otherwise."""
-        return name if name in self.targets else next(iter(self.of_stack(name)), name)
+    def modules_in(self, model: Model) -> Mapping[str, str]:
+        """Return what a model's code calls its matrices; nothing where that is not known."""
+        # an encoder may have modules of the same names
+        alone = model.tower is None and model.ear is None and not model.mixes_experts
+        known = alone and model.name.startswith(self.modules_of)
+        return self.modules if known and self.modules_of else {}
+
+    def named(self, name: str, work: Kind | None = None) -> str:
+        """Return the name of a target, also of the usual one of a stack or engine that is called otherwise.
+
+        Of one kind of work that target goes first.
+        """
+        known = [*(self.of_stack(name, work=work) if work else ()), *self.of_stack(name)]
+        fits = name in self.targets and work in (None, self.targets[name].work)
+        return name if fits else next(iter(known), name)
 
     def target(self, name: str) -> Target:
         """Return a target by name; raises InputError."""
@@ -66,17 +91,31 @@ class Releases(Sourced):
             raise UnknownName("target", name, self.targets)
         return self.targets[name]
 
-    def of_stack(self, stack: str, method: str | None = None) -> list[str]:
-        """Return the targets that are a stack or engine, and train by a method, the usual one first."""
+    def of_stack(self, stack: str, method: str | None = None, work: Kind | None = None) -> list[str]:
+        """Return the targets that are a stack or engine, of a kind of work, and train by a method; the usual one first.
+        """
         return [name for name, target in self.targets.items()
-                if stack in target.stacks and (method is None or (
+                if stack in target.stacks and target.work == (work or target.work) and (method is None or (
                     target.work != "posttraining" and method in (target.methods or (method,))))]
 
-    def some(self, stack: str, method: str | None = None) -> list[str]:
+    def of_work(self, work: Kind, method: str | None = None) -> list[str]:
+        """Return the targets of a kind of work, that train by a method."""
+        return [name for name, target in self.targets.items() if target.work == work and (
+            method is None or work != "training" or method in (target.methods or (method,)))]
+
+    def some(self, stack: str, method: str | None = None, work: Kind | None = None) -> list[str]:
         """Return those of `of_stack`; raises Unsupported where there are none."""
-        found = self.of_stack(stack, method)
+        found = self.of_stack(stack, method, work)
         if not found:
             every = ", ".join(self.of_stack(stack))
-            why = f"{every}: no {method}" if every else self.nothing.get(stack, "no target is this stack")
+            why = self.nothing.get(stack, f"{every}: no {method or work}" if every else "no target is this stack")
             raise Unsupported(f"files that start {stack} ({why})")
         return found
+
+    def of_kind(self, name: str, work: Kind) -> Target:
+        """Return the target of a name; raises InputError for one of other work."""
+        target = self.target(name)
+        if target.work != work:
+            raise InputError(f"{name} is for {WORDS[target.work]}, and this is {WORDS[work]}: "
+                             f"{', '.join(self.of_work(work))}")
+        return target

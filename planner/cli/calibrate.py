@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,10 @@ from planner.cli.printing import say_json
 from planner.errors import EXIT_OK
 from planner.render.page import Head, Page
 from planner.text_io import json_text
+from planner.units import plural
+
+if TYPE_CHECKING:
+    from planner.ask.calibrate import Calibration
 
 PARTS = 1000
 """Steps of the progress bar."""
@@ -52,23 +56,27 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated:
         say_json(json_text(result, indent=2))
         return EXIT_OK
     page = Page(console())
-    page.paragraph(_sentence(result))
+    page.paragraph(_sentence(calibration, result))
     if not is_quiet():
         _show(page, result)
     return EXIT_OK
 
 
-def _sentence(result: Mapping[str, Any]) -> str:
-    if result["links"]:
-        return f"Wrote the links that {result['rows']} collectives measure"
-    if result["learned"] == result["rows"]:
-        return f"Fitted the phases of reinforcement learning to {result['rows']} runs"
-    if not result["errors"]:
-        return f"Fitted what whole runs add to their steps to {result['rows']} runs"
-    before, after = result["errors"]["before"], result["errors"]["after"]
-    fitted = sum(constant["fitted"] for constant in result["constants"])
-    return (f"Fitted {fitted} of {len(result['constants'])} constants to {result['rows']} runs: median error "
-            f"{before['median_abs_error']:.1%} before, {after['median_abs_error']:.1%} after")
+def _sentence(calibration: Calibration, result: Mapping[str, Any]) -> str:
+    """Say of every kind of rows what was made of them."""
+    said = []
+    if calibration.parts:
+        before, after = result["errors"]["before"], result["errors"]["after"]
+        fitted = sum(constant["fitted"] for constant in result["constants"])
+        said.append(f"fitted {fitted} of {len(result['constants'])} constants to "
+                    f"{sum(part.count for part in calibration.parts)} runs: median error "
+                    f"{before['median_abs_error']:.1%} before, {after['median_abs_error']:.1%} after")
+    said += [f"{what} {plural(count, rows)}" for what, count, rows in (
+        ("wrote the links of", calibration.links, "measured collective"),
+        ("fitted the phases of reinforcement learning to", calibration.learned, "run"),
+        ("fitted what whole runs add to their steps to", calibration.whole, "run")) if count]
+    text = "; ".join(said)
+    return text[0].upper() + text[1:]
 
 
 def _show(page: Page, result: Mapping[str, Any]) -> None:

@@ -146,7 +146,7 @@ def hardware_known(folders: Sequence[os.PathLike[str]]) -> Callable[[str], bool]
         from pathlib import Path
 
         from planner.catalog.load import Catalog
-        from planner.scenario.pool import candidate_nodes
+        from planner.scenario.hardware_names import candidate_nodes
 
         try:
             return bool(candidate_nodes([name], Catalog([Path(folder) for folder in folders])))

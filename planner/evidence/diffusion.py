@@ -18,8 +18,8 @@ from planner.jobs.diffusion.options import Option, interval, tunings
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.step import Split, Tuning, allocated
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.hardware_names import node_named
 from planner.scenario.pixels import resolution_of
-from planner.scenario.pool import node_named
 from planner.units import GIB
 
 TRAINING = ("training", "training to target")

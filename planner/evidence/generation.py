@@ -17,8 +17,8 @@ from planner.money.rent import usual_candidate
 from planner.physics.diffusion.generate import STORED, Picture, Rates, Split, coding_bytes, coding_seconds
 from planner.physics.diffusion.shape import sample_of
 from planner.scenario.generation import Generation
+from planner.scenario.hardware_names import node_named
 from planner.scenario.pixels import resolution_of
-from planner.scenario.pool import node_named
 from planner.units import GIB
 
 CONFIDENCE = 0.95

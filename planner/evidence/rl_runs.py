@@ -13,6 +13,7 @@ from planner.evidence.rl_lengths import RunLengths, lengths
 from planner.evidence.rl_rows import RlRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
+from planner.jobs.posttraining.assignment import verdict
 from planner.jobs.posttraining.held import Held
 from planner.jobs.posttraining.job import NODES
 from planner.jobs.posttraining.options import apart, ways_on
@@ -23,8 +24,8 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
 from planner.physics.posttraining.passes import Packed, Trained, trainer_of
 from planner.physics.posttraining.step import written
+from planner.scenario.hardware_names import node_named
 from planner.scenario.lengths import Length
-from planner.scenario.pool import node_named
 from planner.scenario.posttraining import PostTraining, Reward, RlMethod
 
 CONFIDENCE = 0.95
@@ -192,7 +193,8 @@ def _run(run: RlRun, work: PostTraining, catalog: Catalog, *, leanest: bool) -> 
     held = {**alone, **usual, **{axis: str(value) for axis, value in (
         ("tp", run.train_tp), ("pp", run.train_pp), ("cp", run.train_cp), ("ep", run.train_ep),
         ("rollout_tp", run.rollout_tp), ("rollout_pp", run.rollout_pp),
-        ("offload_optimizer", run.offload)) if value is not None}}
+        ("offload_optimizer", run.offload or ("0" if catalog.sources.flag("returns_states", run) else None)))
+        if value is not None}}
     if apart_:
         trainer = run.trainer_gpus or catalog.sources.whole("trainer_gpus", run)
         trainer = trainer or run.gpus - (run.rollout_gpus or run.gpus // 2)
@@ -205,7 +207,10 @@ def _run(run: RlRun, work: PostTraining, catalog: Catalog, *, leanest: bool) -> 
 
 
 def fewest(run: RlRun, catalog: Catalog, framework: str) -> int | None:
-    """Return the fewest GPUs, of those that are usual, on which a run fits by any means; none up to MOST_GPUS."""
+    """Return the fewest GPUs, of those that are usual, on which a run fits by any means, as often as not.
+
+    None up to MOST_GPUS. What ran was tried, and has no margin.
+    """
     size = _candidate(run.model_copy(update={"gpus": MOST_GPUS}), catalog).node.gpus
     parts = [1 << power for power in range(size.bit_length()) if 1 << power < size]
     for gpus in (*parts, *(size * nodes for nodes in sorted(NODES) if size * nodes <= MOST_GPUS)):
@@ -213,6 +218,6 @@ def fewest(run: RlRun, catalog: Catalog, framework: str) -> int | None:
             made = predicted(run.model_copy(update={"gpus": gpus}), catalog, framework, leanest=True)
         except SkippedError:
             continue
-        if made.way.lacking <= 0:
+        if verdict(made.way) != "does not fit":
             return gpus
     return None

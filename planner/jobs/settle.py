@@ -12,6 +12,7 @@ from planner.answer.objective import amount
 from planner.jobs.columns import Pick
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Tried
+from planner.jobs.missed import SHOWN_WHOLE
 from planner.jobs.shown import FEW, Search, owner_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
@@ -23,8 +24,6 @@ ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
 CHANGED = 4
 """Searches for a cheaper day whose changes cost: each is one model of all hours."""
-BELOW = 1 - 1e-6
-"""Of what replicas answer, what is asked of them so that rounding does not take one more."""
 REQUESTS = 400_000
 """Replayed after that in search of cheaper fleets."""
 
@@ -167,7 +166,7 @@ def _one_less_at(search: Search, best: Solved, owner: Owner, hour: int) -> float
     if not 1 < sum(pick.replicas for pick in picks) <= FEW or len({pick.column.role for pick in picks}) > 1:
         return 0.0
     rates = [pick.column.rate for pick in picks]
-    return BELOW * (sum(pick.replicas * rate for pick, rate in zip(picks, rates, strict=True)) - min(rates))
+    return SHOWN_WHOLE * (sum(pick.replicas * rate for pick, rate in zip(picks, rates, strict=True)) - min(rates))
 
 
 def _held(search: Search, better: Solved) -> Solved:

@@ -16,7 +16,9 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError
+from planner.launch.diffused import Diffused, diffused_of
 from planner.launch.folder import MANIFEST, PLAN
+from planner.launch.generated import Generated, generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import place_of
 from planner.launch.reinforced import Reinforced, reinforced_of
@@ -24,6 +26,7 @@ from planner.launch.served import Served, served_of
 from planner.launch.serving import names_of
 from planner.launch.shape import facts_of
 from planner.launch.work import Work, work_of
+from planner.scenario.portfolio import AnyWork
 from planner.text_io import read_text
 
 ROOT = Path(__file__).parents[1]
@@ -60,12 +63,19 @@ def parsed(target: str, package: str, folders: Sequence[Path], python: str) -> l
     return [Found(**line) for line in lines]
 
 
-def differences(work: Work | Reinforced | Mapping[str, Served], resolved: Mapping[str, Any]) -> Iterator[str]:
+Alone = Reinforced | Diffused | Generated
+"""What is told of as a whole, each axis by its name."""
+ALONE: Mapping[str, Callable[[Assignment, AnyWork | None, Catalog, str], Work | Alone]] = {
+    "posttraining": reinforced_of, "training": work_of, "diffusion": diffused_of, "generation": generated_of}
+Told = Work | Alone | Mapping[str, Served]
+
+
+def differences(work: Told, resolved: Mapping[str, Any]) -> Iterator[str]:
     """Yield every value that a parser came to and that is not the plan's; of a service, for each kind of replica."""
     if isinstance(work, Work):
         yield from _of_training(work, resolved)
         return
-    if isinstance(work, Reinforced):
+    if isinstance(work, Alone):
         yield from (f"{axis} is {value}, the plan has {work.value(axis)}" for axis, value in resolved.items()
                     if not _same(value, work.value(axis)))
         return
@@ -147,12 +157,11 @@ def check_folder(folder: Path, read: Callable[[Path], Plan | Assignment], catalo
             *_place(folder)]
 
 
-def told(given: Given, catalog: Catalog, target: str) -> Work | Reinforced | dict[str, Served]:
+def told(given: Given, catalog: Catalog, target: str) -> Told:
     """Return what a target was told: the job, or each kind of replica by its name."""
-    if catalog.releases.target(target).work == "posttraining":
-        return reinforced_of(given.placed, given.asked, catalog, target)
-    if catalog.releases.target(target).work == "training":
-        return work_of(given.placed, given.asked, catalog, target)
+    work = catalog.releases.target(target).work
+    if work in ALONE:
+        return ALONE[work](given.placed, given.asked, catalog, target)
     served = [served_of(one, given.asked, catalog, target) for one in given.every]
     return dict(zip(names_of(served), served, strict=True))
 
@@ -206,7 +215,7 @@ def misplaced(manifest: Mapping[str, Any], resolved: Mapping[str, Any]) -> Itera
                 yield f"{part['name']} is {resolved.get(part['name'])} (copies, nodes, GPUs), the plan has {expected}"
 
 
-def _parsers(folder: Path, work: Work | Reinforced | Mapping[str, Served], release: Target, target: str) -> list[str]:
+def _parsers(folder: Path, work: Told, release: Target, target: str) -> list[str]:
     lines, read = _read(target, release.package, folder, lambda resolved: differences(work, resolved),
                         lambda resolved: f"accepts the files, and makes of them the plan's {', '.join(resolved)}")
     return lines + ([f"the files are for {release.package} {release.release}"] if read not in ("", release.release)

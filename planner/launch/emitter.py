@@ -12,6 +12,8 @@ from typing import Generic
 from planner.errors import UnknownName
 from planner.launch import emitters
 from planner.launch.axes import No, Settings, TableOf, Told, W
+from planner.launch.diffused import Diffused
+from planner.launch.generated import Generated
 from planner.launch.program import Program
 from planner.launch.reinforced import Reinforced
 from planner.launch.served import Served
@@ -49,14 +51,33 @@ class ReinforcedEmitter(_Target[Reinforced]):
     """Raises CannotExpress likewise."""
 
 
+@dataclass(frozen=True, slots=True)
+class DiffusionEmitter(_Target[Diffused]):
+    """One target of training diffusion models."""
+
+    emit: Callable[[Diffused], Program]
+    """Raises CannotExpress likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationEmitter(_Target[Generated]):
+    """One target of making images and clips, told of every kind of replica that makes them together."""
+
+    emit: Callable[[Sequence[Generated]], Program]
+    """Raises CannotExpress likewise."""
+
+
+AnyEmitter = Emitter | ServiceEmitter | ReinforcedEmitter | DiffusionEmitter | GenerationEmitter
+
+
 @cache
-def all_targets() -> Mapping[str, Emitter | ServiceEmitter | ReinforcedEmitter]:
+def all_targets() -> Mapping[str, AnyEmitter]:
     """Return every target that there is an emitter for, by name."""
     found = [import_module(f"{emitters.__name__}.{module.name}") for module in pkgutil.iter_modules(emitters.__path__)]
     return {one.EMITTER.target: one.EMITTER for one in found}
 
 
-def emitter_of(target: str) -> Emitter | ServiceEmitter | ReinforcedEmitter:
+def emitter_of(target: str) -> AnyEmitter:
     """Return the emitter of a target. Raises UnknownName."""
     known = all_targets()
     if target not in known:

@@ -10,10 +10,12 @@ from pathlib import Path
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.catalog.releases import Target
-from planner.errors import InputError
+from planner.catalog.releases import WORDS, Kind, Target
+from planner.errors import InputError, PlannerError, Unsupported
 from planner.launch.axes import CannotExpress
-from planner.launch.emitter import ReinforcedEmitter, ServiceEmitter, emitter_of
+from planner.launch.diffused import diffused_of
+from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
+from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import asked_job, usual_job
 from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
@@ -53,7 +55,12 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
     if isinstance(given.asked, Training) and given.asked.launchable not in (None, AUTO):
         return [given.asked.launchable]
     known = catalog.releases.some(getattr(given.placed, "framework", given.placed.stack))
-    return [name for name in known if catalog.releases.target(name).work == given.placed.kind] or known
+    return [name for name in known if catalog.releases.target(name).work == work_kind(given.placed)] or known
+
+
+def work_kind(placed: Assignment) -> Kind:
+    """Return the kind of work that a target is for: of replicas, whether they make images or answer with text."""
+    return "generation" if placed.serving is not None and placed.serving.made is not None else placed.kind
 
 
 def _by_any(given: Given, catalog: Catalog, scheduler: str | None) -> Launched:
@@ -111,6 +118,8 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
         each = made or _every(found, catalog, targets, scheduler, alternative)
     except CannotExpress as error:
         raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
+    except Unsupported as error:
+        raise InputError(f"{error.problem}; {_started(found, catalog)}") from None
     for folder, files in each:
         write_folder(output / folder, files.files)
     return [(output / folder, files) for folder, files in each]
@@ -118,8 +127,8 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    training = catalog.releases.target(error.target).work == "training"
-    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if training else ""
+    trains = catalog.releases.target(error.target).work != "serving"
+    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if trains else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:
             launched(given_of(found, number)[0], catalog, error.target)
@@ -133,10 +142,29 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
     return "; ".join(part for part in (can, again) if part)
 
 
+def _started(found: Plan | Assignment, catalog: Catalog) -> str:
+    """Return the nearest plan of a stack that files are written for, where there are none for that of the plan."""
+    for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
+        try:
+            made = _by_any(given_of(found, number)[0], catalog, None)
+        except PlannerError:
+            continue
+        return f"{made.target} can start --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
+    placed = next(one.placed for one in given_of(found))
+    method = placed.method if placed.kind == "training" else None
+    names = catalog.releases.of_work(placed.kind, method) if placed.kind in ("training", "posttraining") else []
+    return f"`planner plan --launchable TARGET` finds the best plan of another: {', '.join(names)}" if names else \
+        "nothing else starts it"
+
+
 def _program(given: Given, catalog: Catalog, target: str) -> Program:
     emitter = emitter_of(target)
     if isinstance(emitter, ReinforcedEmitter):
         return emitter.emit(reinforced_of(given.placed, given.asked, catalog, target))
+    if isinstance(emitter, DiffusionEmitter):
+        return emitter.emit(diffused_of(given.placed, given.asked, catalog, target))
+    if isinstance(emitter, GenerationEmitter):
+        return emitter.emit([generated_of(one, given.asked, catalog, target) for one in given.every])
     if isinstance(emitter, ServiceEmitter):
         return emitter.emit([served_of(one, given.asked, catalog, target) for one in given.every])
     return emitter.emit(work_of(given.placed, given.asked, catalog, target))
@@ -165,13 +193,13 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     """Return the files that start one workload. Raises CannotExpress, Unsupported, InputError."""
     placed = given.placed
     release = catalog.releases.target(target)
-    if release.work != placed.kind:
-        raise InputError(f"{target} is for {release.work}, and the plan is of {placed.kind}")
+    if release.work != work_kind(placed):
+        raise InputError(f"{target} is for {WORDS[release.work]}, and the plan is of {WORDS[work_kind(placed)]}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
-    shapes = _shapes(program, placed.model, catalog)
+    shapes = () if work_kind(placed) in ("diffusion", "generation") else _shapes(program, placed.model, catalog)
     notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,

@@ -22,6 +22,6 @@ def by_file(settings: Mapping[str, object]) -> dict[str, dict[str, Any]]:
     return files
 
 
-def as_text(file: str, head: str, data: Mapping[str, object]) -> str:
+def as_text(file: str, head: str, data: object) -> str:
     """Return the text of a YAML file, or of a JSON file, which has no place for a head."""
     return json_text(data, indent=2) + "\n" if file.endswith(".json") else f"# {head}\n" + dump(data)

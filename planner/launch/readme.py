@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, TrainingAssignment
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.launch.given import Given
@@ -12,7 +12,10 @@ from planner.launch.program import INSTALL, VARIABLES, Job, Program
 from planner.launch.replicas import nodes_of
 from planner.launch.title import title
 from planner.render.layout_text import axes
-from planner.units import plural, show_bytes, show_seconds
+from planner.units import DAY, plural, show_bytes, show_seconds
+
+MEDIA = ("diffusion", "generation")
+"""Work whose runs are held against the plan by their rows alone; no constants are fitted to them."""
 
 
 def readme(given: Given, program: Program, job: Job, release: Target, catalog: Catalog) -> str:
@@ -26,7 +29,7 @@ def readme(given: Given, program: Program, job: Job, release: Target, catalog: C
              *(f"Layout: {axes(one)}." for one in given.every), "", *_install(release, program), *_variables(job),
              "## Start", "", "```bash", job.start, "```", "",
              "## Expect", "", *(f"- {line}" for one in given.every for line in _expected(one, program, catalog)), "",
-             *_back(program, job)]
+             *_back(program, job, release)]
     notes = [*program.notes, *job.notes]
     return "\n".join([*lines, "## Notes", "", *(f"- {note}" for note in notes)] if notes else lines).rstrip() + "\n"
 
@@ -50,7 +53,12 @@ def _variables(job: Job) -> list[str]:
 def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterator[str]:
     time, memory, serving = placed.time, placed.memory, placed.serving
     low, high = time.interval90_seconds
-    if serving is not None:
+    if serving is not None and serving.made is not None:
+        made = serving.made
+        yield (f"{plural(serving.replicas, 'replica')} of {placed.node}: {made.resolution}, {made.steps} steps"
+               f"{' of two passes' if made.passes > 1 else ''}, {made.batch} in a call")
+        yield (f"{show_seconds(made.seconds_each)} each; {serving.requests_per_second:.4g} {made.noun}/s in all")
+    elif serving is not None:
         yield (f"{plural(serving.replicas, 'replica')} of {placed.node}: {serving.requests_per_second:.4g} requests/s, "
                f"TTFT {show_seconds(serving.ttft_seconds.p50)} and TPOT {show_seconds(serving.tpot_seconds.p50)} at "
                f"p50, {show_seconds(serving.ttft_seconds.p95)} and {show_seconds(serving.tpot_seconds.p95)} at p95")
@@ -58,17 +66,19 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
         if serving.max_model_len is not None:
             yield (f"prompt and answer together at most {serving.max_model_len:,} tokens, the longest request of the "
                    "question: what is longer is refused")
-    what = "step" if serving is None else "decode step"
+    if isinstance(placed, DiffusionAssignment):
+        yield f"speed: {placed.samples_per_second:.4g} {placed.noun}s/s"
+    what = "decode step" if serving is not None and serving.made is None else "step" if serving is None else "call"
     yield f"{what}: {show_seconds(time.step_seconds)}, 90% interval {show_seconds(low)} to {show_seconds(high)}"
-    if time.tokens_per_second_per_gpu:
+    if time.tokens_per_second_per_gpu and not isinstance(placed, DiffusionAssignment):
         yield f"speed: {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU" + (
             "" if serving else f", MFU {time.mfu:.1%}")
     spread = memory.interval90_bytes
     between = f", 90% interval {show_bytes(spread[0])} to {show_bytes(spread[1])}" if spread else ""
     yield (f"memory of the fullest GPU: {show_bytes(memory.peak_bytes - memory.components.reserve)}{between}; usable "
            f"{show_bytes(memory.usable_bytes)}")
-    if isinstance(placed, TrainingAssignment) and time.steps:
-        days = f" in {show_seconds(placed.duration_days * 86400)}" if placed.duration_days else ""
+    if isinstance(placed, TrainingAssignment | DiffusionAssignment) and time.steps:
+        days = f" in {show_seconds(placed.duration_days * DAY)}" if placed.duration_days else ""
         yield f"run: {time.steps:,} steps{days}"
     if placed.duration_days is None and isinstance(placed, TrainingAssignment) and placed.asked is None:
         yield "of an estimate that does not state its optimizer, loss and packing: the files have the usual ones"
@@ -77,7 +87,10 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
                f"{program.target}")
 
 
-def _back(program: Program, job: Job) -> list[str]:
+def _back(program: Program, job: Job, release: Target) -> list[str]:
+    if release.work in MEDIA:
+        return ["## And back", "", "Predicted against measured:", "", "```bash", f"planner validate {program.feedback}",
+                "```", ""] if program.feedback else []
     log = program.feedback if program.serves and program.feedback else "bench.json" if program.serves else job.log
     test = ["bash bench.sh  # or, from elsewhere: bash bench.sh HOST"] if program.serves and program.feedback else []
     return ["## And back", "", "Predicted against measured, from the log of a run beside this folder's plan.json; with "

@@ -85,6 +85,7 @@ VALUES: Mapping[str, Callable[[Reinforced], object]] = {
     "pp": lambda w: w.placed.layout.pp,
     "cp": lambda w: w.placed.layout.cp,
     "ep": lambda w: w.placed.layout.ep,
+    "expert_tp": lambda w: w.placed.layout.expert_tp,
     "zero": lambda w: w.placed.layout.zero,
     "recompute": lambda w: w.placed.layout.recompute,
     "offload": lambda w: w.placed.layout.offload.optimizer,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from statistics import median
 
@@ -16,15 +17,28 @@ FEWEST = 2
 
 def outlying(labels: Collection[str], catalog: Catalog) -> Iterator[str]:
     """Yield of the offers named by their labels those that cost far less than the same GPU does on demand."""
-    for prices, offer in filter(None, (_offer(label, catalog) for label in dict.fromkeys(labels))):
-        each, gpu = offer.price / catalog.node(offer.node).gpus, catalog.node(offer.node).gpu
-        usual = [other.price / catalog.node(other.node).gpus for one in catalog.price_lists for other in one.offers
-                 if other.term == "on-demand" and catalog.node(other.node).gpu == gpu]
+    found, on_demand = [*filter(None, (_offer(label, catalog) for label in dict.fromkeys(labels)))], _on_demand(catalog)
+    for prices, offer in found:
+        each, gpu = _per_gpu(offer, catalog), catalog.node(offer.node).gpu
+        usual = on_demand.get(gpu, [])
         if len(usual) >= FEWEST and each < catalog.recipes.outlying * median(usual):
             yield (f"{each:,.2f} USD for an hour of {gpu} ({prices.name}, {offer.term}) is "
                    f"{each / median(usual):.0%} of {median(usual):,.2f} USD, the median of {len(usual)} on-demand "
                    f"offers: one line of {offer.source or prices.source}, {offer.as_of or prices.as_of}; ask before "
                    "you count on it")
+
+
+def _on_demand(catalog: Catalog) -> dict[str, list[float]]:
+    """Return USD for an hour of every GPU in the offers on demand."""
+    prices: dict[str, list[float]] = defaultdict(list)
+    for offer in (each for prices_of in catalog.price_lists for each in prices_of.offers):
+        if offer.term == "on-demand":
+            prices[catalog.node(offer.node).gpu].append(_per_gpu(offer, catalog))
+    return prices
+
+
+def _per_gpu(offer: Offer, catalog: Catalog) -> float:
+    return offer.price / catalog.node(offer.node).gpus
 
 
 def at_once(rented: Iterable[tuple[str, int, float]], catalog: Catalog) -> Iterator[str]:

@@ -20,10 +20,9 @@ from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.money.fabric import FabricDesign, design
 from planner.money.fabric_bill import BillLine, Parts, bill
-from planner.units import DAY
+from planner.units import YEAR
 
 YEAR_HOURS = 8760.0
-YEAR = 365 * DAY
 
 
 @dataclass(frozen=True, slots=True)

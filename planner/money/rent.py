@@ -14,8 +14,9 @@ from planner.catalog.price import Offer, PriceList
 from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
 from planner.money.fabric_bill import parts_of
-from planner.money.purchase import YEAR, Estate
+from planner.money.purchase import Estate
 from planner.scenario.limits import Rent, Sourcing
+from planner.units import YEAR
 
 MOST_BOUGHT = 131_072
 """GPUs that are looked at when bought."""

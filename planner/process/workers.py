@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Event, Lock, Thread, Timer, main_thread
+from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from planner.errors import InputError
+from planner.process import stopping
 from planner.process.news import LENGTH, News, Parent, message
 
 K = TypeVar("K")
@@ -34,12 +35,7 @@ MOST_LOSSES = 3
 """Worker processes that one call may lose before it is given up."""
 START = ("import gc, os, sys; os.nice({behind}); sys.path[:] = {path!r}; gc.set_threshold(*{gc}); "
          "from planner.process.workers import serve; serve()")
-GRACE = 0.5
-"""Seconds after which a call that is told to stop and does not ask is interrupted, as by Ctrl-C."""
 PIECE = 1 << 20
-_stop = Event()
-_calling = Event()
-_turn = Lock()
 _Heard = Callable[[Any, Any], None]
 
 
@@ -49,11 +45,6 @@ class LostWorker(InputError):
     def __init__(self) -> None:
         super().__init__(f"its worker process was lost {MOST_LOSSES} times: killed, perhaps for memory; fewer "
                          "--workers need less")
-
-
-def told_to_stop() -> bool:
-    """Say whether this process is a worker whose call is to end soon, with what it has so far."""
-    return _stop.is_set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +236,12 @@ def serve() -> None:
         data = calls.get()
         answer: tuple[Any, BaseException | None]
         try:
-            _calling.set()
+            stopping.begin()
             answer = pickle.loads(data)(), None
-            _rest()
+            stopping.rest()
         except BaseException as error:  # also KeyboardInterrupt: it is for the other side to know
             with suppress(KeyboardInterrupt):
-                _rest()
+                stopping.rest()
             answer = None, _portable(error)
         try:
             end.sendall(message(answer))
@@ -267,20 +258,6 @@ def _portable(error: BaseException) -> BaseException:
     return error
 
 
-def _rest() -> None:
-    """Say that no call is at work: what would interrupt it now would end the process."""
-    _calling.clear()
-    with _turn:  # an interrupt on its way arrives here
-        pass
-
-
-def _interrupt() -> None:
-    """Interrupt a call that has not heard that it is to stop."""
-    with _turn:
-        if _stop.is_set() and _calling.is_set():
-            signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
-
-
 def _listen(end: socket.socket, calls: SimpleQueue[bytes]) -> None:
     """Pass on what is asked, and end this process when its parent is gone."""
     data = bytearray()
@@ -288,10 +265,9 @@ def _listen(end: socket.socket, calls: SimpleQueue[bytes]) -> None:
         data += piece
         while len(data) >= LENGTH.size and len(data) >= LENGTH.size + (size := LENGTH.unpack_from(data)[0]):
             if size:
-                _stop.clear()  # it was meant for the call before
+                stopping.forget()  # it was meant for the call before
                 calls.put(bytes(data[LENGTH.size:LENGTH.size + size]))
             else:
-                _stop.set()
-                Timer(GRACE, _interrupt).start()
+                stopping.tell()
             del data[:LENGTH.size + size]
     os._exit(1)

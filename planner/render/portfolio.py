@@ -14,6 +14,8 @@ from planner.units import DAY, plural, show_seconds, show_usd
 
 CELLS = 48
 """Of a timeline, so that it fits 80 columns with its labels."""
+OUTLAYS = ("Months count what is used up of what is bought; its outlay, on the day it is there, is beside them and in "
+           "no sum of them.")
 SHADES, ASCII_SHADES = " ░▒▓█", " .:+#"
 
 
@@ -55,9 +57,13 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
                [(line, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
                 for line, nodes, first, last, usd in _supply(plan)])
     page.heading("Money by month")
-    page.table((Head("month"), Head("USD", True)),
-               [*((cash.month, f"{cash.usd:,.2f}") for cash in plan.cash),
-                ("all", f"{sum(cash.usd for cash in plan.cash):,.2f}")], totals=1)
+    paid = outlays(plan)
+    rows = [(cash.month, f"{cash.usd:,.2f}", f"{paid.get(cash.month, 0.0):,.2f}") for cash in plan.cash]
+    rows.append(("all", f"{sum(cash.usd for cash in plan.cash):,.2f}", f"{sum(paid.values()):,.2f}"))
+    heads = (Head("month"), Head("USD", True), Head("outlay of purchases", True))
+    page.table(heads[:3 if paid else 2], [row[:3 if paid else 2] for row in rows], totals=1)
+    if paid:
+        page.paragraph(OUTLAYS)
     page.heading("Proof")
     value, bound = plan.objective.value, plan.objective.bound
     assert value is not None
@@ -72,19 +78,25 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
 
 def _show_why(page: Page, plan: Plan, *, full: bool) -> None:
     """Print what would admit jobs that are rejected or late; in full why every job is as it is."""
+    reasons = reasons_of(plan, full=full)
+    if reasons:
+        page.heading("Why so, with all other jobs where they are" if full else "Why rejected or late")
+    for name, why in reasons:
+        page.paragraph(f"{name}: {why.start}.")
+        page.facts([("enough", f"{change.limit} {change.to} instead of {change.from_}") for change in why.admits])
+        if full:
+            page.facts([(f"{way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}", _against(way))
+                        for way in why.others])
+
+
+def reasons_of(plan: Plan, *, full: bool = False) -> list[tuple[str, Why]]:
+    """Return why jobs are rejected or late, or in full why every job is as it is; those alike together."""
     alike: dict[tuple[str, Why], list[str]] = {}
     for a in plan.assignments:
         if a.reasons is not None and (full or a.status == "rejected" or a.late_days):
             names = alike.setdefault((a.job or "", a.reasons), [])
             names += [a.workload] if a.workload not in names else []
-    if alike:
-        page.heading("Why so, with all other jobs where they are" if full else "Why rejected or late")
-    for (_, why), names in alike.items():
-        page.paragraph(f"{names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}: {why.start}.")
-        page.facts([("enough", f"{change.limit} {change.to} instead of {change.from_}") for change in why.admits])
-        if full:
-            page.facts([(f"{way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}", _against(way))
-                        for way in why.others])
+    return [(f"{names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}", why) for (_, why), names in alike.items()]
 
 
 def _against(way: OtherWay) -> str:
@@ -99,6 +111,15 @@ def _show_added(page: Page, added: Added) -> None:
                 *((moved.workload, f"{moved.was} -> {moved.now}") for moved in added.moved)])
     if not added.moved and added.usd is not None:
         page.paragraph("No other job moves.")
+
+
+def outlays(plan: Plan) -> dict[str, float]:
+    """Return what purchases take out of the purse, in USD, by the month in which the nodes are there."""
+    paid: dict[str, float] = {}
+    for supply in plan.supply:
+        if supply.capital_usd is not None:
+            paid[supply.start[:7]] = paid.get(supply.start[:7], 0.0) + supply.capital_usd
+    return paid
 
 
 def span(plan: Plan) -> tuple[datetime, datetime]:

@@ -121,9 +121,26 @@ def _fleet(fleet: Sequence[Alternative], offers: Set[str | None]) -> tuple[str, 
 
 
 def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -> None:
-    """Print the defaults that decided, those that several services share once; with `most` without the reasons, as one
-    paragraph, and of lists longer than that the length.
+    """Print the defaults that decided; with `most` without the reasons, as one paragraph, and of lists longer than that
+    the length.
     """
+    if most is not None:
+        page.console.print()
+        said = defaults_sentence(provenance, most)
+        page.paragraph(said and f"{said.replace(':', ' (why with -v):', 1)}")
+    elif said_of := _said(provenance):
+        page.heading("Defaults that decided")
+        page.facts([(_together(names), f"{value} ({why})") for (value, why), names in said_of.items()])
+
+
+def defaults_sentence(provenance: Provenance, most: int) -> str:
+    """Return the defaults that decided without their reasons, and of lists longer than `most` the length."""
+    shown = [f"{_together(names)} {value}" for (value, _), names in _said(provenance, most).items()]
+    return f"Defaults that decided: {'; '.join(shown)}" if shown else ""
+
+
+def _said(provenance: Provenance, most: int | None = None) -> dict[tuple[str, str], list[str]]:
+    """Return what was taken and why, with the names of all that it was taken for: several services share it."""
     said: dict[tuple[str, str], list[str]] = {}
     for default in provenance.defaults:
         named = [part.strip() for part in default.value.split(",")]
@@ -131,13 +148,7 @@ def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -
             named = [default.value]  # thousands, and no list of names
         value = ", ".join(named) if most is None or len(named) <= most else f"{len(named)} in all"
         said.setdefault((value, default.why), []).append(default.name)
-    if most is not None:
-        shown = [f"{_together(names)} {value}" for (value, _), names in said.items()]
-        page.console.print()
-        page.paragraph(f"Defaults that decided (why with -v): {'; '.join(shown)}" if said else "")
-    elif said:
-        page.heading("Defaults that decided")
-        page.facts([(_together(names), f"{value} ({why})") for (value, why), names in said.items()])
+    return said
 
 
 def _together(names: Sequence[str]) -> str:

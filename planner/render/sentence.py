@@ -10,7 +10,7 @@ from planner.answer.breakdown import Memory
 from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
-from planner.render.breakdown import at_confidence
+from planner.render.breakdown import at_confidence, verdict
 from planner.render.figures import METHODS, days, in_unit, listed, pace, paid_for, percent
 from planner.render.holding import enumerated
 from planner.render.layout_text import sample_noun
@@ -159,12 +159,12 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
         on_gpu = used + (f", {show_bytes(missing)} too much" if missing > 0 else "")
         return "Does not fit: " + "; ".join([on_gpu, *_outside(memory)][::1 if missing > 0 else -1])
     if memory.fits == "tight":
-        used += f", {show_bytes(memory.peak_bytes - memory.components.reserve)} expected"
+        used += f", {show_bytes(memory.expected_bytes)} expected"
     method, out = _of_method(assignment), assignment.layout.offload
     if waits := [name for name, share in (("weights", out.parameters), ("optimizer states", out.optimizer),
                                           ("checkpoints", out.activations)) if share]:
         used += f", with {enumerated(waits)} on {'local NVMe' if out.to == 'nvme' else 'the host'}"
-    return (f"{memory.fits.capitalize()}: {used}; {method}{'at ' if method else ''}{pace(assignment)}, "
+    return (f"{verdict(memory).capitalize()}: {used}; {method}{'at ' if method else ''}{pace(assignment)}, "
             f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"
             + (f", on {assignment.gpus:,} GPUs of {assignment.nodes:,} nodes" if assignment.nodes > 1 else ""))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.level import ServingFigures
-from planner.render.breakdown import VERDICT, at_confidence, show_latencies
+from planner.render.breakdown import VERDICT, at_confidence, show_latencies, verdict
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, met, prompts_of
@@ -66,7 +66,7 @@ def _memory(a: Assignment, confidence: float | None) -> FigureTable:
     if memory.host_bytes_per_node:
         rows.append(("host memory, a node", show_bytes(memory.host_bytes_per_node), ""))
     sure = at_confidence(confidence if a.serving is None else None)
-    return FigureTable(f"Memory per GPU: {memory.fits}{sure}", rows, VERDICT[memory.fits])
+    return FigureTable(f"Memory per GPU: {verdict(memory)}{sure}", rows, VERDICT[memory.fits])
 
 
 def _time(a: Assignment) -> FigureTable:

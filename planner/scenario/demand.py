@@ -88,6 +88,9 @@ def _arrivals(value: object) -> Arrivals:
     return Arrivals(float(cv))
 
 
+_OF_TOKENS = re.compile(r"\btok(?:en)?s?\b|\btps\b", re.IGNORECASE)
+
+
 def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
     cv = arrivals.cv
     return "poisson" if cv == 1 else {"cv": int(cv) if cv.is_integer() else cv}
@@ -95,6 +98,10 @@ def _written(arrivals: Arrivals) -> str | dict[str, int | float]:
 
 def _rate(value: object) -> float:
     """Return requests/s; a number without a unit is of these."""
+    if isinstance(value, str) and _OF_TOKENS.search(value):
+        raise ValueError(f"{value!r} counts tokens, and a rate is of requests: divide by the tokens of a request, "
+                         "its --input and --output together if prompts are counted too, and write for example "
+                         "'4000 requests/hour'")
     rate = parse(value, REQUEST_RATE, "rate", "20 requests/s")
     if not LEAST_RATE <= rate <= MOST_RATE:
         raise ValueError(f"a rate is {LEAST_RATE:g} to {MOST_RATE:g} requests/s, got {value!r}")

@@ -1,9 +1,10 @@
-"""A question whose plan is to be started: its training jobs are held to what the files of their stacks can say."""
+"""A question whose plan is to be started: its jobs that train are held to what the files of their stacks can say."""
 
 from __future__ import annotations
 
 from planner.scenario.default import Default, Defaults
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import Scenario
 from planner.scenario.workload import AUTO, Training
 
@@ -14,13 +15,13 @@ def to_be_launched(asked: AnyQuestion, defaults: Defaults) -> tuple[AnyQuestion,
     """Return the question held to what `planner launch` can write, and with that its defaults."""
     held = asked
     if isinstance(asked, Portfolio):
-        jobs = tuple(job.model_copy(update={"workload": _held(job.workload)}) if isinstance(job.workload, Training)
-                     else job for job in asked.jobs)
+        jobs = tuple(job.model_copy(update={"workload": _held(job.workload)})
+                     if isinstance(job.workload, Training | PostTraining) else job for job in asked.jobs)
         held = asked.model_copy(update={"jobs": jobs})
-    elif isinstance(asked, Scenario):
+    elif isinstance(asked, Scenario | PostTrainingScenario):
         held = asked.model_copy(update={"workload": _held(asked.workload)})
     return held, defaults if held == asked else [*defaults, Default(name="launchable", value=AUTO, why=_WHY)]
 
 
-def _held(work: Training) -> Training:
+def _held(work: Training | PostTraining) -> Training | PostTraining:
     return work if work.launchable is not None else work.model_copy(update={"launchable": AUTO})

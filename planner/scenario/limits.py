@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, fi
 
 from planner.catalog.price import Term
 from planner.scenario.demand import Confidence
-from planner.units import SECONDS, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
+from planner.units import DAY, SECONDS, YEAR, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
 from planner.units.reading import MONEY_PER_HOUR
 from planner.yaml_io import Frozen, absent
 
@@ -22,10 +22,8 @@ BudgetPerHour = Annotated[float, Quantity(MONEY_PER_HOUR, "budget for a service"
                                           least="0.00001 USD/h", most="1,000,000,000 USD/h")]
 
 
-CENTURY = 36525 * 86400.0
+CENTURY = 36525 * DAY
 """Seconds of the longest deadline."""
-YEAR = 365 * 86400.0
-"""Seconds of a year."""
 
 
 class Deadline(NamedTuple):

@@ -41,6 +41,7 @@ from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario
 from planner.scenario.served import as_asked, with_images
+from planner.scenario.serving import LOADS
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
 from planner.yaml_io import Document, Frozen, read, validate
@@ -126,10 +127,17 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         document = merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
         refuse_unmodeled(document, catalog)
         return document
-    document = merge(_read(reference), overrides, labels)
+    written = _read(reference)
+    document = merge(written, overrides, labels, kind_by_model(_asked_of(written.data) | dict(overrides), catalog))
     refuse_unmodeled(document, catalog)
     refuse_wrong_kind(document, catalog)
     return document
+
+
+def _asked_of(data: object) -> dict[str, object]:
+    """Return the values of a file's one workload by their paths."""
+    work = data.get("workload") if isinstance(data, dict) else None
+    return {f"workload.{key}": value for key, value in work.items()} if isinstance(work, dict) else {}
 
 
 def _read(reference: str | Mapping[str, object] | Document) -> Document:
@@ -236,10 +244,11 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
-        if kind is not None:
-            data = _put(data, ["workload", "kind"], kind)
-        elif _serves(overrides):
-            data = _put(data, ["workload", "kind"], "serving")
+        kind = kind or ("serving" if _serves(overrides) else None)
+    asked = _asked_of(data)
+    kind = kind or ("serving" if any(f"workload.{load}" in asked for load in LOADS) else None)
+    if kind is not None and many is None and "workload.kind" not in asked:
+        data = _put(data, ["workload", "kind"], kind)
     data = largest_asked(data, labels)
     if many is None and asks_for_the_largest(data):
         data = _put(data, ["workload", "model"], EVERY)

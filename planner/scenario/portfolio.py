@@ -15,7 +15,7 @@ from planner.scenario.posttraining import PostTraining
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.workload import Training
-from planner.units import HOUR, Gpus, Money, Nodes, Watts
+from planner.units import DAY, HOUR, Gpus, Money, Nodes, Watts
 from planner.yaml_io import Frozen
 
 MOST_PERIODS = 1500
@@ -34,7 +34,7 @@ class Horizon(Frozen):
     """First day; 2027-01-04 unless said, as only calendar months and quarters depend on it."""
     length: Span
     """How long: 52 weeks."""
-    period: Span = 86400.0
+    period: Span = DAY
     """Hours or days, into which the length divides."""
 
     @property

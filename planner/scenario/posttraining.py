@@ -106,13 +106,17 @@ class PostTraining(Frozen):
     """Frameworks that are searched; auto is the usual one."""
     engine: str | None = None
     """The engine of the rollouts; none means the framework's own."""
+    launchable: str | None = Field(default=None, min_length=1, max_length=60)
+    """Search only ways that `planner launch` can write for this target, or for each framework's (auto); none means all.
+    """
 
     @model_validator(mode="before")
     @classmethod
-    def _rank_means_adapters(cls, data: object) -> object:
+    def _what_else_is_meant(cls, data: object) -> object:
+        """Return values with what they mean: a rank adapters, a model that judges that a model judges."""
         if not isinstance(data, dict):
             return data
-        if data.get("method") == "on-policy-distillation" and data.get("reward") is None:
+        if data.get("reward") is None and (data.get("reward_model") or data.get("method") == "on-policy-distillation"):
             data = {**data, "reward": "model"}
         return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
 

@@ -89,7 +89,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     if work.launchable is not None:
-        work = work.model_copy(update={"launchable": catalog.releases.named(work.launchable)})
+        work = work.model_copy(update={"launchable": catalog.releases.named(work.launchable, "training")})
         chosen["launchable"] = work.launchable
     chosen["stack"] = _stacks(work, catalog, document, at)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
@@ -123,10 +123,13 @@ def _of_one_node(supply: Mapping[str, Frozen], catalog: Catalog, defaults: Defau
 
 
 def named_nodes(asked: Hardware, supply: Mapping[str, Frozen]) -> tuple[str, ...]:
-    """Return the node types that a question names; nobody who leaves them open asks for GPUs without bf16."""
-    hardware = supply["hardware"]
+    """Return the node types that a question names or that are owned; nobody who leaves them open asks for GPUs without
+    bf16.
+    """
+    hardware, sourcing = supply["hardware"], supply["sourcing"]
     assert isinstance(hardware, Hardware)
-    return () if ANY in asked.candidates else hardware.candidates
+    assert isinstance(sourcing, Sourcing)
+    return tuple(sourcing.own) if ANY in asked.candidates else hardware.candidates
 
 
 def in_precision(work: Training, asked: Training, nodes: Sequence[str], catalog: Catalog, defaults: Defaults,
@@ -144,7 +147,7 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
             at: tuple[str | int, ...] = ("workload",)) -> tuple[str, ...]:
     """Return the stacks named, by their catalog names; `auto` as it is."""
     with named(document, *at, "launchable"):
-        target = None if work.launchable in (None, AUTO) else catalog.releases.target(work.launchable)
+        target = None if work.launchable in (None, AUTO) else catalog.releases.of_kind(work.launchable, "training")
     if target is not None and work.stack == (AUTO,):
         method = work.method or "pretrain"
         usual = [stack.name for stack in catalog.usual_stacks(method, work.trains) if stack.name in target.stacks]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from planner.catalog.load import Catalog
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.hardware_names import owned_nodes
 from planner.scenario.limits import Limits, Sourcing
-from planner.scenario.pool import named, owned_nodes, pool
+from planner.scenario.pool import named, pool
 from planner.scenario.portfolio import AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.resolve import NO_FILE, in_precision, named_nodes, resolve_service, resolve_training

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw
+from planner.catalog.releases import Target
 from planner.scenario.default import Default, Defaults
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.lengths import Length
-from planner.scenario.pool import candidate_nodes, named, pool, text
+from planner.scenario.pool import named, pool, text
 from planner.scenario.posttraining import UNCOMPARED, PostTraining, PostTrainingScenario
 from planner.scenario.workload import AUTO
 from planner.yaml_io import Document
@@ -45,7 +47,10 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
     if work.engine is not None:
         with named(document, *at, "engine"):
             changed["engine"] = catalog.engine(work.engine).name
-    stacks = _frameworks(work, law, document, at)
+    if work.launchable is not None:
+        work = work.model_copy(update={"launchable": catalog.releases.named(work.launchable, "posttraining")})
+        changed["launchable"] = work.launchable
+    stacks = _told(work, catalog, document, at)
     changed["stack"] = tuple(dict.fromkeys(stacks))
     _check(work, stacks, catalog, document, at)
     if work.rollouts_on:
@@ -83,8 +88,25 @@ def _unsaid(work: PostTraining, stated: set[str]) -> Defaults:
                         "placement", "stack") if key not in stated]
 
 
-def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at: tuple[str | int, ...]) -> list[str]:
-    """Return the frameworks by their catalog names. Raises InputError for one that is none."""
+def _told(work: PostTraining, catalog: Catalog, document: Document, at: tuple[str | int, ...]) -> list[str]:
+    """Return the frameworks that are searched: where files are to be written, those that can be told of it."""
+    law, releases = catalog.posttraining_law, catalog.releases
+    if work.launchable in (None, AUTO):
+        stacks = _frameworks(work, law, document, at, None)
+        with named(document, *at, "stack"):
+            told = [name for name in stacks if work.launchable is None or releases.of_stack(name, work="posttraining")]
+            return told or releases.some(stacks[0], work="posttraining")
+    with named(document, *at, "launchable"):
+        target = releases.of_kind(work.launchable, "posttraining")
+    _check_told(work, target, document, at)
+    return _frameworks(work, law, document, at, target)
+
+
+def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at: tuple[str | int, ...],
+                target: Target | None) -> list[str]:
+    """Return the frameworks by their catalog names. Raises InputError for one that is none, or that is not a target."""
+    if work.stack == (AUTO,) and target is not None:
+        return list(target.stacks[:1])
     if work.stack == (AUTO,):
         able = [name for name, each in law.frameworks.items() if each.quantized] if work.tuning == "qlora" else []
         return able or [law.usual]
@@ -94,8 +116,19 @@ def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at
         if known is None:
             raise document.error((*at, "stack"), f"{said!r} is no framework of reinforcement learning: "
                                  f"{', '.join(law.frameworks)}")
+        if target is not None and known not in target.stacks:
+            raise document.error((*at, "stack"), f"{known} is not what {work.launchable} starts: "
+                                 f"{', '.join(target.stacks)}")
         stacks.append(known)
     return stacks
+
+
+def _check_told(work: PostTraining, target: Target, document: Document, at: tuple[str | int, ...]) -> None:
+    """Raise InputError for a key of the question that a target has no words for."""
+    for key in ("method", "tuning"):
+        if (value := getattr(work, key)) not in (has := target.only.get(key, (value,))):
+            raise document.error((*at, key), f"{work.launchable} cannot be told {key} {value} (it has "
+                                 f"{', '.join(map(str, has))})")
 
 
 def _check(work: PostTraining, stacks: list[str], catalog: Catalog, document: Document, at: tuple[str | int, ...]

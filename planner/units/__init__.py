@@ -44,6 +44,7 @@ __all__ = ["BYTES", "BYTE_RATE", "DAY", "FLOP_RATE", "GIB", "HOUR", "KG_PER_KWH"
 GIB = 2.0**30
 HOUR = 3600.0
 DAY = 86400.0
+YEAR = 365 * DAY
 MONTH_DAYS = 30.0
 """Of a month, for which what does not end is paid."""
 

@@ -36,6 +36,7 @@ from planner.errors import (
     UnknownName,
 )
 from planner.process.news import report_on
+from planner.process.stopping import only_to_be_told
 from planner.render.report.runs import published_runs
 from planner.render.sentence import largest_sentence, levers_sentence
 from planner.render.tables import MOST_LEVERS
@@ -45,7 +46,15 @@ from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
 from planner.web.places import files_folder
 from planner.web.question import CONFIG, FROM, FROM_FILE, LOG, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
-from planner.web.shown import shown, shown_comparison, shown_config, shown_estimate, shown_line, shown_sizing
+from planner.web.shown import (
+    shown,
+    shown_comparison,
+    shown_config,
+    shown_estimate,
+    shown_line,
+    shown_model,
+    shown_sizing,
+)
 from planner.yaml_io import dump
 
 CONFIG_FILE = "config.json"
@@ -154,6 +163,14 @@ def _opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
 
 
 def _answered(question: Question, catalog: Catalog) -> Answered:
+    """Return the answer to a question; on a page it says which model it is of, where no name asked for that."""
+    made = _of_verb(question, catalog)
+    if question.config is None or not question.paged:
+        return made
+    return replace(made, page=shown_model(catalog.model(str(question.values["model"]))) + made.page)
+
+
+def _of_verb(question: Question, catalog: Catalog) -> Answered:
     reference, values = question.opened
     if question.verb == "estimate":
         return _estimated(question, functions.estimate_asked(reference, catalogs=catalog, **values), values)
@@ -234,6 +251,7 @@ def _searched(question: Question, catalog: Catalog, reference: object, values: M
     except Interrupted as stopped:
         return stopped.plan, EXIT_INTERRUPTED
     assert isinstance(made, Plan | Explanation)
+    only_to_be_told()
     return made, exit_code(made)
 
 

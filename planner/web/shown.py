@@ -17,7 +17,10 @@ from planner.answer.sizing import Sizing
 from planner.ask.compare import Compared
 from planner.ask.estimate import HEARD, Estimating
 from planner.ask.fastest import Estimated
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
+from planner.physics.shapes import parameters
+from planner.render.breakdown import verdict
 from planner.render.comparison import BOUGHT, margin, of_services, purchases, swings
 from planner.render.comparison_lines import of_portfolio
 from planner.render.explanation import write_explanation
@@ -31,7 +34,7 @@ from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
 from planner.scenario.flags import NAMES
-from planner.units import GIB, show_seconds, show_usd
+from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.question import Question
 from planner.web.wording import address
 
@@ -64,6 +67,13 @@ def shown_line(text: str) -> str:
     return sheet.html()
 
 
+def shown_model(model: Model) -> str:
+    """Return of which model an answer is, where no name asked for it, as a part of a page."""
+    sheet = HtmlSheet()
+    sheet.paragraph(f"For {model.name}, the model of the pasted config, of {show_count(parameters(model))} parameters")
+    return str(sheet.html())
+
+
 def shown_config(notes: Sequence[str]) -> str:
     """Return what was read of a config, and what was not, as a part of a page."""
     sheet = HtmlSheet()
@@ -91,6 +101,7 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
     found: what is the largest that fits, where it was looked for.
     """
     a = estimated.assignment
+    moved = a.layout.offload
     sentence = (capacity_sentence(a, asking.rate, offline=asking.is_offline) if a.serving else
                 estimate_sentence(a, asking.scenario.confidence))
     groups: dict[str, list[Any]] = {}
@@ -101,8 +112,19 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
+        verdict=verdict,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {"on": a.node}),
-        asked=address(question))
+        asked=address(question), without_offload=_without_offload(question, asking) if a.kind == "training" and (
+            moved.optimizer or moved.parameters or moved.activations) else None)
+
+
+def _without_offload(question: Question, asking: Estimating) -> str:
+    """Return where the same is estimated with all on the GPUs."""
+    kept = {axis: value for axis, value in asking.layout.items() if not axis.startswith("offload")}
+    kept |= dict.fromkeys(("offload_optimizer", "offload_parameters", "offload_activations"), "0")
+    values = {name: value for name, value in question.values.items() if name != "largest"}
+    layout = ",".join(f"{axis}={value}" for axis, value in kept.items())
+    return f"/?{address(replace(question, values=values | {'layout': layout}))}"
 
 
 def _opened(other: Alternative, question: Question) -> str | None:

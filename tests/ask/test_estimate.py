@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import planner
 from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_of
 from planner.catalog.load import Catalog
@@ -77,3 +78,9 @@ def test_values_that_break_a_rule_are_passed_over() -> None:
         return asked()
 
     assert largest_of([1, 2, 3, 4], odd_only).value == 3  # type: ignore[arg-type,type-var]
+
+
+def test_weights_that_leave_without_their_states_are_told_so():
+    with pytest.raises(InputError, match="weights leave the GPU with all of their optimizer states"):
+        planner.estimate(model="llama-3.1-8b", method="full", node="8xh100",
+                         layout="offload_parameters=1,offload_optimizer=0")

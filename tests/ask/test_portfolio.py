@@ -11,6 +11,8 @@ from planner.answer.schema import Plan, to_json
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.render.portfolio import outlays
+from planner.render.report.page import report
 from planner.scenario.load import load_question
 
 CATALOG = Catalog()
@@ -118,8 +120,13 @@ def test_a_pause_makes_way_and_costs_a_restart():
 
 
 def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
-    data = recheck(plan_of([{"name": "a", "workload": RUN}], length="56 d", sourcing={"buy": {"delivery": "21 d"}}))
+    plan = plan_of([{"name": "a", "workload": RUN}], length="56 d", sourcing={"buy": {"delivery": "21 d"}})
+    data = recheck(plan)
     (bought,) = data["supply"]
+    assert outlays(plan) == {bought["start"][:7]: bought["capital_usd"]}
+    drawn = report(plan, Catalog())
+    assert drawn.count('class="outlay"') == 1
+    assert f"{bought['capital_usd']:,.2f} USD in {bought['start'][:7]}, the outlay of purchases" in drawn
     assert (bought["sourcing"], bought["start"] >= "2027-01-25") == ("buy", True)
     assert bought["capital_usd"] > bought["usd"] > 0
     assert data["assignments"][0]["start"] >= bought["start"]

@@ -76,7 +76,7 @@ def test_calibrate_takes_the_phases_of_a_log(planner, tmp_path):  # noqa: F811
     log = tmp_path / "train.log"
     log.write_text(verl(1.5 * plan.assignments[0].time.step_seconds))
     fitted = planner("calibrate", log, "-o", tmp_path / "own")
-    assert "phases of reinforcement learning to 1 runs" in fitted.out, fitted.err
+    assert "phases of reinforcement learning to 1 run" in fitted.out, fitted.err
     before, after = ({row["quantity"]: abs(row["error"]) for row in json.loads(
         planner("validate", log, "--json", *more).out)["rows"]} for more in ((), ("--catalogs", tmp_path / "own")))
     assert after["gen_s"] < before["gen_s"]

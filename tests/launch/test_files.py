@@ -14,6 +14,7 @@ from planner.launch.emitter import all_targets
 from planner.launch.folder import launched
 from planner.launch.given import estimated
 from planner.launch.place import all_places
+from tests.launch.media import media_given
 from tests.launch.services import serving
 from tests.launch.works import CATALOG, MIXTURE, given, rented
 
@@ -27,11 +28,19 @@ CASES = {
     "megatron-lm-mixture": ("megatron-lm", {"layout": "tp=2,ep=4,expert_tp=1,dp=8,recompute=full", **MIXTURE}),
     "torchtitan-dense": ("torchtitan", {"layout": "tp=2,pp=2,vpp=2,dp=4,zero=3,recompute=full", "stack": "fsdp2"}),
     "deepspeed-scratch": ("deepspeed", {"layout": "dp=16,zero=3,offload_optimizer=1", "stack": "deepspeed"}),
+    "simpletuner-lora": ("simpletuner", {"layout": "recompute=mixed,offload_parameters=1", "model": "flux.1-dev",
+                                         "method": "lora", "quantization": "nf4", "node": "rtx-3060-1x"}),
+    "diffusers-fp8": ("diffusers", {"layout": "vae=tiled", "model": "wan2.1-14b", "method": "inference",
+                                    "quantization": "fp8"}),
+    "xdit-pipefusion": ("xdit", {"layout": "cfg=2,pipefusion=2", "model": "sd3.5-large", "method": "inference",
+                                 "gpus": "4"}),
     "accelerate-qlora": ("accelerate", {"layout": "dp=8,zero=3,recompute=full", "stack": "hf-peft", "method": "qlora"}),
 }
 
 
 def folder_of(target, scheduler=None, **asked):
+    if CATALOG.releases.target(target).models:
+        return launched(media_given(**asked), CATALOG, target, scheduler)
     if CATALOG.releases.target(target).work == "training":
         asked_for = given(**asked)
         asked_for = replace(asked_for, placed=rented(asked_for.placed)) if scheduler == "skypilot" else asked_for
@@ -101,7 +110,8 @@ def test_a_value_of_the_environment_goes_before_the_default(tmp_path):
 @pytest.mark.parametrize("target", all_targets())
 def test_every_target_is_in_the_table_of_releases(target):
     release = CATALOG.releases.target(target)
-    known = {"serving": CATALOG.names("engines"), "posttraining": CATALOG.posttraining_law.frameworks}
+    known = {"serving": CATALOG.names("engines"), "posttraining": CATALOG.posttraining_law.frameworks,
+             "diffusion": [CATALOG.diffusion_law.stack], "generation": [CATALOG.generation_law.stack]}
     assert set(release.stacks) <= set(known.get(release.work, CATALOG.names("stacks")))
     assert re.search(r"\d", release.release)
     assert release.image is None or not release.image.endswith(":latest"), "images are pinned"
@@ -119,6 +129,11 @@ def test_every_stack_has_a_target_or_says_why_not():
 def test_every_file_says_which_release_it_is_for(target):
     known = CATALOG.releases.target(target)
     if known.work == "posttraining":
+        return
+    if known.work in ("diffusion", "generation"):
+        given = media_given(model="flux.1-dev", method="lora" if known.work == "diffusion" else "inference")
+        made = launched(given, CATALOG, target, "kubernetes")
+        assert known.release in made.files["train.sh" if known.work == "diffusion" else "generate.sh"][:300]
         return
     release = known.release
     asked = {"layout": "tp=2", "gpus": "16"} if known.work == "serving" else {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from planner.answer.layout import Offload
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
 from planner.launch.axes import CannotExpress, settings_of
@@ -34,7 +35,9 @@ def given() -> dict[str, Given]:
 
 def work_of(given: dict[str, Given], target: str, **changed: Any) -> Reinforced:
     work = reinforced_of(given[target].placed, given[target].asked, CATALOG, target)
-    layout = {name: changed.pop(name) for name in ("tp", "dp", "recompute") if name in changed}
+    layout = {name: changed.pop(name) for name in ("tp", "dp", "zero", "recompute") if name in changed}
+    if "offload" in changed:
+        layout["offload"] = Offload(optimizer=changed.pop("offload"), to="host")
     there = {name.removeprefix("rollout_"): changed.pop(name) for name in list(changed) if name.startswith("rollout_")}
     placed = work.placed.model_copy(update={
         "layout": work.placed.layout.model_copy(update=layout),
@@ -56,6 +59,9 @@ def test_every_axis_is_named_and_written(given: dict[str, Given], target: str) -
     ("verl", {"placement": "disaggregated", "policy_lag": 2, "trainer_gpus": 8, "rollout_gpus": 16},
      {"trainer_mode": "separate_async", "num_warmup_batches": 2, "rollout.nnodes": 2, "trainer.nnodes": 1}),
     ("verl", {"swapped": True}, {"param_offload": True, "optimizer_offload": True}),
+    ("verl", {"stack": "verl-fsdp", "tp": 1, "dp": 8, "zero": 3, "offload": 1.0},
+     {"fsdp_config.offload_policy": True, "fsdp_config.param_offload": False}),
+    ("verl", {"offload": 1.0, "stack": "megatron-core"}, {"optimizer_cpu_offload": True, "optimizer_offload": False}),
     ("openrlhf", {"swapped": True}, {"ds.enable_sleep": True}),
     ("openrlhf", {"rollout_tp": 4, "rollout_gpus": 8}, {"vllm.num_engines": 2, "vllm.tensor_parallel_size": 4}),
 ])

@@ -76,7 +76,9 @@ def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: t
 WORKERS = ((4, 1, 1, 1), (2, 1, 1, 1)), ((1, 4, 1, 1), (8, 1, 1, 1)), ((4, 1, 1, 1), (1, 1, 8, 8))
 """Layouts of those who read prompts, and of those who answer."""
 APART = [(*case, workers) for case in CASES[::2] for workers in WORKERS
-         if case[0] not in ("llama-3.1-70b",) and (case[3][0][0] == 8 or workers[1][3] == 1)]
+         if case[0] not in ("llama-3.1-70b",) and (case[3][0][0] == 8 or workers[1][3] == 1)
+         # 671 G parameters leave no room on two GPUs
+         and not (case[0].startswith("deepseek") and workers[1][0] == 2)]
 
 
 @pytest.mark.parametrize(("model", "node", "name", "_", "engine", "lengths", "workers"), APART)
@@ -93,8 +95,7 @@ def test_open_and_closed_loop_agree_with_prefill_apart(model: str, node: str, na
     reads, answers = (Replicas(*(np.full(1, value) for value in (0, *layout))) for layout in workers)
     room = held(CATALOG, service, d, answers, service.mean_length).concurrency
     most = float(np.minimum(room, d.engine.sequences * answers.dp)[0])
-    if most < 64:
-        pytest.skip("the model leaves too little room on this layout")
+    assert most >= 64
     full = decoding(d, answers, stream, np.full(1, most)).rate
     each = prefilling(d, reads, stream, np.full(1, 1 - 1e-6)).rate
     count, points = float((more * full / each)[0]), np.zeros(POINTS, np.int64)

@@ -29,6 +29,10 @@ PRODUCTS, HOST, SHARE, LATENCY, INSIDE = 0.70, 41e9, 0.45, 2e-5, 300e9
 """Of the planted machine: share of the peak, way to the host, what its network keeps, a hop, bytes/s inside."""
 
 
+EVIDENCE = Path(__file__).parents[1] / "evidence"
+REINFORCED = "verl-fa-379,"
+
+
 class StandIn:
     """A machine of planted rates, which may be stopped after some tasks."""
 
@@ -116,6 +120,21 @@ def test_calibrate_reads_the_rows_of_a_probe(tmp_path: Path, capsys: pytest.Capt
     again = calibrate([tmp_path / "mine" / "rates.csv"], tmp_path / "own", [], "2026-11")
     assert again.links
     assert Catalog([tmp_path / "own"]).fabric("ib-ndr").efficiency == pytest.approx(SHARE, rel=0.1)
+
+
+def test_calibrate_tells_of_every_kind_of_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    probe(tmp_path / "mine", Catalog(), StandIn(GPU), "2026-11")
+    head, *runs = (EVIDENCE / "rl.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "rl.csv").write_text(head + next(run for run in runs if run.startswith(REINFORCED)), encoding="utf-8")
+    rows = [str(tmp_path / "mine" / "rates.csv"), str(tmp_path / "rl.csv")]
+    assert main(["calibrate", *rows, "-o", str(tmp_path / "own"), "--as-of", "2026-11"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Wrote the links" in said
+    assert "fitted the phases of reinforcement learning to 1 run" in said
+    assert main(["calibrate", *rows, "-o", str(tmp_path / "own"), "--as-of", "2026-11", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["learned"] == 1 < found["links"] == found["rows"] - 1
+    assert {Path(path).name for path in found["files"]} >= {"ib-ndr.yaml", "posttraining.yaml"}
 
 
 def test_a_cpu_is_probed_too_and_gets_no_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

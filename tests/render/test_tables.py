@@ -215,6 +215,12 @@ def test_tight_names_what_is_expected() -> None:
     assert line.startswith("Tight: 71.0 of 70.0 GiB, 67.3 GiB expected, with optimizer states on the")
 
 
+def test_what_is_expected_to_take_more_than_there_is_probably_does_not_fit() -> None:
+    written = printed(lambda c: render_estimate(estimate(memory=memory("tight", 67 * 2**30)), c))
+    assert written.startswith("Probably does not fit: 71.0 of 67.0 GiB, 67.3 GiB expected")
+    assert "Memory per GPU: probably does not fit" in written
+
+
 def test_a_close_call_says_the_chance_the_loss_and_what_would_settle_it() -> None:
     plan = example_plan()
     assert close_call_sentence(plan, settled=True) is None

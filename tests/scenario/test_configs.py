@@ -206,6 +206,11 @@ def test_what_an_engine_is_told_is_heeded_or_refused(line: str, said: str):
         read_config(line)
 
 
+@pytest.mark.parametrize(("written", "tokens"), [("16k", 16_000), ("16K", 16_384), ("25.6k", 25_600), ("4096", 4096)])
+def test_numbers_of_tokens_are_read_as_vllm_reads_them(written: str, tokens: int):
+    assert read_config(f"vllm serve gpt2 --max-model-len {written}").reading.values["workload.max_model_len"] == tokens
+
+
 def test_engine_settings_of_a_command_change_the_answer(capsys: pytest.CaptureFixture[str]):
     line = "vllm serve meta-llama/Llama-3.1-8B --max-model-len 2048"
     held: list[dict[str, Any]] = []

@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.scenario.batch import Batch
 from planner.scenario.flags import FLAGS
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.limits import Deadline, Limits
 from planner.scenario.load import (
     find,
@@ -18,7 +19,6 @@ from planner.scenario.load import (
     paths,
     shipped,
 )
-from planner.scenario.pool import candidate_nodes
 from planner.scenario.resolve import resolve
 from planner.scenario.workload import Training
 from planner.scenario.writing import to_yaml

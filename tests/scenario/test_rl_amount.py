@@ -31,3 +31,8 @@ def test_nothing_said_asks_for_the_fewest_gpus_and_one_step():
 def test_what_does_not_go_together_is_refused(given, message):
     with pytest.raises(InputError, match=message):
         planner.plan(**ASKED, **given)
+
+
+def test_a_model_that_is_named_judges():
+    made = planner.plan(**ASKED, reward_model="qwen2.5-0.5b")
+    assert made.provenance.scenario["workload"]["reward"] == "model"

@@ -54,7 +54,7 @@ def test_a_value_is_read_and_written_back(key, given, expected):
 
 
 @pytest.mark.parametrize(("key", "given", "message"), [
-    ("rate", "20 tokens/s", "unknown unit 'tokens/s' in '20 tokens/s'"),
+    ("rate", "20 tokens/s", "'20 tokens/s' counts tokens, and a rate is of requests"),
     ("rate", 0, "it must be above zero"), ("rate", "-1", "it must be above zero"), ("rate", "x", "is not a rate"),
     ("rate", True, "true or false is not a value here"), ("rate", [20], "rate needs a unit, got [20]"),
     ("rate", 1e10, "a rate is 1e-06 to 1e+09 requests/s"), ("rate", "1e400", "it must be above zero and finite"),

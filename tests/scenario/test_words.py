@@ -6,8 +6,8 @@ import planner
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.hardware_names import candidate_nodes, node_named, owned_nodes
 from planner.scenario.load import load_any
-from planner.scenario.pool import candidate_nodes, node_named
 from planner.scenario.words import SYNONYMS, named
 
 CATALOG = Catalog()
@@ -56,6 +56,7 @@ def test_a_file_and_flags_say_the_same(scenario):
     ("NVIDIA GeForce RTX 4090", [f"rtx-4090-{count}x" for count in (1, 2, 4, 8)]),
     ("NVIDIA H100 80GB HBM3", ["dgx-h100", "h100-sxm-1x", "h100-sxm-2x", "h100-sxm-4x"]),
     ("a100 80gb", ["a100-sxm-80gb-1x", "a100-sxm-80gb-4x", "dgx-a100"]), ("1x L4", ["l4-1x"]),
+    ("MI300X node", ["mi300x-platform"]), ("an H100 server", ["dgx-h100"]), ("V100 box", ["dgx-1-v100"]),
 ])
 def test_hardware_is_found_as_people_write_it(name, nodes):
     assert sorted(candidate_nodes([name], CATALOG)) == nodes
@@ -65,6 +66,7 @@ def test_hardware_is_found_as_people_write_it(name, nodes):
     ("16 H200", ("dgx-h200", "h200-sxm-2x", "h200-sxm-4x"), 16), ("3x4090", ("rtx-4090-3x",), None),
     ("2x8xH100", ("dgx-h100",), 16),
     ("4 x dgx-h100", ("dgx-h100",), 32), ("2 nodes of 8xH100", ("dgx-h100",), 16), ("8xh100", ("dgx-h100",), None),
+    ("two H100 servers", ("dgx-h100",), 16),
 ])
 def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
     asked, defaults = load_any(None, WORK | {"hardware.candidates": name}, CATALOG)
@@ -74,8 +76,42 @@ def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
     assert (given.limits.gpus, given.limits.max_gpus) == (8, None)
 
 
+def test_a_family_of_nodes_is_all_of_them_and_one_where_one_is_needed():
+    nodes = candidate_nodes(["a DGX"], CATALOG)
+    assert {"dgx-h100", "dgx-a100", "dgx-b200"} <= set(nodes)
+    assert "h100-sxm-1x" not in nodes
+    with pytest.raises(InputError, match=r"'a DGX' is .* node types: dgx-1-v100, .*; name one"):
+        node_named("a DGX", CATALOG)
+
+
+def test_the_name_of_an_instance_asks_for_its_providers_offers():
+    def rented(**more):
+        asked, defaults = load_any(None, WORK | {"hardware.candidates": "p5.48xlarge"} | more, CATALOG)
+        return asked.sourcing.rent.providers, [one.why for one in defaults if one.name == "providers"]
+    assert rented() == (("aws",), ["whose instances p5.48xlarge are"])
+    assert rented(**{"hardware.candidates": "p5.48xlarge,a3-highgpu-8g"})[0] == ("aws", "gcp")
+    assert rented(**{"sourcing.rent.providers": "lambda"}) == (("lambda",), [])
+    assert rented(**{"hardware.candidates": "p5.48xlarge,l4"}) == ((), [])
+
+
+def test_owned_gpus_fill_the_box_that_holds_them_however_their_memory_is_written():
+    assert owned_nodes("a100-40g", 8, CATALOG) == owned_nodes("a100-40gb", 8, CATALOG) == ("hgx-a100-40gb", 1)
+
+
+def test_owned_gpus_without_bf16_train_in_fp16():
+    asked, defaults = load_any(None, {"workload.model": "llama-2-7b", "workload.method": "qlora",
+                                      "sourcing.own": "4xv100"}, CATALOG)
+    assert asked.workload.precision == ("fp16",)
+    assert next(one.value for one in defaults if one.name == "candidates").startswith("v100-")
+
+
+def test_a_rate_of_tokens_is_told_what_to_divide_by():
+    with pytest.raises(InputError, match="counts tokens, and a rate is of requests: divide by the tokens of a request"):
+        load_any(None, {"workload.model": "qwen3-8b", "workload.rate": "5 million tokens/hour"}, CATALOG)
+
+
 def test_what_no_hardware_is_stays_refused():
-    for name in ("9x3070", "8xfoo", "h1000"):
+    for name in ("9x3070", "8xfoo", "h1000", "rtx", "a node"):
         with pytest.raises(UnknownName):
             candidate_nodes([name], CATALOG)
     with pytest.raises(InputError, match="clusters of different size"):

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -19,10 +19,25 @@ AXE = Path(os.environ.get("PLANNER_AXE", "/nowhere"))
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install the system's package chromium")
 FIT = "/?model=llama-3.1-8b&node=dgx-h100&layout=tp%3D8"
 expect.set_options(timeout=60_000)
+JOBS = """horizon: {start: 2027-01-04, length: 8 weeks, period: 7 d}
+jobs: [{name: a, workload: {kind: training, model: gpt2, method: pretrain, tokens: 1 G}, deadline: 2027-02-01}]
+hardware: {candidates: [h100-sxm-1x]}
+"""
 SCREENS = {"fit": (FIT, "#answer .bars"), "service": ("/?kind=serving", "#answer .bars"),
            "plan": (f"/plan?{ASKED}", "#plan"), "compare": (f"/compare?{ASKED}", ".sortable"),
            "explain": (f"/explain?{ASKED}", "#answer section"), "portfolio": ("/portfolio", "#f-yaml"),
-           "api": ("/api", "h2")}
+           "schedule": (f"/portfolio?yaml={quote(JOBS)}", "#jobs table"), "api": ("/api", "h2")}
+BROKEN = """[...document.querySelectorAll("#answer td:not(.source), #answer th")].flatMap(cell => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), broken = [];
+    for (let text; text = texts.nextNode();) for (const word of text.data.matchAll(/[A-Za-z0-9.,]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map(one => one.top)).size > 1) broken.push(word[0]);
+    }
+    return broken;
+})"""
+"""Words of tables that stand on two lines."""
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +74,7 @@ def test_a_screen_fits_its_width_in_both_themes(page, path, there):
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.evaluate(BROKEN) == []
     assert len(colors) == 2
     unnamed = page.evaluate("""[...document.querySelectorAll("input:not([type=hidden]), select, textarea, button")]
         .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim()).map(one => one.outerHTML)""")
@@ -98,6 +114,41 @@ def test_an_estimate_follows_the_keyboard_and_says_what_is_wrong_at_its_field(pa
     page.wait_for_selector("#f-seq_len:not([aria-invalid])")
 
 
+def test_the_verdict_is_seen_while_the_answer_is_not(page):
+    page.set_viewport_size({"width": 1280, "height": 400})
+    page.goto(FIT)
+    expect(page.locator("#verdict")).to_be_hidden()
+    page.get_by_role("button", name="Estimate").scroll_into_view_if_needed()
+    expect(page.locator("#verdict")).to_have_text(page.locator("#answer .answer").text_content())
+    expect(page.locator("#verdict")).to_be_in_viewport()
+    page.get_by_label("Global batch, slider").fill("13")
+    expect(page.locator("#f-global_batch")).to_have_value("8192")
+    expect(page.locator("#busy")).to_have_text("")
+    expect(page.locator("#verdict")).to_be_visible()
+    assert page.locator("#verdict").text_content() == page.locator("#answer .answer").text_content()
+
+
+def test_what_needs_offload_is_asked_without_it_by_a_link(page):
+    page.goto("/?model=qwen2.5-32b&method=qlora&node=rtx-4090-1x&seq_len=2048")
+    expect(page.locator("#answer .answer")).to_contain_text("on the host")
+    page.get_by_role("link", name="The same without offload").click()
+    expect(page.locator("#answer .answer")).to_contain_text("Probably does not fit")
+    expect(page.locator("#answer .answer")).not_to_contain_text("on the host")
+    expect(page.get_by_role("link", name="The same without offload")).to_have_count(0)
+    assert page.get_by_label("Sequence length", exact=True).input_value() == "2048"
+
+
+def test_stop_is_heard_although_it_comes_before_the_server_has_said_which_search_it_began(page):
+    page.goto("/plan")
+    page.route("**/api/jobs", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    page.fill("#f-model", "deepseek-v3")
+    page.fill("#f-tokens", "14 T")
+    page.get_by_role("button", name="Plan", exact=True).click()
+    page.get_by_role("button", name="Stop, with the best so far").click()
+    expect(page.locator("#busy")).to_have_text("")
+    expect(page.locator("#cancel")).to_be_hidden()
+
+
 def test_a_plan_is_asked_by_the_form_answered_as_on_the_command_line_and_its_address_is_the_question(page, capsys):
     page.goto("/plan")
     for name, value in (("model", "gpt2"), ("tokens", "1 G"), ("on", "h100-sxm-1x")):
@@ -128,6 +179,10 @@ def test_the_file_and_the_fields_edit_each_other(page):
     page.fill("#f-yaml", "workload: {model: [")
     page.wait_for_selector("#f-yaml[aria-invalid]")
     assert "question.yaml:1" in page.inner_text("#e-yaml")
+    page.fill("#f-yaml", "workload: {model: [[")
+    page.get_by_role("button", name="Plan", exact=True).click()
+    expect(page.locator("#wrong")).to_contain_text("question.yaml:1")
+    expect(page.locator("#progress")).to_be_hidden()
 
 
 def test_a_table_sorts_and_filters(page):
@@ -164,10 +219,7 @@ def test_each_kind_of_work_has_its_form_and_begins_with_an_answer(page):
 
 def test_a_deadline_is_dragged_or_moved_by_keys_and_the_plan_is_made_again(page):
     page.goto("/portfolio")
-    page.get_by_label("YAML; edit it").fill("""horizon: {start: 2027-01-04, length: 8 weeks, period: 7 d}
-jobs: [{name: a, workload: {kind: training, model: gpt2, method: pretrain, tokens: 1 G}, deadline: 2027-02-01}]
-hardware: {candidates: [h100-sxm-1x]}
-""")
+    page.get_by_label("YAML; edit it").fill(JOBS)
     expect(page.get_by_label("Deadline of a")).to_have_value("2027-02-01")
     page.get_by_role("button", name="Portfolio").click()
     mark = page.get_by_role("slider", name="Move a's deadline")
@@ -180,12 +232,39 @@ hardware: {candidates: [h100-sxm-1x]}
     expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-01-2"))
     expect(page.locator("#busy")).to_have_text("Answering")
     expect(page.locator("#busy")).to_have_text("")
+    expect(page.get_by_role("group", name="Before and after")).to_contain_text("Nothing moves")
     mark.focus()
     page.keyboard.press("PageUp")
     page.keyboard.press("Enter")
     expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-0(1-2[7-9]|1-3|2-0)"))
     expect(page.locator("#busy")).to_have_text("")
     assert page.locator("#wrong").inner_text() == ""
+
+
+def test_what_a_later_start_moves_stands_below_the_answer(page):
+    page.goto(f"/portfolio?yaml={quote(JOBS)}")
+    page.wait_for_selector("#jobs table")
+    was = page.locator("#jobs td").nth(3).inner_text()
+    page.get_by_label("YAML; edit it").fill(JOBS.replace("deadline: 2027-02-01", "release: 2027-01-11"))
+    page.get_by_role("button", name="Portfolio").click()
+    expect(page.locator("#busy")).to_have_text("")
+    moved = page.get_by_role("group", name="Before and after")
+    expect(moved.locator("tr").last).to_contain_text(was)
+    expect(moved.locator("tr").last).to_contain_text("2027-01-11")
+
+
+def test_the_page_says_which_job_is_late_and_what_would_save_it(page):
+    due = "deadline: 2027-01-06, late: 20 USD/d"
+    run = "workload: {kind: training, model: llama-3.1-8b, method: pretrain, tokens: 10 G}"
+    page.goto("/portfolio?" + urlencode({"yaml": f"""horizon: {{start: 2027-01-04, length: 60 d, period: 1 d}}
+jobs: [{{name: first, {run}, {due}}}, {{name: second, {run}, {due}}}]
+hardware: {{candidates: [dgx-h100]}}
+sourcing: {{own: [{{node: dgx-h100, nodes: 1}}]}}
+"""}))
+    expect(page.locator("#answer")).to_contain_text("Why rejected or late")
+    expect(page.locator("#reasons")).to_contain_text("second: no earlier")
+    expect(page.locator("#reasons li")).to_have_text(["Enough: own.dgx-h100 2 nodes instead of 1 node",
+                                                      "Enough: second.deadline 2027-01-08 instead of 2027-01-06"])
 
 
 def test_what_differs_between_two_plans_stands_above_them(page):

@@ -19,8 +19,8 @@ from planner.errors import InputError, UnknownName
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import settle
 from planner.jobs.solved import ResolvedScenario, Solved, solve
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.load import only_one
-from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import Quantization
@@ -30,6 +30,8 @@ Ask = Callable[[Mapping[str, str]], AnyQuestion]
 PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
           "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "gpus": "limits.gpus"}
 """Choices of every kind of work that are scenario values, and the path of each."""
+HARDWARE = frozenset({"on", "candidates", "hardware"})
+"""What else the choice of a GPU or node is called, as flags call it."""
 RENTED = frozenset({"provider", "region", "terms"})
 
 
@@ -41,6 +43,7 @@ def parts_of(text: str, question: ResolvedScenario) -> dict[str, str]:
         key, given, value = (piece.strip() for piece in part.partition("="))
         if not given:
             key, value = _named(key, question.catalog, known), key
+        key = "gpu" if key in HARDWARE else key
         if not key or not value:
             raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100, or "
                              "the name of hardware, of software, of a format, of a method or of a provider")

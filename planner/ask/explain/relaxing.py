@@ -223,7 +223,7 @@ def leaner(failed: Solved) -> Iterator[Found]:
         if (job.name, less.limit) not in done and possible(failed, Change(work={job.name: less.work})):
             done.add((job.name, less.limit))
             limit = less.limit if len(jobs) == 1 else f"{job.name}.{less.limit}"
-            yield less.factor, Relaxation(limit=limit, from_=less.asked, to=less.instead)
+            yield less.factor, Relaxation(limit=limit, from_=less.asked, to=less.instead, work=less.work)
 
 
 def _more_owned(failed: Solved) -> Iterator[Found]:

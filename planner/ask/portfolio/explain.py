@@ -21,8 +21,8 @@ from planner.errors import InputError, UnknownName
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
 from planner.jobs.pools import Supplier
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.moment import written
-from planner.scenario.pool import candidate_nodes
 from planner.scenario.portfolio import Owned, Portfolio
 from planner.solver.check_schedule import used
 from planner.solver.fleet.schedule import Schedule

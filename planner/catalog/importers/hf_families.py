@@ -15,7 +15,7 @@ from planner.catalog.importers import hf_streams as streams
 from planner.catalog.importers.hf_parts import Config, Entry, usual
 
 _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
-    dense.llama: "llama granite baichuan yi exaone helium",
+    dense.llama: "llama granite baichuan yi exaone helium aquila",
     dense.tied_llama: "smollm3 minicpm ernie4_5 ",
     dense.mistral: "mistral ministral ministral3 mistral3", dense.phi3: "phi3", plain.phi: "phi",
     dense.qwen: "qwen", dense.qwen2: "qwen2 qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text mimo",

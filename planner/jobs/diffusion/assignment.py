@@ -52,7 +52,8 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
         "resolution": said(work.resolution or Resolution(tuning.model.resolution), None, work.audio),
         "frames": work.frames or tuning.model.frames, "audio_seconds": work.audio,
         "sample_tokens": tuning.sample.image(), "global_batch": work.batch, "base": tuning.base,
-        "samples_per_second": work.batch / option.step, "swapped": split.swapped}
+        "samples_per_second": work.batch / option.step, "swapped": split.swapped,
+        "recomputed": split.recomputed if split.recomputed not in (0.0, 0.5, 1.0) else None}
     if run is None or run.offer is None:
         return DiffusionAssignment(**placed)
     column, offer = run.column, run.offer

@@ -27,7 +27,7 @@ def misses(name: str, asked: Generation, soonest: Option | None, lacking: str | 
         return Infeasible(
             because=(f"no way to run {asked.model} at {said(asked.resolution, asked.frames, asked.audio)} fits, with "
                      "every block offloaded and a tiled decoder",), nearest=lacking,
-            relaxations=tuple(Relaxation(limit=each.limit, from_=each.asked, to=each.instead)
+            relaxations=tuple(Relaxation(limit=each.limit, from_=each.asked, to=each.instead, work=each.work)
                               for each in first.values()))
     assert asked.e2e is not None
     return Infeasible(

@@ -73,7 +73,8 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
                          micro_batches=way.policy.micro_batches,
                          recompute=RECOMPUTE[int(row["recompute"])],
                          precision=way.question.policy.typical.precisions[0],
-                         offload=Offload(optimizer=out, to="host" if out else "none")),
+                         offload=Offload(optimizer=out, parameters=float(row.get("offload_parameters", 0.0)),
+                                         to="host" if out else "none")),
         "memory": _memory(way, candidate, law), "time": _time(way, work, candidate, law),
         "rollouts": RlRollouts(
             engine=way.engine, node=on.node.name, gpu=on.gpu.name, gpus=drawing, nodes=-(-drawing // on.node.gpus),

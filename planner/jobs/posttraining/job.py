@@ -146,7 +146,7 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
 
     def saved(self, way: RlWay) -> float:
         """Return the bytes of a checkpoint: the states of what trains."""
-        return way.states * way.placed.trainer / int(way.layout.get("cp", 1))
+        return way.saved
 
     def complexity(self, way: RlWay) -> int:
         """Return how many choices of it are not the plain ones."""

@@ -60,7 +60,10 @@ def _states(stack: Stack, shards: int, *, tp: int, mixture: bool, quantized: boo
         kept = [(0, 0.0), *([(zero, 1.0)] if alone else [])]
     else:
         kept = [(zero, share) for share in ((0.0, 1.0) if zero and host else (0.0,))]
-    return [{"zero": stage, "recompute": RECOMPUTE.index(how), "offload": share, "expert_tp": whole}
+    # FSDP's offload policy keeps weights where their states are
+    together = stack.offload.together and bool(stack.offload.parameters)
+    return [{"zero": stage, "recompute": RECOMPUTE.index(how), "offload": share, "expert_tp": whole,
+             "offload_parameters": share if together else 0.0}
             for how in ("none", "full") for stage, share in kept]
 
 

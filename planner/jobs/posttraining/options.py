@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.jobs.posttraining.held import Held
+from planner.jobs.posttraining.launchable import replica_facts, row_facts, split_facts
 from planner.jobs.posttraining.question import RlQuestion
 from planner.jobs.posttraining.way import RlWay, Rollouts, step_of
 from planner.layouts.table import Floats
@@ -57,14 +58,18 @@ def _every(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
     placement = question.asked.placement
     if gpus > (question.framework.most_gpus or gpus):
         return
+    size, told = question.candidates[question.at].node.gpus, question.told
     if placement != "disaggregated" and "colocated" in question.framework.placements and not question.asked.policy_lag \
-            and not question.asked.rollouts_on and not asks.has("rollout_gpus"):
+            and not question.asked.rollouts_on and not asks.has("rollout_gpus") \
+            and told.admits(split_facts(gpus, 0, size, same=True)):
         yield from _colocated(question, gpus, asks)
     if placement != "colocated" and "disaggregated" in question.framework.placements and not question.asked.rollouts_on:
-        for split in splits_of(gpus, question.candidates[question.at].node.gpus):
-            if asks.keeps("rollout_gpus", gpus - split):
-                yield from apart(question, split, gpus - split, question.at, asks)
-    for on in question.elsewhere:
+        splits = [split for split in splits_of(gpus, size) if asks.keeps("rollout_gpus", gpus - split) and told.admits(
+            {**split_facts(split, gpus - split, size, same=True), "policy_lag": question.asked.policy_lag})]
+        question.train(splits)  # together, as most of the time goes into calls and not into rows
+        for split in splits:
+            yield from apart(question, split, gpus - split, question.at, asks)
+    for on in question.elsewhere if told.admits(split_facts(size, size, size, same=False)) else ():
         size = question.candidates[on].node.gpus
         for count in {size * nodes for nodes in ELSEWHERE} | ({int(asks.values["rollout_gpus"])} if asks.has(
                 "rollout_gpus") else set()):
@@ -94,11 +99,13 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
     if found is None:
         return []
     (policy, models), usable = found, question.candidates[question.at].gpu.usable_memory
-    kept = np.array([asks.keeps_row(row) for row in policy.layouts])
+    told, shared = question.told, {"placement": "colocated" if placed.colocated else "disaggregated"}
+    kept = np.array([asks.keeps_row(row) and told.admits({**shared, **row_facts(
+        row, question.kind, question.asked.answers)}) for row in policy.layouts])
     on_node, host = _on_node(question, placed), _host_usable(question)
     columns = list[Floats]()
     for swaps in ((False, True) if placed.colocated else (False,)):
-        if not asks.keeps("swap", int(swaps)):
+        if not asks.keeps("swap", int(swaps)) or not told.admits({**shared, "swapped": int(swaps)}):
             continue
         mine = replace(placed, swaps=swaps)
         made = step_of(question, mine, policy, models, NOTHING, 1)
@@ -177,6 +184,8 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
         kept &= getattr(table, axis) == asks.values.get(f"rollout_{axis}", getattr(table, axis))
         if axis != "tp" and axis not in question.framework.engine_axes:
             kept &= getattr(table, axis) == 1
+    kept &= np.array([question.told.admits({"engine": question.engine, **replica_facts(*shape)}) for shape in zip(
+        *(getattr(table, axis).tolist() for axis in ("tp", "pp", "ep", "dp")), strict=True)], bool)
     table = table.take(np.flatnonzero(kept))
     counts = (gpus // table.gpus).tolist()
     shapes = zip(table.tp.tolist(), table.pp.tolist(), table.ep.tolist(), table.dp.tolist(), counts,
@@ -196,7 +205,7 @@ def _ways(question: RlQuestion, placed: Placed, pairs: Sequence[tuple[int, Rollo
         "decode", "prefill", "weights", "cache", "work"))
     decode, prefill, weights, cache, work = columns
     made = step_of(question, placed, policy, models, Drawn(decode, prefill, 0, weights, cache, work),
-                 np.array([float(rollouts.replicas) for _, rollouts in pairs]))
+                 np.array([float(rollouts.replicas) for _, rollouts in pairs]), elsewhere=on != question.at)
     host = made.host * _on_node(question, placed) + policy.peak.host_per_node
     usable, on_host = question.candidates[question.at].gpu.usable_memory, _host_usable(question)
     each_of = zip(*(np.broadcast_to(column, len(pairs)).tolist() for column in (made.seconds, made.peak, host)),

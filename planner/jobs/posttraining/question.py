@@ -14,6 +14,7 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw, RlFramework, TrainerKind
 from planner.errors import MissingFact, Unsupported
+from planner.jobs.posttraining.launchable import Tellable, tellable
 from planner.jobs.posttraining.layouts import layouts_of
 from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.layouts.candidate import Candidate
@@ -62,6 +63,11 @@ class RlQuestion:
         """The framework."""
         found = self.own or self.law.frameworks[self.name]
         return found.model_copy(update={"recomputes": False}) if self.asked.method in UNCOMPARED else found
+
+    @cached_property
+    def told(self) -> Tellable:
+        """What a way is held to, so that its files can say it."""
+        return tellable(self.asked.launchable, self.name, self.catalog)
 
     @cached_property
     def lean(self) -> RlQuestion:

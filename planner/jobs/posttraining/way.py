@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from planner.jobs.posttraining.question import RlQuestion
 from planner.layouts.table import Amount
 from planner.physics.posttraining.generation import Drawn
@@ -22,6 +20,7 @@ from planner.physics.posttraining.step import (
     moments,
     phase_seconds,
 )
+from planner.physics.training.parameters import checkpoint_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +87,18 @@ class RlWay:
         return found
 
     @property
-    def states(self) -> float:
-        """Bytes of a GPU of the states of what trains."""
+    def saved(self) -> float:
+        """Bytes of a checkpoint of what trains, wherever its states are."""
         policy, models = self._rows
-        return sum(float(each.take(np.array([self.row])).states[0]) for each in (policy, models.critic) if each)
+        trainers = [each.trainer for each in (policy, models.critic) if each]
+        return sum(checkpoint_bytes(each.stack, each.typical.precisions[0], each.typical) for each in trainers)
 
     @cached_property
     def made(self) -> RlStep:
         """The step by phase."""
+        here = self.question.candidates[self.question.at].node.name
         return step_of(self.question, self.placed, self.policy, self.models, self.rollouts.drawn,
-                       self.rollouts.replicas)
+                       self.rollouts.replicas, elsewhere=self.rollouts.node != here)
 
     @property
     def gpus(self) -> int:
@@ -119,11 +120,11 @@ class RlWay:
                 self.rollouts.tp)
 
 
-def step_of(question: RlQuestion, placed: Placed, policy: P, models: RlModels[P], drawn: Drawn, replicas: Amount
-            ) -> RlStep:
-    """Return a step by phase, of one way or of many."""
+def step_of(question: RlQuestion, placed: Placed, policy: P, models: RlModels[P], drawn: Drawn, replicas: Amount,
+            *, elsewhere: bool = False) -> RlStep:
+    """Return a step by phase, of one way or of many; `elsewhere` says that rollouts are on other hardware."""
     law, framework = question.law, question.framework
     seconds = phase_seconds(law, framework, question.batch, placed, policy, models, drawn, replicas,
                             question.asked.reward.seconds)
     return RlStep(moments(law, framework, placed, seconds, policy, models, drawn), exposed(seconds, placed),
-                  host_bytes(law, framework, placed, policy, models, drawn))
+                  host_bytes(law, framework, placed, policy, models, drawn), elsewhere)

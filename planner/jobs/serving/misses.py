@@ -117,7 +117,7 @@ def _lightened(name: str, catalog: Catalog, service: Service, candidates: Sequen
     """Yield the first lighter format of the weights with which there is a plan."""
     for less in lighter(catalog, service, candidates):
         if possible(Change(work={name: less.work})):
-            yield Relaxation(limit=less.limit, from_=less.asked, to=less.instead)
+            yield Relaxation(limit=less.limit, from_=less.asked, to=less.instead, work=less.work)
             return
 
 

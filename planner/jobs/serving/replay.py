@@ -190,13 +190,15 @@ def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate
                   pick.column.role, weight=pick.column.rate) for pick in picks]
 
 
-def filling(service: Service) -> float:
+def filling(service: Service, factor: float = 1.0, least: int = REQUESTS) -> float:
     """Return how many requests it takes for the replicas to fill, and to stay so: more of long answers at a high rate.
+
+    factor: of the rate, in an hour of the day.
     """
     asked = service.asked
     output = 1.0 if asked.output is None else asked.output.mean
     there = sum(level.seconds * (output if name == "tpot" else 1) for name, level in asked.levels)
-    return max(REQUESTS, LIVES * (asked.rate or 1.0) * there, USER_ASKS * (asked.clients or 0))
+    return max(least, LIVES * (asked.rate or 1.0) * factor * there, USER_ASKS * (asked.clients or 0))
 
 
 def requests_of(service: Service, trace: Trace | None = None, seed: int = 0, count: int | None = None) -> Trace:

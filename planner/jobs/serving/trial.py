@@ -25,7 +25,7 @@ SEEDS = (0, 1, 2)
 MANY = 8000
 """Requests from which on one seed says as much as several."""
 OF_AN_HOUR = 1500
-"""Requests of an hour of the day that is not the busiest."""
+"""Requests of an hour of the day that is not the busiest, at least."""
 STEPS_OF_A_DAY = (0.99, 0.97, 0.94, 0.9, 0.8)
 """Shares of a day's load that are tried in turn where all of it is too much."""
 STEPS = (0.95, 0.85, 0.7, 0.5, 0.3, 0.15, 0.05)
@@ -147,7 +147,8 @@ def _traces(service: Service, factor: float) -> list[Trace]:
         return [replace(trace, arrival=trace.arrival / factor)]
     first = requests_of(service)
     if factor < max(service.asked.day or (factor,)):
-        return [replace(first.first(OF_AN_HOUR), arrival=first.arrival[:OF_AN_HOUR] / factor)]
+        part = first.first(int(filling(service, factor, OF_AN_HOUR)))
+        return [replace(part, arrival=part.arrival / factor)]
     seeds = SEEDS if len(first) < MANY else SEEDS[:1]
     drawn = (first if seed == SEEDS[0] else requests_of(service, seed=seed) for seed in seeds)
     return [replace(trace, arrival=trace.arrival / factor) for trace in drawn]

@@ -18,7 +18,6 @@ from planner.layouts.table import Ints, from_columns
 from planner.money.rent import RentalOffer, with_storage
 from planner.physics.encoders import Part, parts_of
 from planner.physics.training.estimate import faster_whole
-from planner.physics.training.parameters import saved_parameters
 from planner.physics.training.preference import sample_of
 from planner.physics.training.question import Question, computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
@@ -78,12 +77,6 @@ def most_gpus(asked: Training, limits: Limits) -> int:
     """Return the most GPUs that are searched."""
     given = [count for count in (limits.max_gpus, limits.gpus) if count is not None]
     return min(given, default=MOST_HOLDING if asked.tokens is None else MOST_GPUS)
-
-
-def checkpoint_bytes(stack: Stack, precision: str, question: Question) -> float:
-    """Return the bytes of a checkpoint: what trains in 16 bits, a full copy and the optimizer's states."""
-    states = stack.recipe(precision)
-    return saved_parameters(question) * (2 + max(states.master, 4) + states.moments)
 
 
 def stored(market: Market, tokens: int, saved: float) -> Market:

@@ -21,7 +21,6 @@ from planner.jobs.training.facts import (
     MOST_GPUS,
     asked_physics,
     batch_of,
-    checkpoint_bytes,
     facts_of,
     is_timed,
     most_gpus,
@@ -38,6 +37,7 @@ from planner.jobs.training.searched import Searched, searched
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.money.rent import RentalOffer
+from planner.physics.training.parameters import checkpoint_bytes
 from planner.physics.training.question import Question
 from planner.physics.training.whole import run_quantile
 from planner.scenario.default import Default, Defaults

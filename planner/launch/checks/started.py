@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ with open(os.environ["PLANNER_STARTED"], "w") as file:
 """
 _LEFT = TemporaryDirectory()
 """Of what scripts leave where checkpoints go; until this process ends."""
+BASH = shutil.which("bash") or "bash"
+"""The real one, also where a stand-in of that name is first in PATH."""
 _OURS = {"NODE_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
 
 
@@ -50,10 +53,10 @@ class Started:
 
 
 def started(folder: Path, script: str, *launchers: str, environment: Mapping[str, str] | None = None,
-            beside: tuple[str, ...] = ()) -> Started:
+            beside: tuple[str, ...] = (), words: tuple[str, ...] = ()) -> Started:
     """Run a script of a folder up to the launcher that it calls last. Raises RuntimeError where it calls none.
 
-    beside: programs that it calls too, which do nothing.
+    beside: programs that it calls too, which do nothing. words: arguments of the script.
     """
     with TemporaryDirectory() as place:
         for name in (*launchers, *beside):
@@ -65,12 +68,12 @@ def started(folder: Path, script: str, *launchers: str, environment: Mapping[str
         whole = {**os.environ, **_OURS, **(environment or {}), "PLANNER_STARTED": str(record),
                  "CHECKPOINTS": _LEFT.name, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
         whole.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
-        ran = subprocess.run(["bash", str((folder / script).resolve())], env=whole, cwd=folder, text=True,
+        ran = subprocess.run([BASH, str((folder / script).resolve()), *words], env=whole, cwd=folder, text=True,
                              capture_output=True, timeout=PATIENCE, check=False)
         if not record.exists():
             raise RuntimeError(f"{script} started none of {', '.join(launchers)}: {ran.stderr.strip()[-300:]}")
-        words, seen = json.loads(record.read_text())
-    return Started(Path(words[0]).name, words[1:], seen)
+        called, seen = json.loads(record.read_text())
+    return Started(Path(called[0]).name, called[1:], seen)
 
 
 def yaml_of(path: Path) -> dict[str, Any]:

@@ -48,15 +48,17 @@ def _trainer(config: Any) -> dict[str, object]:  # noqa: ANN401 - the stack's ow
         found: dict[str, object] = {
             "trainer": "megatron", "tp": split.tensor_model_parallel_size, "pp": split.pipeline_model_parallel_size,
             "cp": split.context_parallel_size, "ep": split.expert_model_parallel_size,
+            **({} if split.expert_tensor_parallel_size is None else {"expert_tp": split.expert_tensor_parallel_size}),
             "zero": int(split.use_distributed_optimizer), "recompute": kept}
     else:
         split, model = actor.fsdp_config, config.actor_rollout_ref.model
         found = {"trainer": "fsdp", "tp": 1, "pp": 1, "ep": 1, "cp": actor.ulysses_sequence_parallel_size,
-                 "zero": 3 if split.reshard_after_forward else 2,
+                 "zero": 0 if gpus == 1 else 3 if split.reshard_after_forward else 2,
                  "recompute": "full" if model.enable_gradient_checkpointing else "none"}
-    swapped = bool(split.param_offload)
-    return {**found, "trainer_gpus": gpus, "swapped": swapped,
-            **({} if swapped else {"offload": float(split.optimizer_offload)})}
+    own = {} if actor.strategy != "megatron" else actor.optim.override_optimizer_config
+    on_host = bool(own.get("optimizer_cpu_offload")) if actor.strategy == "megatron" else bool(split.offload_policy)
+    assert split.param_offload == split.optimizer_offload, "weights and states wait together"
+    return {**found, "trainer_gpus": gpus, "swapped": bool(split.param_offload), "offload": float(on_host)}
 
 
 def _rollouts(config: Any, rollout: Any) -> dict[str, object]:  # noqa: ANN401

@@ -67,6 +67,8 @@ TABLE: TableOf[Reinforced] = {
                                      "ds.ring_attn_size": w.placed.layout.cp, "ds.zero_stage": w.placed.layout.zero},
     ("pp",): only("pp", 1, reason="it has no pipeline"),
     ("ep",): only("ep", 1, reason="it keeps experts whole"),
+    ("expert_tp",): lambda w: {} if w.value("expert_tp") in (None, w.value("tp")) else No(
+        f"{w.value('expert_tp')} (experts are split as all else is)", {"tp": 1}),
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag", "rollout_tp", "memory_fraction"): _placement,
     ("swapped", "offload"): _away,
     ("recompute",): _recompute,

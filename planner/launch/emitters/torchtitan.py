@@ -279,13 +279,18 @@ def _rope(model: Model, target: str) -> str:
 
 def _epsilon(model: Model) -> str:
     """Return the epsilon of a model's norms as an argument, where its config states one."""
-    epsilon = model.details.norm_epsilon if model.details else None
-    return f"eps={epsilon:g}, " if epsilon else ""
+    epsilon = _norm_epsilon(model)
+    return f"eps={epsilon}, " if epsilon else ""
+
+
+def _norm_epsilon(model: Model) -> str:
+    """Return the epsilon of a model's norms, where its config states one."""
+    return f"{model.details.norm_epsilon:g}" if model.details and model.details.norm_epsilon else ""
 
 
 def _norms(model: Model) -> list[str]:
     """Return the lines that set the same in the layers."""
-    epsilon = _epsilon(model).removesuffix(", ").removeprefix("eps=")
+    epsilon = _norm_epsilon(model)
     return ["    for layer in layers:",
             f"        layer.attention_norm.eps = layer.ffn_norm.eps = {epsilon}"] if epsilon else []
 

@@ -24,9 +24,13 @@ def _split(work: Reinforced) -> Settings | No:
     if work.trainer == "megatron":
         degrees = {f"{role}.megatron.{key}": getattr(layout, name) for role in _roles(work)
                    for name, key in _MEGATRON.items()}
-        return {"model_engine": "megatron", **degrees,
+        own = {} if layout.expert_tp is None else {
+            f"{role}.megatron.expert_tensor_parallel_size": layout.expert_tp for role in _roles(work)}
+        return {"model_engine": "megatron", **degrees, **own,
                 **{f"{role}.megatron.use_distributed_optimizer": layout.zero > 0 for role in _roles(work)}}
-    if layout.tp * layout.pp * layout.ep > 1 or layout.zero not in (2, 3):
+    # one GPU alone has nothing to shard, which its FSDP finds by itself
+    sharded = layout.zero in (2, 3) or layout.dp * layout.cp == 1
+    if layout.tp * layout.pp * layout.ep > 1 or not sharded:
         return No(f"TP {layout.tp}, PP {layout.pp}, EP {layout.ep}, ZeRO {layout.zero} (its FSDP shards weights, and "
                   "splits sequences)", {"zero": 3})
     block = {ACTOR: f"{ACTOR}.fsdp_config", REF: f"{REF}.fsdp_config", "critic": "critic.model.fsdp_config"}
@@ -43,8 +47,15 @@ def _away(work: Reinforced) -> Settings | No:
         return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
     swapped = work.placed.swapped
     block = "megatron" if work.trainer == "megatron" else "fsdp_config"
-    return {f"{ACTOR}.{block}.param_offload": swapped, f"{ACTOR}.{block}.optimizer_offload": swapped or bool(share),
-            f"{REF}.{block}.param_offload": swapped}
+    waits = {f"{ACTOR}.{block}.param_offload": swapped, f"{ACTOR}.{block}.optimizer_offload": swapped,
+             f"{REF}.{block}.param_offload": swapped}
+    # what waits comes back to be updated; what is updated on the host has keys of its own
+    if work.trainer != "megatron":
+        return waits | {f"{role}.offload_policy": bool(share) for role in (f"{ACTOR}.fsdp_config", *(
+            ["critic.model.fsdp_config"] if work.has("critic_update") else []))}
+    own = {"optimizer_cpu_offload": True, "optimizer_offload_fraction": 1.0, "use_precision_aware_optimizer": True}
+    return waits | ({f"+{role}.optim.override_optimizer_config.{key}": value for role in (ACTOR, *(
+        ["critic"] if work.has("critic_update") else [])) for key, value in own.items()} if share else {})
 
 
 def _recompute(work: Reinforced) -> Settings | No:
@@ -110,7 +121,7 @@ def _reward(work: Reinforced) -> Settings:
 
 
 TABLE: TableOf[Reinforced] = {
-    ("trainer", "tp", "pp", "cp", "ep", "zero"): _split,
+    ("trainer", "tp", "pp", "cp", "ep", "expert_tp", "zero"): _split,
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag"): _placement,
     ("swapped", "offload"): _away,
     ("recompute",): _recompute,

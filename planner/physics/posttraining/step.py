@@ -83,6 +83,8 @@ class RlStep:
     phases: tuple[Phase, ...]
     exposed: Mapping[str, Amount]
     host: Amount
+    elsewhere: bool = False
+    """Whether the rollouts are on other hardware, whose memory is no part of the trainer's."""
 
     @property
     def seconds(self) -> Amount:
@@ -91,13 +93,17 @@ class RlStep:
 
     @property
     def peak(self) -> Amount:
-        """Bytes of the fullest GPU."""
-        return largest([phase.bytes for phase in self.phases])
+        """Bytes of the fullest GPU, of those that train where the others are of another kind."""
+        return largest([phase.bytes for phase in self._here])
 
     @property
     def fullest(self) -> Phase:
         """The phase whose GPU is fullest, of one way."""
-        return max(self.phases, key=lambda phase: float(phase.bytes))
+        return max(self._here, key=lambda phase: float(phase.bytes))
+
+    @property
+    def _here(self) -> list[Phase]:
+        return [phase for phase in self.phases if not (self.elsewhere and phase.name == "generation")]
 
 
 def total(parts: Iterable[Amount]) -> Amount:

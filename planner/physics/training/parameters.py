@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from planner.catalog.stack import Stack
 from planner.layouts.table import Floats, Ints, Layouts, from_rows
 from planner.physics.layers import LayerKind, Linear
 from planner.physics.training.question import Question
@@ -82,3 +83,9 @@ def trained_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple
         share = trained_share(question)
         return (dense, experts) if share == 1 else (share * dense, share * experts)
     return adapter_parameters(question, rows, kinds)
+
+
+def checkpoint_bytes(stack: Stack, precision: str, question: Question) -> float:
+    """Return the bytes of a checkpoint: what trains in 16 bits, a full copy and the optimizer's states."""
+    states = stack.recipe(precision)
+    return saved_parameters(question) * (2 + max(states.master, 4) + states.moments)

@@ -19,16 +19,18 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
+from planner.render.breakdown import verdict
 from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
-from planner.render.portfolio import is_portfolio, job_row
+from planner.render.portfolio import OUTLAYS, is_portfolio, job_row, outlays, reasons_of
+from planner.render.proof import defaults_sentence
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.runs import published_runs
 from planner.render.report.schedule import cash, gantt
 from planner.render.report.templates import templates
 from planner.render.sentence import close_call_sentence, no_deadline_sentence
-from planner.render.tables import render_answer_line
+from planner.render.tables import MOST_LISTED, render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.units import GIB, show_seconds, show_usd
 
@@ -43,12 +45,14 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
     common = {"part": part, "plan": plan, "sentence": render_answer_line(plan),
               "name": plan.provenance.scenario.get("name", "Plan"),
               "asides": [*filter(None, (no_deadline_sentence(plan), close_call_sentence(plan, settled=True)))],
-              "percent": percent, "sources": list(_sources(plan, catalog)),
+              "defaults": defaults_sentence(plan.provenance, MOST_LISTED), "percent": percent,
+              "sources": list(_sources(plan, catalog)),
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return templates().get_template("portfolio.html.j2").render(
             **common, jobs=[_dated(assignment) for assignment in plan.assignments],
-            timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None)
+            timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None,
+            paid=outlays(plan), outlays=OUTLAYS, reasons=reasons_of(plan))
     candidate = _candidate(first, catalog) if first else None
     return templates().get_template("page.html.j2").render(
         **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],
@@ -56,7 +60,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
-        rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
+        verdict=verdict, rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         runs=published_runs(first, catalog) if first else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)

@@ -8,7 +8,7 @@ from html import escape
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
-from planner.render.portfolio import moment, on_pool, span
+from planner.render.portfolio import moment, on_pool, outlays, span
 from planner.render.report.charts import framed, short_usd, ticks
 from planner.units import show_usd
 
@@ -98,8 +98,9 @@ def _due(job: str | None, deadline: str, scale: Scale, y: float) -> str:
 
 
 def cash(plan: Plan) -> str:
-    """Return money by calendar month as bars, as SVG."""
-    most = max((each.usd for each in plan.cash), default=0.0) or 1.0
+    """Return money by calendar month as bars, and the outlay of purchases as hollow ones, as SVG."""
+    paid = outlays(plan)
+    most = max((*(each.usd for each in plan.cash), *paid.values()), default=0.0) or 1.0
     top, wide = 24, (WIDE - LEFT - RIGHT) / max(1, len(plan.cash))
     parts = []
     for value in ticks(most):
@@ -113,6 +114,12 @@ def cash(plan: Plan) -> str:
                      f'{escape(show_usd(month.usd))}</title></rect>'
                      f'<text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" y="{top + CASH + 18}" '
                      f'text-anchor="middle">{month.month[2:]}</text>')
+        if month.month in paid:
+            high = CASH * paid[month.month] / most
+            parts.append(f'<rect class="outlay" x="{LEFT + at * wide + 2:.1f}" y="{top + CASH - high:.1f}" '
+                         f'width="{max(1.0, wide - 4):.1f}" height="{high:.1f}" fill="none" stroke="var(--b)" '
+                         f'stroke-width="2"><title>{month.month}: outlay of purchases '
+                         f'{escape(show_usd(paid[month.month]))}</title></rect>')
     parts.append(f'<text class="tick" x="{LEFT - 8}" y="14" text-anchor="end">USD</text>')
     return framed("Money by month, USD", f"{WIDE} {top + CASH + FOOT}", parts, WHOLE)
 

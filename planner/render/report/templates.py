@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 
 @cache
 def templates(package: str = "planner.render.report", folder: str = ".") -> Environment:
-    """Return the templates of a folder of a package; what they are given is escaped."""
-    return Environment(loader=PackageLoader(package, folder), autoescape=True, undefined=StrictUndefined,
+    """Return the templates of a folder of a package, beside those of reports; what they are given is escaped."""
+    loader = ChoiceLoader([PackageLoader(package, folder), PackageLoader("planner.render.report", ".")])
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined,
                        trim_blocks=True, lstrip_blocks=True)

@@ -10,6 +10,8 @@ from planner.scenario.configs.source import Source
 
 AUTO = "auto"
 """What Hugging Face and DeepSpeed write where a value is left open."""
+NONE: Mapping[str, int] = {}
+"""No letters behind a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,18 @@ class Reading:
                 first = value if first is None and not _is_open(value) else first
         return first
 
-    def number(self, *keys: str) -> int | None:
-        """Return a whole number above zero. Raises InputError where a key states anything else."""
+    def number(self, *keys: str, suffixes: Mapping[str, int] = NONE) -> int | None:
+        """Return a whole number above zero; suffixes: what the tool reads behind one (16k).
+
+        Raises InputError where a key states anything else.
+        """
         value = self.get(*keys)
         if value is None:
             return None
-        number = float(str(value)) if _is_number(value) else 0.0
+        written = str(value)
+        times = suffixes.get(written[-1:], 1)
+        plain = written[:-1] if times != 1 else written
+        number = float(plain) * times if _is_number(plain) else 0.0
         if number < 1 or number != int(number):
             raise self.wrong(keys, value, "a whole number above zero")
         return int(number)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from planner.scenario.configs.reading import Reading
+from collections.abc import Mapping
+
+from planner.scenario.configs.reading import NONE, Reading
 
 FORMATS = {"fp8": "fp8", "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "gptq_marlin": "int4", "marlin": "int4",
            "bitsandbytes": "nf4", "w8a8_int8": "int8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
@@ -38,13 +40,14 @@ def lengths(reading: Reading, longest: int | None, key: str) -> None:
                             f"{answer}, as vllm bench serve has them")
 
 
-def limits(reading: Reading, fraction: str, sequences: str, tokens: str) -> None:
-    """Put down what the engine may take of memory, and into a step."""
+def limits(reading: Reading, fraction: str, sequences: str, tokens: str, suffixes: Mapping[str, int] = NONE) -> None:
+    """Put down what the engine may take of memory, and into a step; suffixes: what may stand behind the tokens."""
     share = reading.share(fraction)
     reading.put("workload.memory_fraction", share, fraction)
     reading.put("workload.max_sequences", reading.number(sequences), sequences)
     count = reading.get(tokens)  # -1 is SGLang's word for prompts whole
-    reading.put("workload.max_batched_tokens", None if str(count) == "-1" else reading.number(tokens), tokens)
+    reading.put("workload.max_batched_tokens", None if str(count) == "-1" else reading.number(
+        tokens, suffixes=suffixes), tokens)
 
 
 def unsaid(reading: Reading, drafts: str, prefixes: str) -> None:

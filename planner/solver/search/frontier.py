@@ -18,7 +18,7 @@ from planner.layouts.offload import Offloaded, level_of
 from planner.layouts.table import Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, time_terms
 from planner.physics.training.question import Question
-from planner.process.workers import told_to_stop
+from planner.process.stopping import told_to_stop
 from planner.solver.progress import say, so_far
 from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import time_bound

@@ -22,9 +22,19 @@ async function estimate() {
 
 function put(place, html) {
   place.innerHTML = html;
-  if (byId("verdict")) byId("verdict").textContent = place.querySelector(".answer")?.textContent ?? "";
+  sayVerdict(place.querySelector(".answer"));
   if (place.id === "answer") busy(false);
   enhance(place);
+}
+
+// the verdict stands below while the answer is out of sight, so that it is seen as values move
+const sight = new IntersectionObserver(seen => { byId("verdict").hidden = seen.at(-1).isIntersecting; });
+
+function sayVerdict(said) {
+  sight.disconnect();
+  if (!byId("verdict")) return;
+  byId("verdict").textContent = said?.textContent ?? "";
+  if (said) sight.observe(said);
 }
 
 const amounts = { cost_usd: value => value.toLocaleString("en", { maximumFractionDigits: 0 }) + " USD",
@@ -68,17 +78,26 @@ async function search() {
     const page = await follow(about.verb, question(), job => {
       if (running !== mine) return;
       mine.id = job.id;
+      if (mine.ends) stop();
       bar.querySelector("span").textContent = progressText(job);
       if (job.progress) bar.querySelector("progress").value = job.progress.done; else bar.querySelector("progress").removeAttribute("value");
     });
     if (running !== mine) return;
+    const before = jobsShown();
     put(byId("answer"), page);
+    showMoved(before);
     byId("after").hidden = false;
     showKept();
   } catch (error) {
     if (running === mine) showError(error.message ? error : { message: String(error) });
   }
   if (running === mine) bar.hidden = cancel.hidden = true;
+}
+
+// who says so before the server has told which job it is means that one too
+function stop() {
+  if (running) running.ends = !running.id;
+  if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" });
 }
 
 // what cannot be made into a file is told here; another page would be left behind

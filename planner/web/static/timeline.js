@@ -31,6 +31,32 @@ async function moveDeadline(job, day, search) {
   if (search) form.requestSubmit();
 }
 
+// the schedule that stands here: what it says, and of every job its hardware, dates and work
+function jobsShown() {
+  const rows = [...byId("answer").querySelectorAll("#jobs tr")].slice(1).map(row => [...row.cells].map(cell => cell.textContent));
+  return { said: byId("answer").querySelector(".answer")?.textContent, jobs: new Map(rows.map(([job, on, , ...when]) => [job, [on, ...when].filter(Boolean).join(", ")])) };
+}
+
+// what became of the schedule that stood here before
+function showMoved(before) {
+  const now = jobsShown(), rows = [["answer", before.said, now.said]];
+  if (!before.jobs.size || !now.jobs.size) return;
+  for (const job of new Set([...before.jobs.keys(), ...now.jobs.keys()])) rows.push([job, before.jobs.get(job) ?? "", now.jobs.get(job) ?? ""]);
+  const section = document.createElement("section"), head = document.createElement("h2"), wide = document.createElement("div"), table = document.createElement("table");
+  const row = (kind, texts) => { const made = document.createElement("tr"); made.append(...texts.map(text => Object.assign(document.createElement(kind), { textContent: text }))); return made; };
+  section.id = "moved";
+  head.textContent = "Before and after";
+  wide.className = "wide";
+  wide.tabIndex = 0;
+  wide.setAttribute("role", "group");
+  wide.setAttribute("aria-label", head.textContent);
+  const moved = rows.filter(([, one, other]) => one !== other);
+  table.append(...moved.length ? [row("th", ["", "before", "now"]), ...moved.map(texts => row("td", texts))] : [row("td", ["Nothing moves: the answer is the same"])]);
+  wide.append(table);
+  section.append(head, wide);
+  byId("answer").querySelector("header").after(section);
+}
+
 function enhanceTimeline(svg) {
   const wide = svg.viewBox.baseVal.width, left = Number(svg.dataset.left), right = wide - svg.dataset.right;
   const start = Date.parse(svg.dataset.start + "Z"), per = (Date.parse(svg.dataset.end + "Z") - start) / (right - left);

@@ -82,6 +82,8 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
             each = int(rows.gpus[0])
             if rollouts % each or room <= 0:
                 continue
+            if any(getattr(rows, axis)[0] > 1 and axis not in framework.engine_axes for axis in ("pp", "ep", "dp")):
+                continue
             engines = Engines(question.deployed(0), rows, CATALOG.engine(question.engine), None, room)
             (slots,) = slots_of(question.batch, engines)
             if slots is None:

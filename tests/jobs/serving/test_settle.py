@@ -13,6 +13,7 @@ import planner
 from planner.ask.plan import make_plan
 from planner.ask.simulate import simulate_plan
 from planner.errors import InputError
+from planner.jobs.serving.simulate import simulate_fleet
 from planner.scenario.load import load_any
 from planner.simulate.trace import Lengths, Trace, synthetic
 from tests.jobs.serving.cases import CATALOG, resolved, write
@@ -181,3 +182,23 @@ def test_without_a_target_replicas_work_off_what_comes_as_with_one_that_nobody_m
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "on": ["h100-sxm-1x"], "rate": 40, "input": 300, "output": 1500}
     free, loose = planner.plan(**asked), planner.plan(**asked, ttft="100 s", tpot="2 s")
     assert free.objective.value == loose.objective.value
+
+
+def test_every_hour_of_a_day_is_held_once_its_replicas_have_filled() -> None:
+    """Answers take 24 s: a few seconds of requests are over before the replicas of an hour are as full as they get."""
+    share, rate = 0.6, 200
+    scenario = resolved(rate=rate, input=300, output=800, ttft="2 s", tpot="30 ms", startup="1 s",
+                        day=[share, 1.0, *[share] * 22])
+    (one,) = make_plan(scenario, CATALOG).assignments
+    assert one.serving is not None
+    assert one.serving.replicas_by_hour is not None
+    quiet = scenario.services[0].model_copy(update={"rate": rate * share, "day": None})
+
+    def p95_of(replicas: int) -> float:
+        there = one.serving.model_copy(update={"replicas": replicas, "replicas_by_hour": None})  # type: ignore[union-attr]
+        fleet = one.model_copy(update={"serving": there,
+                                       "layout": one.layout.model_copy(update={"dp": replicas})})
+        return simulate_fleet(quiet, [fleet], CATALOG, seed=11).latency_seconds["tpot"].p95
+
+    enough = one.serving.replicas_by_hour[0]
+    assert p95_of(enough) <= 1.02 * 0.03 < p95_of(enough - 1)

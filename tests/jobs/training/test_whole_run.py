@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import planner
-from planner.answer.assignment import SECONDS_PER_DAY
 from planner.catalog.load import data_root
 from planner.catalog.residuals import Residual
 from planner.catalog.whole_runs import AddedShare
@@ -13,6 +12,7 @@ from planner.jobs.solved import solve
 from planner.physics.training.whole import run_quantile
 from planner.scenario.load import load_any
 from planner.solver.search.job import Pricing
+from planner.units import DAY
 from tests.evidence_tests.csv_file import catalog
 
 ASKED = {"model": "llama-3.2-1b", "tokens": "1 G", "on": "dgx-h100", "gpus": 8, "stack": "deepspeed"}
@@ -61,7 +61,7 @@ def test_the_interval_holds_the_step_and_what_runs_add(fastest):
 
 @pytest.mark.parametrize(("share", "status"), [(1.0001, "optimal"), (0.9999, "infeasible")])
 def test_a_deadline_is_tight_with_and_without_a_confidence(fastest, share, status):
-    seconds = share * fastest.duration_days * SECONDS_PER_DAY
+    seconds = share * fastest.duration_days * DAY
     assert solve(question(f"{seconds:.3f} s")).status == status
     assert solve(question(f"{seconds * upper(0.9):.3f} s at 90%")).status == status
 

@@ -8,6 +8,9 @@ from planner.scenario.configs.source import Source
 
 SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/vllm-openai")
 
+SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+"""Behind numbers of tokens, as vllm/engine/arg_utils.py reads them."""
+
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
@@ -26,11 +29,11 @@ def read(reading: Reading) -> None:
         after = reading.source.words.index("serve") + 1 if "serve" in reading.source.words else 0
         named = next(iter(reading.source.words[after:]), None) if after else next(iter(words), None)
     serving.model(reading, named, "model")
-    serving.lengths(reading, reading.number("max-model-len"), "max-model-len")
+    serving.lengths(reading, reading.number("max-model-len", suffixes=SUFFIXES), "max-model-len")
     tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
     pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
     copies = reading.number("data-parallel-size", "dp") or 1
-    serving.limits(reading, "gpu-memory-utilization", "max-num-seqs", "max-num-batched-tokens")
+    serving.limits(reading, "gpu-memory-utilization", "max-num-seqs", "max-num-batched-tokens", SUFFIXES)
     drafts = next((key for key in ("speculative-config", "sc", "speculative-model") if reading.get(key)), "")
     serving.unsaid(reading, drafts, "enable-prefix-caching" if reading.on("enable-prefix-caching") else "")
     if reading.on("enforce-eager"):

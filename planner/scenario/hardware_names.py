@@ -1,0 +1,202 @@
+"""What hardware somebody means: node types by any of their names, GPUs, so many of these, a provider's instance."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+from planner.catalog.hardware import Gpu, Node
+from planner.catalog.importers.gpu_names import GpuNames
+from planner.catalog.load import Catalog
+from planner.catalog.part_node import part_name
+from planner.errors import InputError, UnknownName
+from planner.scenario.unmodeled import Unmodeled, family_of
+
+_COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| (?:nodes? )?(?:of )?)(?P<what>[^ ].*)", re.IGNORECASE)
+_COUNTS = {word: count for count, words in (
+    (1, "one single a an"), (2, "two dual twin"), (3, "three triple"), (4, "four quad"), (6, "six"), (8, "eight octo"),
+    (16, "sixteen")) for word in words.split()}
+_HOW_MANY = re.compile(rf"^({'|'.join(_COUNTS)})[ -](?=[^ ])", re.IGNORECASE)
+"""dual 3090, a single H100, two A100."""
+_MEMORY = re.compile(r"(?P<size>\d{1,4}) ?gi?b(?: (?:of )?(?:v?ram|memory))?(?: (?:gpus?|cards?))?", re.IGNORECASE)
+"""A card by its memory alone: 24GB."""
+_GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
+"""A100-80G."""
+_BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|host|system)s?", re.IGNORECASE)
+"""MI300X node, two H100 servers: all the GPUs that a fabric joins in one."""
+_USUAL = 8
+"""GPUs of a node where it is not said; DGX-2 and racks have more."""
+_TIMES = "x*×:"
+"""8xH100, 16 H200, 2 nodes of 8xH100; and behind the name H100x8, H100:8."""
+E = TypeVar("E")
+
+
+def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
+    """Return the node types meant by `names`: a node, a GPU (every node type with it), or "8xh100".
+
+    Upper and lower case are alike. Raises UnknownName, also for a GPU that no node type has in that count.
+    """
+    return list(dict.fromkeys(node for name in names for node in meant_by(name, catalog).nodes))
+
+
+def node_named(name: str, catalog: Catalog, gpus: int | None = None) -> tuple[str, int | None]:
+    """Return the one node type of a name such as "8 x H100", and of a cluster (128 H100) the number of its GPUs.
+
+    Of a GPU alone it is the smallest node type that has `gpus` of them, one where none are given, or else the largest.
+    Raises InputError where it is several.
+    """
+    meant = meant_by(name, catalog)
+    sizes = {node: catalog.node(node).gpus for node in meant.nodes}
+    wanted = meant.gpus or gpus or 1
+    of_one = {catalog.node(node).gpu for node in sizes}
+    if len(sizes) > 1 and len(of_one) == 1:
+        least = min((size for size in sizes.values() if size >= wanted), default=max(sizes.values()))
+        sizes = {node: size for node, size in sizes.items() if size == least}
+    if len(sizes) > 1:
+        raise InputError(f"{name!r} is {len(sizes)} node types: {', '.join(list(sizes)[:4])}"
+                         f"{', ...' if len(sizes) > 4 else ''}; name one")
+    return next(iter(sizes)), meant.gpus
+
+
+class Meant(NamedTuple):
+    """What somebody calls hardware: node types, and where it is a cluster of so many GPUs, how many."""
+
+    nodes: Sequence[str]
+    gpus: int | None = None
+    whole: bool = False
+    """Said of nodes, so that a number before it counts these and no GPUs."""
+
+
+def meant_by(name: str, catalog: Catalog) -> Meant:
+    """Return what a name means. Raises UnknownName."""
+    try:
+        return _as_written(name, catalog)
+    except UnknownName as error:
+        said = _plain(name)
+        if error.name != name or said == name:
+            raise
+        try:
+            return _as_written(said, catalog)
+        except UnknownName:
+            raise error from None
+
+
+def _plain(name: str) -> str:
+    """Return a name with its number in digits and its memory in GB."""
+    return _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
+
+
+def sold_by(name: str, catalog: Catalog) -> set[str]:
+    """Return the providers that call an instance by this very name; none of hardware that any may have."""
+    return {prices.name for prices in catalog.price_lists for offer in prices.offers
+            if offer.instance.lower() == name.strip().lower()} if any(map(str.isdigit, name)) else set()
+
+
+def _as_written(name: str, catalog: Catalog) -> Meant:
+    text = " ".join(name.split())
+    if (node := _known(catalog.node, text)) is not None:
+        return Meant([node.name])
+    nodes = catalog.all("nodes", Node)
+    if (gpu := _gpu(text, catalog)) is not None:
+        return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
+    if instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
+                     if offer.instance.lower() == text.lower()}:
+        return Meant([catalog.node(node).name for node in sorted(instances)])
+    if (size := _MEMORY.fullmatch(text)) is not None and (held := [
+            node.name for node in nodes if GpuNames.holds(catalog.gpu(node.gpu), float(size["size"]))]):
+        return Meant(held)
+    if (boxes := _boxes(text, nodes, catalog)) is not None:
+        return boxes
+    front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
+    for count, meant in ((front["count"], front["what"]) if front else ("", ""),
+                       (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
+        if meant and count and (several := _several(name, meant, int(count), catalog)):
+            return several
+    if (family := family_of(text)) is not None:
+        raise Unmodeled(name, family)
+    raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
+
+
+def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None:
+    """Return so many of a node type or of a GPU: node types with that count, else those that make it up together."""
+    try:
+        meant = meant_by(what, catalog)
+    except UnknownName as error:
+        if error.name != what:
+            raise
+        return None
+    sizes = {node: catalog.node(node).gpus for node in meant.nodes}
+    if _known(catalog.node, what) or _COUNTED.fullmatch(what) or meant.gpus or meant.whole:
+        return Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
+    if count in sizes.values():
+        return Meant([node for node, gpus in sizes.items() if gpus == count])
+    if count < max(sizes.values()):
+        return Meant([part_name(catalog.node(meant.nodes[0]).gpu, count)])
+    # pods of one GPU make no cluster
+    fitting = [node for node, gpus in sizes.items() if gpus > 1 and not count % gpus]
+    if not fitting:
+        gpu = catalog.node(meant.nodes[0]).gpu
+        raise UnknownName("hardware (the GPU exists, but no such node type)", name,
+                          [f"{gpus}x{gpu}" for gpus in sizes.values()])
+    return Meant(fitting, count)
+
+
+def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
+    """Return the nodes of a family (DGX), or the largest that a GPU is built into (MI300X node)."""
+    box = _BOX.fullmatch(text)
+    what = (box["what"] if box else text).removeprefix("1 ")
+    if box and (gpu := _gpu(what, catalog)) is not None:
+        mine = [node for node in nodes if catalog.gpu(node.gpu).name == gpu and node.scaleup]
+        most = max((node.gpus for node in mine if node.gpus <= _USUAL), default=max(
+            (node.gpus for node in mine), default=0))
+        return Meant([node.name for node in mine if node.gpus == most], whole=True) if mine else None
+    if box and (node := _known(catalog.node, what)) is not None:
+        return Meant([node.name], whole=True)
+    family = [node.name for node in nodes
+              if any(spelling.startswith(f"{what.lower()}-") for spelling in (node.name, *node.aliases))]
+    cards = any(gpu.name.startswith(f"{what.lower()}-") for gpu in catalog.all("gpus", Gpu))
+    return Meant(family, whole=True) if family and what.isalpha() and not cards else None
+
+
+def _gpu(name: str, catalog: Catalog) -> str | None:
+    """Return the GPU of a name, also as drivers and shops write it."""
+    known = _known(catalog.gpu, name)
+    return GpuNames(catalog).called(name) if known is None else known.name
+
+
+def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
+    """Return a node type and how many are meant by `count` of `name`: of nodes, or of GPUs, in the largest nodes that
+    so many fill.
+
+    Raises UnknownName, also for a number of GPUs that no nodes have.
+    """
+    for spelling, nodes in ((name, count), (f"{count}x{name}", 1)):
+        if (node := _known(catalog.node, spelling)) is not None:
+            return node.name, nodes
+    if _gpu(name, catalog) is None:
+        if (plain := _plain(name)) != name:
+            return owned_nodes(plain, count, catalog)
+        return candidate_nodes([name], catalog)[0], count
+    sizes = [(catalog.node(node_type).gpus, node_type) for node_type in candidate_nodes([name], catalog)]
+    if count < max(sizes)[0]:
+        return candidate_nodes([f"{count}x{name}"], catalog)[0], 1
+    filled = [(size, type_name) for size, type_name in sizes if count % size == 0]
+    if not filled:
+        raise UnknownName("hardware (the GPU exists, but no such number of them in nodes)", f"{count}x{name}",
+                          [f"{size}x{type_name}" for size, type_name in sizes])
+    size, node_name = min(filled, key=lambda pair: (-pair[0], pair[1]))
+    return node_name, count // size
+
+
+def _known(find_entry: Callable[[str], E], name: str) -> E | None:
+    try:
+        return find_entry(name)
+    except UnknownName as error:
+        if error.name != name:
+            raise
+        return None
+
+
+def _spellings(entries: Sequence[Node] | Sequence[Gpu]) -> list[str]:
+    return [spelling for entry in entries for spelling in (entry.name, *entry.aliases)]

@@ -1,0 +1,48 @@
+"""What holds memory in reinforcement learning: states that wait or are updated on the host, and rollouts elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import planner
+from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
+from planner.evidence.rl_rows import RlRun
+from planner.evidence.rl_runs import fewest
+
+CATALOG = Catalog()
+ASKED: dict[str, Any] = {"method": "grpo", "input": 130, "output": 600, "max_model_len": 1536, "steps": 1}
+
+
+def run(model: str, gpu: str, gpus: int, engine: str) -> RlRun:
+    return RlRun.model_validate({
+        "kind": "min_gpus", "framework": "verl", "algorithm": "GRPO", "model": model, "gpu": gpu, "gpus": gpus,
+        "prompt_len_mean": 130, "response_len_mean": 600, "max_len": "512+1024", "samples_per_step": 640,
+        "method": "full", "train_engine": engine})
+
+
+@pytest.mark.parametrize(("model", "billion", "gpu", "room"), [
+    ("Qwen2.5-7B", 7.6, "h800-sxm", 79), ("Qwen2.5-14B", 14.8, "h800-sxm", 79), ("Qwen2.5-72B", 72.7, "h20", 95)])
+def test_states_that_come_back_to_the_gpu_need_its_memory(model: str, billion: float, gpu: str, room: float) -> None:
+    """Fp32 weights, gradients and moments are 16 bytes a parameter; the next power of two holds the rest besides."""
+    found = fewest(run(model, gpu, 8, "FSDP"), CATALOG, "verl")
+    least = billion * 16e9 / 2**30 / room
+    assert found is not None
+    assert least <= found <= 2 * least
+
+
+def test_states_updated_on_the_host_do_not() -> None:
+    kept, moved = (fewest(run("Qwen2.5-14B", "h800-sxm", 4, engine), CATALOG, "verl") for engine in ("FSDP", "FSDP2"))
+    assert kept is not None
+    assert moved is not None
+    assert moved < kept
+
+
+def test_rollouts_on_a_larger_gpu_are_no_part_of_the_trainers_memory() -> None:
+    found = planner.plan(model="qwen2.5-1.5b", on="l40s-8x", rollouts_on="dgx-h200", **ASKED)
+    assert isinstance(found, Plan)
+    (placed,) = found.assignments
+    assert placed.memory is not None
+    assert placed.memory.peak_bytes <= placed.memory.usable_bytes
