@@ -20,7 +20,7 @@ def test_the_largest_lever_of_a_long_sequence_is_the_loss(capsys: pytest.Capture
                     for loss in (None, "fused"))
     # without a loss of its own the stack holds all logits, several bytes of each
     assert plain.memory.components.logits > 4 * 16384 * Catalog().model("llama-3.1-8b").vocab
-    assert plain.memory.peak_bytes - fused.memory.peak_bytes == pytest.approx(25.8 * 2**30, rel=0.002)
+    assert plain.memory.peak_bytes - fused.memory.peak_bytes == pytest.approx(25.6 * 2**30, rel=0.002)
 
 
 def test_a_no_tells_that_a_fused_loss_is_enough(capsys: pytest.CaptureFixture[str]):
