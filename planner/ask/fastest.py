@@ -28,6 +28,9 @@ def fastest(question: ResolvedScenario, gpus: int | None, held: Held) -> Estimat
     question: of one training job on one node type; without a number of GPUs all of the node work, or as many as some
     layout can use. Raises InputError where no layout is legal.
     """
+    if float(held.get("offload_parameters") or 0) > 0 and float(held.get("offload_optimizer") or 1) < 1:
+        raise InputError(f"no layout is legal: offload_parameters {held['offload_parameters']} with offload_optimizer "
+                         f"{held['offload_optimizer']}: weights leave the GPU with all of their optimizer states")
     size = question.terms.market.candidates[0].node.gpus
     solved = _solved(question, held, Limits(gpus=gpus or size))
     if gpus is None and not solved.picks and _closest(solved) is None:

@@ -26,7 +26,7 @@ Flag = Literal[
     "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits", "keeps_half",
     "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free", "recurrent",
     "reserves_answers", "returns_states", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
-    "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming"]
+    "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming", "whole_experts"]
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
     "held_in", "loss", "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute",
@@ -156,9 +156,9 @@ class Sources:
         except ValueError:
             raise InputError(f"{question}: expected a number, got {answer!r}") from None
 
-    def usual(self, question: Usual) -> float:
-        """Return a number that holds of every row. Raises MissingFact where the catalog has none."""
-        answer = self.word(question, None)  # type: ignore[arg-type]
+    def usual(self, question: Usual, row: object = None) -> float:
+        """Return a number that holds of every row, or of this one. Raises MissingFact where the catalog has none."""
+        answer = self.word(question, row)  # type: ignore[arg-type]
         if answer is None:
             raise MissingFact("evidence", question)
         return float(answer)

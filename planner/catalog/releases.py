@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
+from planner.catalog.architecture import Model
 from planner.catalog.sourced import AsOf, Sourced
 from planner.catalog.stack import AxisValue, Method, Refusal
 from planner.errors import InputError, UnknownName, Unsupported
@@ -58,8 +60,19 @@ class Releases(Sourced):
     beside: dict[str, str] = Field(default={})
     """Package -> the release that files were tried with: of schedulers' parsers, routers, and what targets run on."""
     targets: dict[str, Target]
+    modules: dict[str, str] = Field(default={})
+    """Matrix of a layer that may have adapters -> what the code of `modules_of` calls it."""
+    modules_of: tuple[str, ...] = ()
+    """Models whose names begin so, dense ones."""
     nothing: dict[str, str] = Field(default={})
     """Stack or engine -> why there is nothing to write for it."""
+
+    def modules_in(self, model: Model) -> Mapping[str, str]:
+        """Return what a model's code calls its matrices; nothing where that is not known."""
+        # an encoder may have modules of the same names
+        alone = model.tower is None and model.ear is None and not model.mixes_experts
+        known = alone and model.name.startswith(self.modules_of)
+        return self.modules if known and self.modules_of else {}
 
     def named(self, name: str, work: Kind | None = None) -> str:
         """Return the name of a target, also of the usual one of a stack or engine that is called otherwise.

@@ -11,8 +11,9 @@ from planner.catalog.quirk import Sources
 from planner.catalog.stack import Stack
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
-from planner.layouts.axes import RECOMPUTE
-from planner.layouts.table import Layouts, from_rows
+from planner.evidence.stages import stated_layers
+from planner.layouts.axes import RECOMPUTE, STAGED
+from planner.layouts.table import Ints, Layouts, from_rows
 
 ZERO_STAGES = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "fsdp-no-reshard": 2,
                "fsdp-shard-grad-op": 2, "zero3": 3, "fsdp": 3, "zero3/fsdp": 3, "hsdp": 3,
@@ -20,6 +21,7 @@ ZERO_STAGES = {"ddp": 0, "none": 0, "zero1": 1, "distopt": 1, "zero2": 2, "fsdp-
 """The ZeRO stage of each sharding that a row may name."""
 FULL_LENGTH = "tokens="
 """Instruction data that is not packed: seq_len is the cap, the samples are shorter."""
+FULL = RECOMPUTE.index("full")
 MANY_SAMPLES = 8
 """Samples of a micro-batch from which on the mean length counts at the peak, no longer the longest."""
 
@@ -36,8 +38,8 @@ class Degrees:
     """Tokens of a sequence of the micro-batch that holds most."""
     counted: float
     """Share of the tokens at work that the row's speed counts: one, or without padding."""
-    recompute_layers: int | None = None
-    """Layers of a stage that are recomputed, where not all are."""
+    recompute_layers: int | Ints | None = None
+    """Layers of a stage that are recomputed, where not all are, or (stages, 3) layers by recompute mode."""
 
 
 def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assumed: list[str], *,
@@ -55,13 +57,16 @@ def degrees_of(run: TrainRun, model: Model, stack: Stack, sources: Sources, assu
     vpp = _virtual(run, pp, sources, assumed)
     micro = _micro_batch(run, stack, dp, pp, sources, assumed)
     batch = _batch(run, dp, micro, pp, assumed)
-    some = sources.whole("recompute_layers", run) if run.recompute == "selective" else None
+    some: int | Ints | None = sources.whole("recompute_layers", run) if run.recompute == "selective" else None
+    staged = run.recompute == "mixed" and run.recompute_layers is not None
+    if staged:
+        some = stated_layers(run.recompute_layers or "", pp, model)
     row: dict[str, float] = {
         "tp": tp, "pp": pp, "cp": cp, "dp": dp, "vpp": vpp, "micro_batch": micro,
-        **_experts(run, model, tp, dp * cp, assumed),
+        **_experts(run, model, tp, dp * cp, sources, assumed),
         "no_sync": float(_accumulates(run, stack, batch // (dp * micro), sources, assumed)),
         "zero": _zero(run, stack, dp * cp, sources, assumed),
-        "recompute": RECOMPUTE.index("full") if some is not None else _recompute(run, sources, assumed),
+        "recompute": STAGED if staged else FULL if some is not None else _recompute(run, sources, assumed),
         "hsdp": _copies(run, gpus, tp, dp * cp, sources, assumed), "offload": _offload(run, sources),
         "offload_parameters": _outside("offload_parameters", run.offload_parameters, run, sources),
         "offload_activations": _outside("offload_activations", run.offload_activations, run, sources)}
@@ -131,8 +136,8 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
     """
     if run.method in (None, "pretrain") or sources.flag("true_length", run):
         return cap
-    longest = cap if cap >= sources.usual("long_data") else min(cap, beside + int(sources.usual("longest_sample")))
-    mean = min(cap, int(sources.usual("mean_sample")))
+    longest = cap if cap >= sources.usual("long_data") else min(cap, beside + int(sources.usual("longest_sample", run)))
+    mean = min(cap, int(sources.usual("mean_sample", run)))
     length = mean + (longest - mean) // micro if micro >= MANY_SAMPLES else longest
     assumed.append(f"{FULL_LENGTH}{length}")
     return length
@@ -141,7 +146,7 @@ def _peak_length(run: TrainRun, cap: int, micro: int, sources: Sources, assumed:
 def _fullest(run: TrainRun, micro: int, sources: Sources) -> int:
     """Return tokens of a sequence of the fullest micro-batch: all padded to the longest sample, or it beside means."""
     mean = round(run.mean_length or 0)
-    longest = max(mean, int(sources.usual("longest_sample")))
+    longest = max(mean, int(sources.usual("longest_sample", run)))
     return mean + (longest - mean) // micro if sources.flag("padding_free", run) else longest
 
 
@@ -171,7 +176,8 @@ def _gpus(run: TrainRun, model_parallel: int) -> tuple[int, int]:
     return gpus, dp
 
 
-def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[str]) -> dict[str, float]:
+def _experts(run: TrainRun, model: Model, tp: int, shards: int, sources: Sources,
+             assumed: list[str]) -> dict[str, float]:
     """Return the expert-parallel degree, and over how many GPUs an expert is split where its group does not fit else.
 
     Unstated is 1, every stack's default. Experts whose group reaches over the tensor-parallel ranks are whole
@@ -180,9 +186,10 @@ def _experts(run: TrainRun, model: Model, tp: int, shards: int, assumed: list[st
     if not model.mixes_experts:
         return {"ep": 1}
     degree = run.ep or _default("ep", 1, assumed)
-    whole = bool(shards % degree)
-    if whole:
+    inferred = bool(shards % degree)
+    if inferred:
         assumed.append("expert_tp=1")
+    whole = inferred or sources.flag("whole_experts", run)
     if shards * (tp if whole else 1) % degree:
         raise SkippedError(f"ep {degree} does not divide {'tp x ' if whole else ''}dp x cp = "
                            f"{shards * (tp if whole else 1)}")

@@ -113,9 +113,10 @@ class TrainRun(StatedRun):
     """What a training row says was run.
 
     Words: framework, task (pretrain, sft, embedding, ...), method, scaleout, sharding, seq_parallel, recompute,
-    recompute_modules, precision, precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and
-    moments_dtype, optimizer, attention_impl, loss_kernel, lora_targets, base_quantization, offload. GiB: gpu_mem_gib.
-    Gbit/s: nic_gbit_per_gpu. Pixels of an image at most: max_pixels.
+    recompute_modules, recompute_layers (none/selective/full of each stage, where recompute is mixed), precision,
+    precision_recipe, the formats weights_dtype, gradients_dtype, master_dtype and moments_dtype, optimizer,
+    attention_impl, loss_kernel, lora_targets, base_quantization, offload. GiB: gpu_mem_gib. Gbit/s: nic_gbit_per_gpu.
+    Pixels of an image at most: max_pixels.
     Yes or no: packed (several samples a sequence). Tokens: mean_length of a sample.
     Counts: gpus_per_node, vpp (chunks of a GPU), the degrees cp and dp in GPUs, grad_accum in micro-batches, lora_rank.
     Tokens: seq_len. Sequences: global_batch_seqs, and micro_batch of one GPU. Shares of 1 that stand on the host:
@@ -141,6 +142,7 @@ class TrainRun(StatedRun):
     seq_parallel: Text = None
     recompute: Text = None
     recompute_modules: Text = None
+    recompute_layers: Text = None
     precision: Text = None
     precision_recipe: Text = None
     weights_dtype: Text = None

@@ -9,6 +9,7 @@ megatron/training/training.py (training_log), torchtitan components/metrics.py, 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
@@ -16,6 +17,7 @@ from statistics import median
 from pydantic import ValidationError
 
 from planner.answer.assignment import TrainingAssignment
+from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.errors import InputError
 from planner.text_io import read_text
@@ -26,6 +28,7 @@ PLAN = "plan.json"
 WARMING = 0.1
 """Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
 _MB = 2**20
+_BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
 def run_rows(text: str, path: Path) -> list[Cells] | None:
@@ -36,12 +39,12 @@ def run_rows(text: str, path: Path) -> list[Cells] | None:
     for reader in (_megatron, _torchtitan, _deepspeed, _trainer):
         steps = list(reader(text))
         if steps:
-            return [_row(steps, path)]
+            placed, batch = _plan_beside(path), _batch(text)
+            return [_row(steps, placed if batch is None else placed.model_copy(update={"global_batch": batch}), path)]
     return None
 
 
-def _row(steps: list[Mapping[str, float]], path: Path) -> Cells:
-    placed = _plan_beside(path)
+def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, path: Path) -> Cells:
     kept = steps[max(1, round(len(steps) * WARMING)):] if len(steps) > 1 else steps
     found = {name: [step[name] for step in kept if name in step]
              for name in ("step_time_s", "tokens_per_s_per_gpu", "samples_per_s")}
@@ -59,6 +62,12 @@ def _row(steps: list[Mapping[str, float]], path: Path) -> Cells:
         kind = "reserved" if any("reserved" in step for step in steps) else "allocated"
         measured |= {"peak_mem_gib": f"{memory:.5g}", "mem_kind": kind}
     return {"id": path.stem, **_ran(placed), **measured}
+
+
+def _batch(text: str) -> int | None:
+    """Return the sequences of the last steps, where a log says how many: Megatron-LM at each, torchtitan once."""
+    said = _BATCH.findall(text)
+    return int(said[-1]) if said and int(said[-1]) else None
 
 
 def _plan_beside(path: Path) -> TrainingAssignment:
@@ -92,10 +101,17 @@ def _ran(placed: TrainingAssignment) -> Cells:
         "seq_len": placed.sequence_length, "global_batch_seqs": placed.global_batch, "micro_batch": layout.micro_batch,
         "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "dp": layout.dp,
         "sharding": sharding, "seq_parallel": "yes" if layout.sequence_parallel else "no",
-        "recompute": layout.recompute, "precision": layout.precision, "stated": "yes", "packed": "yes",
+        "recompute": layout.recompute, "recompute_layers": _by_stage(layout), "precision": layout.precision,
+        "stated": "yes", "packed": "yes",
         "offload_optimizer": out.optimizer, "offload_parameters": out.parameters,
         "offload_activations": out.activations}
     return {name: str(value) for name, value in cells.items() if value is not None and value != 0.0}
+
+
+def _by_stage(layout: Layout) -> str | None:
+    """Return the layers of every stage that keep all, recompute selectively, and in full, where layers differ."""
+    counts = [stage.recompute_layers for stage in layout.stages]
+    return " ".join(f"{c.none}/{c.selective}/{c.full}" for c in counts) if layout.recompute == "mixed" else None
 
 
 def _figure(text: str) -> float | None:
@@ -106,10 +122,15 @@ def _figure(text: str) -> float | None:
 
 
 def _megatron(text: str) -> Iterator[Mapping[str, float]]:
-    """Yield a line of every logged iteration: `elapsed time per iteration (ms)`, and the peaks of memory."""
+    """Yield a line of every logged iteration: `elapsed time per iteration (ms)`, and the peaks of memory.
+
+    Steps of a batch that still grows are left out.
+    """
+    last = _batch(text)
     for line in text.splitlines():
         parts = {name.strip(): value for name, _, value in (part.partition(":") for part in line.split("|"))}
-        if (took := _figure(parts.get("elapsed time per iteration (ms)", ""))) is not None:
+        took = _figure(parts.get("elapsed time per iteration (ms)", ""))
+        if took is not None and _figure(parts.get("global batch size", "")) in (None, last):
             yield {"step_time_s": took / 1e3}
         elif (peak := _figure(parts.get("max reserved", ""))) is not None:
             yield {"peak_gib": peak * _MB / GIB, "reserved": 1}

@@ -130,7 +130,10 @@ def _cheaper(search: Search, best: Solved) -> Settled:
             best, margin = _held(search, better), margin * MARGIN
         else:
             search.cut(*missed, whole=False)
-            for pick in missed[2]:
+            # of prefill and decode apart, one may have missed alone
+            short = [pick for pick, asked, held in zip(missed[2], missed[3].asked, missed[3].held, strict=True)
+                     if held < asked]
+            for pick in short or missed[2]:
                 key = search.key(missed[0], pick.column)
                 search.last.add(key)
                 shown = search.rates.get(key, pick.column.rate) / search.computed[key]

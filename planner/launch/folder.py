@@ -127,7 +127,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    trains = catalog.releases.target(error.target).work != "serving"
+    trains = catalog.releases.target(error.target).work in ("training", "posttraining")
     again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if trains else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:

@@ -85,8 +85,7 @@ def adapters(file: str) -> Say:
         rank = work.asked.rank
         quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
                      f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
-        return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
-                f"{file}:lora_target_modules": "all-linear", **quantized}
+        return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank, **quantized}
     return say
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.layout import Layout
@@ -33,6 +33,8 @@ class Work:
     gpu: Gpu
     target: str
     release: Target
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Matrix of a layer -> what the model's code calls it; empty where that is not known."""
 
     @property
     def layout(self) -> Layout:
@@ -146,5 +148,7 @@ def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target:
         raise InputError("the plan does not name its model")
     work = asked if isinstance(asked, Training) else Training(model=placed.model, method=placed.method)
     node = catalog.node(placed.node)
-    return Work(placed=placed, asked=work, model=catalog.model(placed.model), stack=catalog.stack(placed.stack),
-                node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target))
+    model = catalog.model(placed.model)
+    return Work(placed=placed, asked=work, model=model, stack=catalog.stack(placed.stack),
+                node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target),
+                modules=catalog.releases.modules_in(model))

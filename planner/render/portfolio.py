@@ -78,19 +78,25 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
 
 def _show_why(page: Page, plan: Plan, *, full: bool) -> None:
     """Print what would admit jobs that are rejected or late; in full why every job is as it is."""
+    reasons = reasons_of(plan, full=full)
+    if reasons:
+        page.heading("Why so, with all other jobs where they are" if full else "Why rejected or late")
+    for name, why in reasons:
+        page.paragraph(f"{name}: {why.start}.")
+        page.facts([("enough", f"{change.limit} {change.to} instead of {change.from_}") for change in why.admits])
+        if full:
+            page.facts([(f"{way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}", _against(way))
+                        for way in why.others])
+
+
+def reasons_of(plan: Plan, *, full: bool = False) -> list[tuple[str, Why]]:
+    """Return why jobs are rejected or late, or in full why every job is as it is; those alike together."""
     alike: dict[tuple[str, Why], list[str]] = {}
     for a in plan.assignments:
         if a.reasons is not None and (full or a.status == "rejected" or a.late_days):
             names = alike.setdefault((a.job or "", a.reasons), [])
             names += [a.workload] if a.workload not in names else []
-    if alike:
-        page.heading("Why so, with all other jobs where they are" if full else "Why rejected or late")
-    for (_, why), names in alike.items():
-        page.paragraph(f"{names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}: {why.start}.")
-        page.facts([("enough", f"{change.limit} {change.to} instead of {change.from_}") for change in why.admits])
-        if full:
-            page.facts([(f"{way.pool if way.nodes is None else f'{way.nodes:,} x {way.pool}'}", _against(way))
-                        for way in why.others])
+    return [(f"{names[0]}{f' to {names[-1]}' if len(names) > 1 else ''}", why) for (_, why), names in alike.items()]
 
 
 def _against(way: OtherWay) -> str:

@@ -13,6 +13,7 @@ from planner.catalog.recipes import Recipes
 from planner.errors import InputError
 from planner.scenario.default import Default, Defaults
 from planner.scenario.files import existing_file
+from planner.scenario.model_notes import LENGTH
 from planner.scenario.workload import Training
 from planner.text_io import io_error
 from planner.units import show_count
@@ -76,6 +77,7 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         share = "" if packed or longest is None else f", {mean / longest:.0%} of their tokens real"
         said.append(Default(name="packing", value="packed" if packed else f"padded to {longest:,}{share}",
                             why="no longest sample is known" if packed else "packing fills sequences with samples"))
+    said += _unknown_length(work, mean)
     update: dict[str, object] = dict.fromkeys(("epochs", "samples", "dataset", "tokenizer", "packing"))
     update |= {"tokens": tokens, "mean_length": None if packed else mean}
     if beside and packed and work.samples_per_sequence is None and (length := work.sequence_length or usual_length):
@@ -83,6 +85,15 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     if work.dataset is not None and not packed:
         update["sequence_length"] = longest
     return work.model_copy(update=update), said
+
+
+def _unknown_length(work: Training, mean: int) -> Defaults:
+    """Return what to say of samples whose length nobody gave."""
+    if work.samples is None or work.mean_length is not None:
+        return []
+    noun = "answer" if work.preference else "sample"
+    return [Default(name=LENGTH, value=f"{mean} tokens", why=f"every {noun} is counted with {mean:,} tokens, the most "
+                    "that a sequence holds: --mean-length says how long they are, and time and cost fall with it")]
 
 
 def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest: int | None, how: str
@@ -96,6 +107,7 @@ def _preferred(work: Training, recipes: Recipes, count: int, mean: int, longest:
         work.samples and work.mean_length is None) else ""
     said = [Default(name="tokens", value=show_count(tokens),
                     why=f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'} of {count:,} {noun}, {how}{padded}")]
+    said += _unknown_length(work, mean)
     # the reference runs once, however many there are
     kept = work.epochs if work.reference == "precomputed" else None
     return work.model_copy(update={

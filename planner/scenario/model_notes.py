@@ -10,6 +10,8 @@ from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
 
 SIZE = "model size"
+LENGTH = "sample length"
+"""What the default is called that samples of unknown length are as long as a sequence."""
 TEXT_PART = "model part"
 """What the default is called that a model which also sees is planned for as a language model."""
 
@@ -22,9 +24,9 @@ def generates(model: Model, what: str) -> Model:
 
 
 def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
-    """Return what the user should know of models that also see, of which the text part is costed."""
+    """Return what the user should know: of models that also see, their text part alone; lengths taken."""
     return tuple(f"text alone is planned for: {default.why}" if default.name.endswith(TEXT_PART) else default.why
-                 for default in defaults if default.name.endswith((TEXT_PART, SIZE)))
+                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH)))
 
 
 def _alone(model: Model) -> str:

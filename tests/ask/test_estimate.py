@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import planner
 from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_of
 from planner.catalog.load import Catalog
@@ -77,3 +78,14 @@ def test_values_that_break_a_rule_are_passed_over() -> None:
         return asked()
 
     assert largest_of([1, 2, 3, 4], odd_only).value == 3  # type: ignore[arg-type,type-var]
+
+
+def test_weights_that_leave_without_their_states_are_told_so():
+    with pytest.raises(InputError, match="weights leave the GPU with all of their optimizer states"):
+        planner.estimate(model="llama-3.1-8b", method="full", node="8xh100",
+                         layout="offload_parameters=1,offload_optimizer=0")
+
+
+def test_a_batch_that_the_copies_do_not_divide_is_named_with_both():
+    with pytest.raises(InputError, match=r"must divide the global batch.*: 8 x 3 of 128 \(batch_divides\)"):
+        planner.estimate(model="llama-3.1-8b", method="full", node="8xh100", layout="dp=8,mbs=3,zero=3,recompute=full")

@@ -150,7 +150,7 @@ def test_a_choice_that_misses_a_limit_names_it_and_the_nearest_value() -> None:
 @pytest.mark.parametrize(("name", "choice"), [
     ("A100", {"gpu": "A100"}), ("8xh200", {"gpu": "8xh200"}), ("dgx-b200", {"gpu": "dgx-b200"}),
     ("DeepSpeed", {"stack": "DeepSpeed"}), ("nebius", {"provider": "nebius"}), ("spot", {"terms": "spot"}),
-    ("h200,tp=4", {"gpu": "h200", "tp": "4"})])
+    ("h200,tp=4", {"gpu": "h200", "tp": "4"}), ("on=b200", {"gpu": "b200"})])
 def test_a_name_alone_says_what_it_is_a_choice_of(name: str, choice: dict[str, str]) -> None:
     catalog, ask = asking()
     assert parts_of(name, question_of(ask({}), catalog)) == choice  # type: ignore[operator]

@@ -64,6 +64,40 @@ def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
         assert rows["peak_mem_gib"]["measured"] == pytest.approx(40, rel=1e-3)
 
 
+@pytest.mark.parametrize("name", ["train.log", "titan.log"])
+def test_a_log_that_says_its_batch_ran_with_it(planner, tmp_path, name):  # noqa: F811
+    layout = "dp=16,zero=3,recompute=full,mbs=1"
+    plan, half = given(layout, stack=STACKS[name]), given(layout, stack=STACKS[name], global_batch="32")
+    step = half.placed.time.step_seconds
+    tokens = 32 * half.placed.sequence_length / step / half.placed.gpus
+    assert plan.placed.global_batch != half.placed.global_batch
+    log = LOGS[name](step, tokens, 40.0, 32)
+    said = (f"local batch size 1, global batch size 32, gradient accumulation steps 4\n{log}" if name == "titan.log"
+            else log.replace("| lm loss", "| global batch size: 32 | lm loss").replace("size: 32 |", "size: 16 |", 1))
+    (tmp_path / "plan.json").write_text(plan.plan)
+    (tmp_path / name).write_text(said)
+    ran = planner("validate", tmp_path / name, "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=2e-3)
+    assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=0.02)
+
+
+def test_a_log_of_a_plan_that_recomputes_some_layers(planner, tmp_path):  # noqa: F811
+    plan = given("dp=16,zero=3,recompute=8,mbs=1", stack="fsdp2")
+    whole = given("dp=16,zero=3,recompute=full,mbs=1", stack="fsdp2")
+    assert plan.placed.layout.recompute == "mixed"
+    step = plan.placed.time.step_seconds
+    assert step < 0.95 * whole.placed.time.step_seconds
+    (tmp_path / "plan.json").write_text(plan.plan)
+    tokens = plan.placed.global_batch * plan.placed.sequence_length / step / plan.placed.gpus
+    (tmp_path / "titan.log").write_text(torchtitan(step, tokens, 40.0, plan.placed.global_batch))
+    ran = planner("validate", tmp_path / "titan.log", "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=1e-3)
+
+
 def test_a_log_without_its_plan_is_refused(planner, tmp_path):  # noqa: F811
     (tmp_path / "train.log").write_text(megatron(1.0, 1.0, 1.0, 64))
     ran = planner("validate", tmp_path / "train.log")

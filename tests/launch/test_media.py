@@ -127,14 +127,21 @@ def test_simpletuner_is_told_in_its_own_keys(asked, told):
 
 
 @pytest.mark.parametrize(("asked", "why"), [
-    ({"model": "cosmos3-nano", "layout": "recompute=full"}, "takes the same memory by every setting"),
-    ({"model": "hidream-i1-full", "layout": "recompute=mixed"}, "recomputes all or none"),
     ({"model": "hunyuan-video"}, "it has .*hunyuan-video-1.5"),
     ({"model": "qwen-image", "lora_targets": "attention,mlp"}, "it adapts attention"),
     ({"method": "full", "layout": "offload_optimizer=1"}, "states on the GPU")])
 def test_what_simpletuner_cannot_be_told_is_refused_by_name(asked, why):
     with pytest.raises(CannotExpress, match=why):
         settings_of(trained(**asked), TRAINERS["simpletuner"].table)
+
+
+@pytest.mark.parametrize(("model", "recompute", "why"), [
+    ("cosmos3-nano", "full", "takes the same memory by every setting"),
+    ("hidream-i1-full", "mixed", "recomputes all or none")])
+def test_recompute_that_changes_nothing_is_refused_by_name(model, recompute, why):
+    work = changed(trained(model=model), layout={"recompute": recompute})
+    with pytest.raises(CannotExpress, match=why):
+        settings_of(work, TRAINERS["simpletuner"].table)
 
 
 @pytest.mark.parametrize(("target", "asked", "why"), [

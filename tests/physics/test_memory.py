@@ -43,6 +43,19 @@ def only(question: Question) -> LayerKind:
     return kind
 
 
+def test_selective_recompute_of_pytorch_keeps_partial_sums_and_what_is_left_of_them() -> None:
+    """Bytes of a token at 2 each: the checkpoint, every second product and the attention's output, by hand."""
+    question = ask(gpt(), "fsdp2")
+    h, f, heads = 1024, 4096, 16
+    alone, split = (float(saved_per_token(question, from_rows([{"tp": tp, "dp": 4, "sp": tp > 1}], 64),
+                                          only(question))[0, 1]) for tp in (1, 4))
+    # the attention's output; queries, half of keys and values, and the first product of the feed-forward
+    inner = h + (2 * h - h + (h + h) / 2 + f)
+    assert alone == pytest.approx(2 * (h + inner + h))
+    assert split == pytest.approx(2 * (h / 4 + inner / 4 + h + 2 * h / 4)), "the last product before the ranks sum it"
+    assert heads * 64 == h
+
+
 def test_saved_activations_are_34sbh() -> None:
     """Korthikanti et al. 2022, table 2: 34sbh with dropout, f = 4h and the attention core recomputed."""
     question = ask(gpt())

@@ -292,3 +292,8 @@ def test_each_kind_is_told_from_the_others():
     ("run --x $((9**9**9)) --y $((1/0))", {"x": "$((9**9**9))", "y": "$((1/0))"})])
 def test_scripts_are_read_as_far_as_flags_need(script: str, flags: dict[str, object]):
     assert max((command.flags for command in commands(script)), key=len) == flags
+
+
+def test_micro_batches_that_follow_from_the_batch_are_not_said():
+    assert "micro-batches a step" not in " ".join(read_config(given("gpt3.sh")).notes())
+    assert "micro-batches a step" in " ".join(read_config(given("axo_qlora70.yml")).notes())

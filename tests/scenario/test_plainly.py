@@ -9,6 +9,7 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.load import load_any, load_question
+from planner.scenario.model_notes import text_notes
 from planner.scenario.plainly import in_blocks, with_bought
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import Scenario
@@ -76,6 +77,16 @@ def test_samples_of_unknown_length_are_no_longer_than_a_sequence() -> None:
     assert isinstance(asked, Scenario)
     assert asked.workload.tokens == 1000 * 2048
     assert any("mean_length says less" in default.why for default in defaults)
+
+
+@pytest.mark.parametrize(("method", "said"), [("lora", "every sample is counted with 4,096 tokens"),
+                                             ("dpo", "every answer is counted with 2,048 tokens")])
+def test_samples_of_unknown_length_are_pointed_out(method: str, said: str) -> None:
+    asked = {"model": "llama-3.1-8b", "method": method, "samples": "50k"}
+    def notes(**more: Any) -> tuple[str, ...]:
+        return text_notes(load_any({**asked, **more}, {}, Catalog())[1])
+    assert any(note.startswith(said) for note in notes())
+    assert not notes(mean_length=600)
 
 
 def test_owned_gpus_of_a_portfolio_are_nodes_of_them() -> None:

@@ -30,6 +30,8 @@ Ask = Callable[[Mapping[str, str]], AnyQuestion]
 PLACES = {"gpu": "hardware.candidates", "node": "hardware.candidates", "provider": "sourcing.rent.providers",
           "region": "sourcing.rent.regions", "terms": "sourcing.rent.terms", "gpus": "limits.gpus"}
 """Choices of every kind of work that are scenario values, and the path of each."""
+HARDWARE = frozenset({"on", "candidates", "hardware"})
+"""What else the choice of a GPU or node is called, as flags call it."""
 RENTED = frozenset({"provider", "region", "terms"})
 
 
@@ -41,6 +43,7 @@ def parts_of(text: str, question: ResolvedScenario) -> dict[str, str]:
         key, given, value = (piece.strip() for piece in part.partition("="))
         if not given:
             key, value = _named(key, question.catalog, known), key
+        key = "gpu" if key in HARDWARE else key
         if not key or not value:
             raise InputError(f"--why-not {part.strip() or text!r}: expected choices such as tp=4,pp=2 or gpu=a100, or "
                              "the name of hardware, of software, of a format, of a method or of a provider")

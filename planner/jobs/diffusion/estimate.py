@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.diffusion.assignment import assignment_of, verdict
 from planner.jobs.diffusion.lacking import helps
-from planner.jobs.diffusion.options import divides, option, sequences, smallest, splits, tunings
+from planner.jobs.diffusion.options import acting, divides, option, sequences, smallest, splits, tunings
 from planner.money.rent import usual_candidate
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.extent import said
@@ -24,8 +24,8 @@ def estimate_diffusion(work: DiffusionTraining, catalog: Catalog, node: str, gpu
     # all copies that the batch has work for; that a clip is shared is asked for, by GPUs or by layout
     asked = tuple(degree for degree in shared if f"{degree}" == layout.get("cp")) or (1,)
     most = gpus or max(count for count in range(1, candidate.node.gpus + 1) if divides(work.batch, count, asked))
-    ways = [option(catalog, (candidate,), 0, tuning, split)
-            for split in splits(work.batch, most, layout, full=not tuning.frozen, shared=shared)]
+    every = splits(work.batch, most, layout, full=not tuning.frozen, shared=shared)
+    ways = [option(catalog, (candidate,), 0, tuning, split) for split in acting(every, tuning.model, layout, catalog)]
     if not ways:
         raise InputError(f"gpus: a batch of {work.batch} is not divided over {most} GPUs"
                          + (f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""))

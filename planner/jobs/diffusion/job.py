@@ -15,6 +15,7 @@ from planner.jobs.diffusion.options import (
     AXES,
     RECOMPUTED,
     Option,
+    acting,
     divides,
     option,
     quantile,
@@ -55,7 +56,8 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
     def ways(self, at: int, gpus: int, held: Held) -> Iterator[Option]:
         """Yield every way on so many GPUs of a candidate."""
         for tuning in tunings(self.asked, self.catalog):
-            for split in splits(self.asked.batch, gpus, held, full=not tuning.frozen, shared=self.shared(at)):
+            every = splits(self.asked.batch, gpus, held, full=not tuning.frozen, shared=self.shared(at))
+            for split in acting(every, tuning.model, held, self.catalog):
                 try:
                     yield option(self.catalog, self.terms.market.candidates, at, tuning, split)
                 except MissingFact:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -121,6 +121,25 @@ def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool, shared
         copies = gpus // int(degree)
         if divides(batch, gpus, (int(degree),)) and held.get("dp", f"{copies}") == f"{copies}":
             yield from (replace(split, sequence=int(degree)) for split in _splits(batch, copies, gpus, held, full=full))
+
+
+def acting(found: Iterable[Split], model: Diffusion, held: Mapping[str, str], catalog: Catalog) -> list[Split]:
+    """Return the splits whose recompute the trainer acts on; of some models a setting changes nothing.
+
+    Raises InputError where what is held changes nothing.
+    """
+    runs = catalog.diffusion_runs
+    acts, unspilled = runs.ineffective.get(model.name), model.name in runs.unspilled
+    taken = {"none": (0.0,), "layer": (0.0, 1.0)}.get(acts or "")
+    every = list(found)
+    kept = [split for split in every if (taken is None or split.recomputed in taken) and not (
+        unspilled and split.spilled)]
+    if every and not kept:
+        axis = "offload_activations" if taken is None or held.get("recompute") is None else "recompute"
+        can = "0" if axis == "offload_activations" else "none" if acts == "none" else "none or full"
+        raise InputError(f"layout: {axis}={held[axis]}: of {model.name} this changes nothing in "
+                         f"{catalog.diffusion_law.stack}: expected {can}")
+    return kept
 
 
 def _splits(batch: int, copies: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[Split]:

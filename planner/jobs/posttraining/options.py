@@ -64,10 +64,11 @@ def _every(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
             and told.admits(split_facts(gpus, 0, size, same=True)):
         yield from _colocated(question, gpus, asks)
     if placement != "colocated" and "disaggregated" in question.framework.placements and not question.asked.rollouts_on:
-        for split in splits_of(gpus, size):
-            if asks.keeps("rollout_gpus", gpus - split) and told.admits(
-                    {**split_facts(split, gpus - split, size, same=True), "policy_lag": question.asked.policy_lag}):
-                yield from apart(question, split, gpus - split, question.at, asks)
+        splits = [split for split in splits_of(gpus, size) if asks.keeps("rollout_gpus", gpus - split) and told.admits(
+            {**split_facts(split, gpus - split, size, same=True), "policy_lag": question.asked.policy_lag})]
+        question.train(splits)  # together, as most of the time goes into calls and not into rows
+        for split in splits:
+            yield from apart(question, split, gpus - split, question.at, asks)
     for on in question.elsewhere if told.admits(split_facts(size, size, size, same=False)) else ():
         size = question.candidates[on].node.gpus
         for count in {size * nodes for nodes in ELSEWHERE} | ({int(asks.values["rollout_gpus"])} if asks.has(

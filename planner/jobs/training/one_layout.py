@@ -220,7 +220,9 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     broken = [name for name in violations(rows.columns, facts) if name not in ("whole_nodes", "sp_wins")]
     if broken:
         rules = rules_of(stack)
-        raise Illegal("the layout is not legal: " + "; ".join(f"{rules[name].reason} ({name})" for name in broken),
+        each = f": {rows.dp[0]} x {rows.micro_batch[0]} of {batch}"
+        broke = [f"{rules[name].reason}{each if name == 'batch_divides' else ''} ({name})" for name in broken]
+        raise Illegal("the layout is not legal: " + "; ".join(broke),
                       lambda: [other.name for other in catalog.all("stacks", Stack) if not set(violations(
                           rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}])
     if row.get("recompute") == 1 and not stack.selective_recompute:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import listed
 from planner.launch.axes import No, Settings, Table, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
@@ -86,6 +87,7 @@ TABLE: Table = {
     ("offload_activations",): _activations,
     ("nvme",): hf.ON_HOST,
     ("method", "lora_rank"): hf.adapters(ARGS),
+    ("lora_targets",): listed(f"{ARGS}:lora_target_modules"),
     ("packing",): hf.trainer_packing(ARGS),
 }
 

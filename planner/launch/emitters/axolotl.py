@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import modules_by
 from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.formats import as_text, by_file
@@ -52,7 +53,7 @@ def _sharding(work: Work) -> Settings | No:
 
 def _adapted(work: Work, rank: int) -> Settings:
     return {f"{FILE}:adapter": work.method, f"{FILE}:load_in_4bit": work.method == "qlora", f"{FILE}:lora_r": rank,
-            f"{FILE}:lora_alpha": 2 * rank, f"{FILE}:lora_target_linear": True}
+            f"{FILE}:lora_alpha": 2 * rank}
 
 
 def _activations(work: Work) -> Settings | No:
@@ -74,6 +75,8 @@ TABLE: Table = {
     ("offload_activations",): _activations,
     ("nvme",): hf.ON_HOST,
     ("method", "lora_rank"): hf.tuned_by({}, _adapted),
+    ("lora_targets",): modules_by({f"{FILE}:lora_target_linear": True},
+                                  lambda names: {f"{FILE}:lora_target_modules": list(names)}),
     ("loss",): plain("loss", f"{FILE}:plugins", {
         "the stack's": None, "plain": None,
         "fused": ["axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin"]}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import listed
 from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.formats import as_text, by_file
@@ -75,6 +76,7 @@ TABLE: Table = {
     ("optimizer",): plain("optimizer", f"{ARGS}:optim", hf.OPTIMIZERS),
     ("offload_activations",): _activations,
     ("method", "lora_rank"): hf.adapters(ARGS),
+    ("lora_targets",): listed(f"{ARGS}:lora_target_modules"),
     ("packing",): hf.trainer_packing(ARGS),
 }
 

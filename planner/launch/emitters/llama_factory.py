@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import modules_by
 from planner.launch.axes import No, Settings, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
@@ -23,12 +24,14 @@ def _adapted(work: Work, rank: int) -> Settings:
     quantized = {f"{FILE}:quantization_bit": 4, f"{FILE}:quantization_type": "nf4",
                  f"{FILE}:double_quantization": True} if work.method == "qlora" else {}
     return {f"{FILE}:finetuning_type": "lora", f"{FILE}:lora_rank": rank, f"{FILE}:lora_alpha": 2 * rank,
-            f"{FILE}:lora_target": "all", **quantized}
+            **quantized}
 
 
 _LOSSES = {"dpo": "sigmoid", "orpo": "orpo", "simpo": "simpo"}
 TABLE = {**hf.of_trainer(FILE, recompute=_recompute, liger="enable_liger_kernel",
                          method=hf.tuned_by({f"{FILE}:finetuning_type": "full"}, _adapted)),
+         ("lora_targets",): modules_by({f"{FILE}:lora_target": "all"},
+                                       lambda names: {f"{FILE}:lora_target": ",".join(names)}),
          **hf.preferences({
              **{name: {f"{FILE}:stage": "dpo", f"{FILE}:pref_loss": loss} for name, loss in _LOSSES.items()},
              "kto": {f"{FILE}:stage": "kto"}, "reward-model": {f"{FILE}:stage": "rm"}}, copied=f"{FILE}:ref_model")}

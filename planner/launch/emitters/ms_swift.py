@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import listed
 from planner.launch.axes import No, Settings, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
@@ -17,7 +18,7 @@ def _adapted(work: Work, rank: int) -> Settings:
     quantized = {f"{FILE}:quant_method": "bnb", f"{FILE}:quant_bits": 4, f"{FILE}:bnb_4bit_quant_type": "nf4",
                  f"{FILE}:bnb_4bit_use_double_quant": True} if work.method == "qlora" else {}
     return {f"{FILE}:tuner_type": "lora", f"{FILE}:lora_rank": rank, f"{FILE}:lora_alpha": 2 * rank,
-            f"{FILE}:target_modules": "all-linear", **quantized}
+            **quantized}
 
 
 def _recompute(work: Work) -> Settings | No:
@@ -30,6 +31,7 @@ def _recompute(work: Work) -> Settings | No:
 
 TABLE = {**hf.of_trainer(FILE, recompute=_recompute, liger="use_liger_kernel",
                          method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted)),
+         ("lora_targets",): listed(f"{FILE}:target_modules"),
          **hf.preferences({name: {f"{FILE}:rlhf_type": said} for name, said in {
              "dpo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo", "reward-model": "rm"}.items()})}
 

@@ -53,8 +53,9 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
              "mlp_act": k * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
     none = inputs + outputs + unfused + masks + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
-        products = h / split + (2 * kind.query_width - kind.value_width + kind.key_value_width / 2 + kind.ffn) / tp
-        selective = e * (h / split + kind.value_width / tp + (1 - stack.unsaved_products) * products)
+        products = (2 * kind.query_width - kind.value_width + kind.key_value_width / 2 + kind.ffn) / tp
+        last, reduced = _row_products(question, h, split)
+        selective = e * (h / split + kind.value_width / tp + reduced + (1 - stack.unsaved_products) * (products + last))
     else:
         selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
     outputs_kept = {"gate": e * (kind.experts.count if kind.experts else 0), "wo": e * h / split,
@@ -62,6 +63,17 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     full = _residual(question, rows) * e * h / split + sum(
         (outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
     return np.stack([none, selective, full], axis=1)
+
+
+def _row_products(question: Question, hidden: int, split: Floats) -> tuple[Floats, Floats]:
+    """Return the saved width of the feed-forward's last product, and that of what reduce-scatters return.
+
+    PyTorch saves that product before the ranks sum it, with all tokens, and both sums of a layer beside it (torchtitan
+    models/llama3/infra/parallelize.py, _op_sac_save_list).
+    """
+    if not question.stack.gathered_norm_outputs:
+        return hidden / split, np.zeros_like(split)
+    return hidden * np.ones_like(split), np.where(split > 1, 2 * hidden / split, 0.0)
 
 
 def _residual(question: Question, rows: Layouts) -> Floats:

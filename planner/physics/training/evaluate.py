@@ -94,12 +94,15 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
                       flops / peak)
 
 
-def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | None = None
+def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | Ints | None = None
                    ) -> Evaluation:
     """Return a layout whose recompute column is fixed, layers split as frameworks do by default.
 
-    recompute_layers: layers of every stage under the row's mode, the rest keep everything; none means all.
+    recompute_layers: layers of every stage under the row's mode, the rest keep everything; none means all. Or all of
+    them by stage and mode, (stages, 3).
     """
+    if isinstance(recompute_layers, np.ndarray):
+        return evaluate(question, rows, row, recompute_layers.sum(axis=1), recompute_layers)
     shape = question.shape
     # torchtitan's pipeline splits all layers alike; Megatron's recipes for mixtures state their layouts
     lead = shape.lead_layers if question.stack.fully_sharded else 0

@@ -23,7 +23,7 @@ from planner.render.breakdown import verdict
 from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
-from planner.render.portfolio import OUTLAYS, is_portfolio, job_row, outlays
+from planner.render.portfolio import OUTLAYS, is_portfolio, job_row, outlays, reasons_of
 from planner.render.proof import defaults_sentence
 from planner.render.report.charts import by_days_and_cost, rent_against_buy
 from planner.render.report.runs import published_runs
@@ -52,7 +52,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         return templates().get_template("portfolio.html.j2").render(
             **common, jobs=[_dated(assignment) for assignment in plan.assignments],
             timeline=_drawn(gantt(plan)) if first else None, cash=_drawn(cash(plan)) if first else None,
-            paid=outlays(plan), outlays=OUTLAYS)
+            paid=outlays(plan), outlays=OUTLAYS, reasons=reasons_of(plan))
     candidate = _candidate(first, catalog) if first else None
     return templates().get_template("page.html.j2").render(
         **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],

@@ -135,7 +135,8 @@ class Config:
     def _counts(self) -> Iterator[tuple[str, object]]:
         """Yield what the config counts in its own way."""
         reading = self.reading
-        for name, count in (("gpus", reading.gpus), ("micro-batches a step", reading.accumulation),
+        accumulated = None if BATCH in reading.values else reading.accumulation  # follows from the batch
+        for name, count in (("gpus", reading.gpus), ("micro-batches a step", accumulated),
                             ("steps", reading.steps)):
             if count is not None:
                 yield name, count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Collection
 
 import numpy as np
@@ -22,10 +23,12 @@ SEVERAL = 5
 """Ways of a task: what the last of so many costs more than the best says how much depends on when it is placed."""
 
 
-def guided(problem: Problem, must: Collection[int], relaxed: Relaxed, alone: Schedule) -> Schedule | None:
+def guided(problem: Problem, must: Collection[int], relaxed: Relaxed, alone: Schedule,
+           stop: float | None = None) -> Schedule | None:
     """Return the cheapest schedule of all orders tried; none where there are stocks, which it leaves out.
 
     must: tasks that are rejected only where they find no place. alone: the services and lots without the tasks.
+    stop: a monotonic clock reading after which no further order is tried.
     """
     if problem.stocks:
         return None
@@ -41,6 +44,8 @@ def guided(problem: Problem, must: Collection[int], relaxed: Relaxed, alone: Sch
         blamed = np.array([float(np.partition(mine, min(SEVERAL, len(mine)) - 1)[min(SEVERAL, len(mine)) - 1])
                            if len(mine) else 0.0 for mine in relaxed.more])
         for number in range(ROUNDS):
+            if best is not None and stop is not None and time.monotonic() > stop:
+                return best
             hurried = waited if number % 2 else set[int]()
             made = placing.made(in_order(problem, (-blamed).tolist()), hurried)
             if (best is None or (made.value or 0) < (best.value or 0)) and not check_schedule(problem, made):

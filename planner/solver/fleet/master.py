@@ -46,10 +46,31 @@ class Master:
             own[[one for _, one in mine.patterns]] = False
         self.others = np.flatnonzero(own)
         """Variables that are no ways."""
-        self.entries = program.entries()
+        self._others()
         self.missing = [program.variable(price=dear) for dear in self.dear]
         for task, one in zip(self.model.tasks, self.missing, strict=True):
             program.put(task.choice, one, 1)
+
+    def _others(self) -> None:
+        """Look up what prices of rows are added up by."""
+        model, program = self.model, self.model.program
+        self.ends = np.array(program.least, dtype=np.float64), np.array(program.most, dtype=np.float64)
+        self.price = np.array(program.price, dtype=np.float64)
+        self.upper = np.array(program.upper, dtype=np.float64)[self.others]
+        entries = program.entries()
+        kept = np.isin(entries[1], self.others)
+        self.other_entries = tuple(column[kept] for column in entries)
+        """Rows, variables and factors of variables that are no ways."""
+        self.choices = np.array([mine.choice for mine in model.tasks], dtype=np.intp)
+        self.lot_rows = np.array([row for *_, rows in model.numbered for row in rows], dtype=np.intp)
+        self.links = list[tuple[range, bool, list[range]]]()
+        """Rows that say when a task has begun, or is done, whether from a period on, and what asks for it."""
+        for at, mine in enumerate(model.tasks):
+            for linked, back, rows in (
+                    (mine.begun, True, [rows for one, _, rows in model.orders if one == at]),
+                    (mine.open, False, [rows for _, other, rows in model.orders if other == at])):
+                if linked:
+                    self.links.append((range(linked[0], linked[0] + len(linked)), back, rows))
 
     def _running(self, kept: Sequence[Ways]) -> list[tuple[Ints, Ints, Ints, Ints, Ints]]:
         """Return pools, nodes, variables, start and end of all ways, those with pauses run by run."""

@@ -27,18 +27,25 @@ class Prices:
 
 
 def best_paused(problem: Problem, task: Task, prices: Prices, below: float) -> tuple[float, list[Placed]]:
-    """Return the least that any way with pauses costs, and of each option that may cost less one close to that."""
+    """Return the least that any way with pauses costs, and of each option that may cost less one close to that, the
+    cheapest first.
+    """
     size = problem.period_seconds
     periods, options = problem.pausing(task)
-    least, found = np.inf, list[Placed]()
+    least, found = np.inf, list[tuple[float, Placed]]()
     if not options:
-        return least, found
+        return least, []
     first, last = periods.start, periods.stop
     ending = late_of(task, (np.arange(first, last, dtype=np.int64) + 1) * size) + prices.end[first:last]
     begun = prices.begin[first:last]
     for number, option in options:
         count = problem.length(option)
         each = np.sum([prices.held[held][first:last] for held in option.held], axis=0)
+        bound = float(np.partition(each, count - 1)[:count].sum() + begun.min() + ending[count - 1:].min())
+        bound += option.micro_usd * prices.money
+        if bound >= below:
+            least = min(least, bound)
+            continue
         costs = (_cheapest_from if begun.any() else _cheapest_by)(each, count, begun) + ending
         end = int(np.argmin(costs))
         cost = float(costs[end]) + option.micro_usd * prices.money
@@ -49,8 +56,8 @@ def best_paused(problem: Problem, task: Task, prices: Prices, below: float) -> t
         order = np.argsort(each[start:end + 1], kind="stable") + first + start
         placed = _placed(problem, number, option, order.tolist(), count)
         if placed is not None:
-            found.append(placed)
-    return least, found
+            found.append((cost, placed))
+    return least, [placed for _, placed in sorted(found, key=lambda one: one[0])]
 
 
 def cost_of(problem: Problem, task: Task, placed: Placed, prices: Prices) -> float:

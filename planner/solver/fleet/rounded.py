@@ -86,10 +86,10 @@ class Rounded:
                 program.put_all(here[kept], np.repeat(variables[mine], length)[kept], factors[kept])
         return rows
 
-    def prices(self, pool: int, nodes: int, rows: range, prices: Floats, periods: int) -> Floats:
-        """Return what the stated rows make so many nodes of a pool cost in each period."""
-        found = np.zeros(periods)
-        for row, (mine, divisor, period) in zip(rows, self.stated, strict=True):
-            if mine == pool:
-                found[period] -= min(0.0, prices[row]) * self.weights(pool, divisor, nodes)[period]
+    def prices(self, rows: range, prices: Floats) -> dict[int, dict[int, Floats]]:
+        """Return what the stated rows charge for a unit of what is taken in each period, by pool and divisor."""
+        found = dict[int, dict[int, Floats]]()
+        for row, (pool, divisor, period) in zip(rows, self.stated, strict=True):
+            mine = found.setdefault(pool, {}).setdefault(divisor, np.zeros(len(self.capacity[pool])))
+            mine[period] -= min(0.0, prices[row])
         return found

@@ -24,12 +24,15 @@ MOST_EXACT, MOST_EXACT_OF_MANY, MANY = 200_000, 20_000, 60
 """Ways of all tasks up to which CP-SAT looks at all at once; of more tasks than so many it finds little in time."""
 MUCH = 3
 """As many ways, times this, leave little to win from looking at the cheapest first."""
+TIDY_SHARE = 0.9
+"""Of the time, after which no earlier ends are looked for."""
 TIDIED = Settings(deterministic_limit=1.0)
 SETTLED = Settings(deterministic_limit=5.0, linearization=2)
 
 
 def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
     """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes."""
+    began = time.monotonic()
     if waits(problem):
         return ByStart(problem).solve(settings)
     most = MOST_EXACT_OF_MANY if len(problem.tasks) > MANY else MOST_EXACT
@@ -43,7 +46,10 @@ def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
         done = cheap is not None and (cheap.status == "optimal" or cheap.interrupted)
         found = cheap if cheap is not None and done else solved(
             problem, Model(problem), settings, cheap or greedy(problem))
-    return _earlier(problem, found) if problem.tasks and found.value is not None and not found.interrupted else found
+    # stating it takes as long as a window does
+    over = settings.seconds is not None and time.monotonic() - began > settings.seconds * TIDY_SHARE
+    done = not problem.tasks or found.value is None or found.interrupted or over
+    return found if done else _earlier(problem, found)
 
 
 def telling(problem: Problem) -> Heard:

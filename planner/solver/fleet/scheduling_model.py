@@ -22,6 +22,10 @@ class Model(TaskModel):
         self.busiest: list[tuple[int, list[list[tuple[int, int]]]]] = []
         """Variables of the nodes that a service is on, and the terms of which each is the largest."""
         self._services()
+        self.numbered: list[tuple[int, range, tuple[int, int]]] = []
+        """Variables of a lot's nodes and of each number of them, and the rows that one number holds, and that it is
+        the nodes.
+        """
         self.lots = [[self._lot(at, lot) for lot in pool.lots] for at, pool in enumerate(problem.pools)]
         if ways is None:
             self._alike()
@@ -70,8 +74,9 @@ class Model(TaskModel):
         paid = [(nodes, each)]
         if len(lot.micro_usd) > 1:
             by_number = [program.variable(price=usd) for usd in lot.micro_usd[:lot.most + 1]]
-            program.row([(one, 1) for one in by_number], 1, 1)
-            program.row([(nodes, -1), *((one, count) for count, one in enumerate(by_number))], 0, 0)
+            one_of = program.row([(one, 1) for one in by_number], 1, 1)
+            same = program.row([(nodes, -1), *((one, count) for count, one in enumerate(by_number))], 0, 0)
+            self.numbered.append((nodes, range(by_number[0], by_number[-1] + 1), (one_of, same)))
             paid = list(zip(by_number, lot.micro_usd, strict=False))
         for period in range(lot.start, min(lot.end, self.problem.periods)):
             program.put(self.capacity[pool][period], nodes, -1)

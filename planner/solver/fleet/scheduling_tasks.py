@@ -54,6 +54,8 @@ class TaskModel:
         self.problem, self.program = problem, Program()
         self.links: dict[tuple[int, str], range] = {}
         """Variables that say by period whether a task has begun, or is not done."""
+        self.orders: list[tuple[int, int, range]] = []
+        """A task, one that it waits for, and the rows that say so."""
         periods = problem.periods
         self.capacity = {at: self.program.rows(periods, most=pool.capacity[0] if pool.capacity else 0)
                          for at, pool in enumerate(problem.pools) if not pool.is_endless}
@@ -196,8 +198,11 @@ class TaskModel:
     def _order(self, at: int, other: int) -> None:
         """State that a task begins after another has ended; what waits for something rejected is rejected."""
         begun, opened = self._begun(at), self._open(other)
-        for period in range(self.problem.periods):
-            self.program.row([(begun[period], 1), (opened[period], 1)], most=1)
+        rows = self.program.rows(self.problem.periods, most=1)
+        for row, *both in zip(rows, begun, opened, strict=True):
+            for one in both:
+                self.program.put(row, one, 1)
+        self.orders.append((at, other, rows))
 
     def _begun(self, at: int) -> range:
         """Return variables that say whether a task has begun by a period."""

@@ -61,12 +61,12 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
     problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
                                            for at, task in enumerate(problem.tasks)))
-    known = [*_first(problem, must, relaxed, settings), *([one] if (one := greedy(asked)) else [])]
+    stop = None if settings.seconds is None else began + settings.seconds
+    known = [*_first(problem, must, relaxed, settings, stop), *([one] if (one := greedy(asked)) else [])]
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
     _tell(settings, must, best, relaxed.bound)
-    stop = None if settings.seconds is None else began + settings.seconds
     if not problem.stocks and best.value != relaxed.bound and not best.interrupted:
         rounds = max(ROUNDS, EACH_TASK * len(problem.tasks))
         best = recreated(problem, must, relaxed, best, rounds, settings.seed, stop)
@@ -103,17 +103,18 @@ def _in_windows(problem: Problem, must: set[int], relaxed: Relaxed, best: Schedu
     return best
 
 
-def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Settings) -> Iterator[Schedule]:
+def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Settings, stop: float | None
+           ) -> Iterator[Schedule]:
     """Yield schedules to start from, of what the relaxation finds near the best."""
     bare = replace(problem, tasks=(), stocks=())
     alone = solved(bare, Model(bare), settings) if problem.services else Schedule(
         "optimal", lots=tuple((0,) * len(pool.lots) for pool in problem.pools), value=0)
-    made = guided(problem, must, relaxed, alone) if alone.value is not None else None
+    made = guided(problem, must, relaxed, alone, stop) if alone.value is not None else None
     if made is not None:
         yield made
     else:
         model = Model(problem, _near(relaxed, MOST_WAYS), relaxed.paused)
-        first = branched(model.program, GAP, NODES, settings.seconds)
+        first = branched(model.program, GAP, NODES, None if stop is None else max(1.0, stop - time.monotonic()))
         if first.values:
             yield read(problem, model, first.values)
 

@@ -124,11 +124,20 @@ function withoutKind(said) {
 }
 
 // what a file says is in the fields; those that a config leaves open keep only where it is to run
-const fromFile = later(300, async place => {
+let unread = null, reading = null;
+const soon = later(300, place => { if (unread) reading = readFile(place); });
+
+function fromFile(place) {
+  unread = place ?? byId("f-yaml");
+  soon(place);
+}
+
+async function readFile(place) {
+  unread = null;
   const yaml = (place ?? byId("f-yaml")).value, name = place?.name || "yaml";
   const said = yaml.trim() ? await (await fetch("/fields", { method: "POST", headers: json, body: JSON.stringify({ yaml, as: name }) })).json() : { fields: {} };
   clearErrors();
-  if (said.error) { showError({ ...said.error, field: name }); return; }
+  if (said.error) { showError({ ...said.error, field: name }); return false; }
   const { kind, fields: values } = said;
   if (name === "from_" || values.from_) for (const one of ["node", "nodes", "gpus", "on"]) values[one] = byId("f-" + one)?.value ?? "";
   const radio = kind && form.querySelector(`[name=kind][value=${kind}]`);
@@ -142,7 +151,8 @@ const fromFile = later(300, async place => {
   showKind();
   showJobs();
   changed();
-});
+  return true;
+}
 
 function choose(select, value) {
   if (value && ![...select.options].some(option => option.value === value)) select.add(new Option(value));
@@ -209,8 +219,11 @@ if (form) {
     if (event.target.name === "kind") { startKind(); showKind(); changed(); }
     if (event.target.name === "scenario" && form.querySelector("[name=yaml]").value) form.querySelector("[name=yaml]").value = "";
   });
-  form.addEventListener("submit", event => {
+  form.addEventListener("submit", async event => {
     event.preventDefault();
+    const read = await (unread ? readFile(unread) : reading);  // what was just written is what is asked
+    reading = null;
+    if (read === false) return;
     keepAddress(true);
     words();
     if ("live" in about) estimate(); else search();

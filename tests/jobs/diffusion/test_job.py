@@ -141,4 +141,5 @@ def test_a_plan_is_read_back_for_its_page(tmp_path: Path) -> None:
     file.write_text(to_json(planner.plan(**SDXL, on="rtx-4090")))
     assert main(["report", str(file), "-o", str(tmp_path / "plan.html")]) == 0
     assert "1024x1024" in (tmp_path / "plan.html").read_text()
-    assert main(["launch", str(file), "-o", str(tmp_path / "out")]) == 2
+    assert main(["launch", str(file), "-o", str(tmp_path / "out")]) == 0
+    assert "sdxl" in (tmp_path / "out" / "config.json").read_text()

@@ -202,3 +202,21 @@ def test_every_hour_of_a_day_is_held_once_its_replicas_have_filled() -> None:
 
     enough = one.serving.replicas_by_hour[0]
     assert p95_of(enough) <= 1.02 * 0.03 < p95_of(enough - 1)
+
+
+def test_where_decode_misses_alone_prefill_apart_is_still_tried_with_less() -> None:
+    scenario = resolved(model="deepseek-v3", engine="sglang", rate=116, input=6160, output=555, ttft="1.09 s at mean",
+                        tpot="26 ms at p90", disaggregated="only", quantization=None,
+                        hardware={"candidates": ["dgx-h100"]})
+    plan = make_plan(scenario, CATALOG)
+    prefill, decode = plan.assignments
+    assert prefill.serving is not None
+
+    def first_token(replicas: int) -> float:
+        there = prefill.serving.model_copy(update={"replicas": replicas})  # type: ignore[union-attr]
+        fleet = [prefill.model_copy(update={"serving": there, "layout": prefill.layout.model_copy(update={
+            "dp": replicas * prefill.layout.dp // prefill.serving.replicas})}), decode]  # type: ignore[union-attr]
+        return simulate_fleet(scenario.services[0], fleet, CATALOG, seed=11).latency_seconds["ttft"].mean
+
+    enough = prefill.serving.replicas
+    assert first_token(enough) <= 1.02 * 1.09 < first_token(enough - 1)
