@@ -88,12 +88,14 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     warn(plan.notes)
-    say_answer(plan, lambda: render_answer_line(plan),
-               lambda page: render_plan(plan, page, full=is_verbose()), as_json=as_json)
-    if launch is not None and plan.assignments:
-        from planner.launch.folder import write_all
+    try:
+        say_answer(plan, lambda: render_answer_line(plan),
+                   lambda page: render_plan(plan, page, full=is_verbose()), as_json=as_json)
+    finally:  # who reads the first lines alone (| head) has asked for the files all the same
+        if launch is not None and plan.assignments:
+            from planner.launch.folder import write_all
 
-        note_launched(write_all(plan, catalog, launch, made=files))
+            note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
 
 

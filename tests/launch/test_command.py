@@ -46,6 +46,16 @@ def test_plan_writes_the_same_files(planner, plan_file, tmp_path):  # noqa: F811
     assert (tmp_path / "one" / "train.sh").read_text() == (tmp_path / "two" / "train.sh").read_text()
 
 
+def test_files_are_written_though_nobody_reads_on(planner, tmp_path, monkeypatch):  # noqa: F811
+    def closed(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("planner.cli.plan.say_answer", closed)
+    planner("plan", "--model", "llama-3.1-8b", "--method", "lora", "--tokens", "10M", "--on", "l40s", "--stack",
+            "axolotl", "--launch", tmp_path / "run")
+    assert (tmp_path / "run" / "plan.json").is_file()
+
+
 @pytest.mark.parametrize(("model", "warned"), [("8b", True), ("llama-3.1-8b", False)])
 def test_a_shape_without_a_checkpoint_is_to_be_filled_in(planner, tmp_path, model, warned):  # noqa: F811
     ran = planner("launch", "--model", model, "--users", 2, "--on", "h100-sxm-1x", "-o", tmp_path / "run")
