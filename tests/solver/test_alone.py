@@ -111,7 +111,7 @@ def supplied(problem: Problem, found: Schedule, used: list) -> int:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_plan_is_dearer_than_its_jobs_one_after_the_other(seed: int) -> None:
-    problem = portfolio(14, 4, 26, seed)
+    problem = portfolio(10, 4, 20, seed)
     found, plain = improved(problem, LIMITED), one_by_one(problem)
     assert found.value is not None
     assert plain is None or found.value <= plain
@@ -120,7 +120,7 @@ def test_no_plan_is_dearer_than_its_jobs_one_after_the_other(seed: int) -> None:
 
 
 def test_moving_jobs_only_makes_a_schedule_cheaper_and_the_same_twice() -> None:
-    problem = portfolio(14, 4, 26, 1)
+    problem = portfolio(10, 4, 20, 1)
     relaxed, start = Relaxation(problem).solve(), improved(problem, LIMITED)
     assert relaxed is not None
     made = [recreated(problem, (), relaxed, start, 300, 7) for _ in range(2)]
