@@ -181,7 +181,8 @@ def test_an_encoder_reads_and_generates_nothing(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(("kind", "reason"), [("zamba2", "several layers share"), ("t5", "an encoder with a decoder"),
-                                              ("hrm_text", "run several times"), ("deberta-v2", "scores positions")])
+                                              ("hrm_text", "run several times"), ("deberta-v2", "scores positions"),
+                                              ("xmod", "adapters of each language"), ("roc_bert", "pronunciation")])
 def test_what_cannot_be_modeled_is_refused_with_its_reason(kind: str, reason: str, tmp_path: Path,
                                                            capsys: pytest.CaptureFixture[str]) -> None:
     config = shape(kind, 4, 512, 8, 2048, 1000, hidden_act="silu")

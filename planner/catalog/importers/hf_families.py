@@ -94,7 +94,7 @@ _REFUSED = {
     "layers that run several times for a token are not modeled": "hrm_text ouro",
     "attention as a mixture of experts is not modeled": "jetmoe",
     "attention inside a compressed space with convolutions is not modeled": "zaya",
-    "attention that also scores positions apart from content is not modeled": "deberta deberta-v2 xlnet",
+    "attention that also scores positions apart from content is not modeled": "deberta deberta-v2 xlnet cpmant",
     "attention over blocks that are drawn or hashed is not modeled": "big_bird reformer longformer",
     "a mixing of tokens by time decay with data of its own is not modeled": "rwkv5 rwkv6 rwkv6qwen2 rwkv7",
     "convolutions ahead of attention are not modeled": "yuan yuan2",
@@ -102,6 +102,10 @@ _REFUSED = {
     "text with sound as several streams of tokens is not modeled": "moshi csm",
     "text that is denoised, not generated token by token, is not modeled": "llada llada_moe dream sdar diffusion_gemma",
     "layers that attend over the outputs of earlier ones are not modeled": "inkling2 inkling2_text",
+    "a decoder over the embeddings of an image encoder of its own is not modeled": "git",
+    "tables of pronunciation and shape beside those of tokens are not modeled": "roc_bert",
+    "embeddings of languages beside those of tokens are not modeled": "xlm flaubert",
+    "adapters of each language inside the layers are not modeled": "xmod",
     "bytes joined to patches of varying length are not modeled": "blt",
 }
 REFUSED = {name: why for why, names in _REFUSED.items() for name in names.split()}
