@@ -113,7 +113,8 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
     if asked is not None and serving.requests_per_second < ANSWERED * asked:
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
                 "and the queue grows" + (", so that no latency target is met" if _targets(serving) else ""))
-    load = "; no load is given, so this is the offline maximum, with every request queued" if offline else ""
+    load = ("; no load is given, so this is the offline maximum, with every request queued (--concurrency 1: one user "
+            "alone)") if offline else ""
     first = show_seconds(serving.ttft_seconds.p50)
     speed = (f"TTFT {first}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
              f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU" if serving.writes else

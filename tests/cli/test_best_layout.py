@@ -92,7 +92,9 @@ def test_targets_are_met_or_missed_and_no_load_is_said(planner: Any) -> None:
     assert " of 1 s at p95 met; TPOT " in at_rate
     assert " of 1 ms at p95 missed by " in at_rate
     assert "offline maximum" not in at_rate
-    assert "no load is given, so this is the offline maximum" in planner(*asked).out
+    alone = planner(*asked).out
+    assert "no load is given, so this is the offline maximum" in alone
+    assert "--concurrency 1: one user alone" in " ".join(alone.split())
 
 
 def test_users_are_a_load_and_the_last_token_has_its_verdict(planner: Any) -> None:
