@@ -126,17 +126,19 @@ def show_defaults(page: Page, provenance: Provenance, most: int | None = None) -
     """
     if most is not None:
         page.console.print()
-        said = defaults_sentence(provenance, most)
-        page.paragraph(said and f"{said.replace(':', ' (why with -v):', 1)}")
+        page.paragraph(defaults_sentence(provenance, most, " (why with -v)"))
     elif said_of := _said(provenance):
         page.heading("Defaults that decided")
         page.facts([(_together(names), f"{value} ({why})") for (value, why), names in said_of.items()])
 
 
-def defaults_sentence(provenance: Provenance, most: int) -> str:
-    """Return the defaults that decided without their reasons, and of lists longer than `most` the length."""
+def defaults_sentence(provenance: Provenance, most: int, beside: str = "") -> str:
+    """Return the defaults that decided without their reasons, and of lists longer than `most` the length.
+
+    beside: what is said of where the reasons are.
+    """
     shown = [f"{_together(names)} {value}" for (value, _), names in _said(provenance, most).items()]
-    return f"Defaults that decided: {'; '.join(shown)}" if shown else ""
+    return f"Defaults that decided{beside}: {'; '.join(shown)}" if shown else ""
 
 
 def _said(provenance: Provenance, most: int | None = None) -> dict[tuple[str, str], list[str]]:
