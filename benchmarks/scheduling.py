@@ -1,7 +1,7 @@
 """The fleet model of portfolios held against what others measured: write sections of docs/scheduling.md.
 
 `python -m benchmarks.scheduling --drawn` portfolios that are drawn, at the sizes of the goals
-`python -m benchmarks.scheduling --brute` 2,000 small questions, of which every schedule is tried
+`python -m benchmarks.scheduling --brute` 5,000 small questions, of which every schedule is tried
 `python -m benchmarks.scheduling --mmlib FOLDER` projects, from a checkout of PyJobShop/Experiments
 `python -m benchmarks.scheduling --gavel FILE` a job's speed on several GPUs, from simulation_throughputs.json of Gavel
 `python -m benchmarks.scheduling JOBS POOLS PERIODS [SEEDS]` one size, printed
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -25,14 +25,25 @@ from benchmarks.projects import projects
 from benchmarks.table import table
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.schedule import Problem
 from planner.solver.fleet.scheduling import LIMITED, schedule
 from planner.solver.settings import Settings
-from tests.solver.schedules import cheapest, random_problem
+from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem
 
 PAGE = Path(__file__).parents[1] / "docs" / "scheduling.md"
 SIZES = ((40, 4, 52, 3), (100, 10, 182, 2), (300, 10, 182, 1), (1000, 10, 182, 1))
 """Jobs, pools, periods, and how many such portfolios."""
-SMALL = 2000
+SMALL = 1000
+"""Small questions of each kind, of which every schedule is tried."""
+KINDS: Mapping[str, Callable[[Problem, Random], Problem]] = {
+    "up to three tasks and a service on pools that are owned, rented and bought": lambda problem, random: problem,
+    "the same with budgets of two stretches of time": paying,
+    "the same with a service that grows and needs more by day than by night, beside tasks that pause, on owned nodes "
+    "with maintenance and on delivered ones": by_night,
+    "nights and budgets both": lambda problem, random: paying(by_night(problem, random), random),
+    "tasks on several pools at once, with stocks that they use up": holding_more,
+}
+"""What is asked of small questions -> how a drawn one is made so."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -81,18 +92,24 @@ def drawn(sizes: Sequence[tuple[int, int, int, int]]) -> Iterator[list[str]]:
 
 def brute(seeds: Sequence[int]) -> Iterator[str]:
     """Yield how many answers are those of trying every schedule. Raises RuntimeError where one is not."""
-    infeasible = 0
-    for seed in seeds:
-        problem = random_problem(Random(seed))
-        best, found = cheapest(problem), schedule(problem, Settings())
-        if (found.status, found.value) != ("infeasible" if best is None else "optimal", best):
-            raise RuntimeError(f"seed {seed}: {found.status} {found.value}, and every schedule tried gives {best}")
-        if wrong := check_schedule(problem, found):
-            raise RuntimeError(f"seed {seed}: {wrong[0]}")
-        infeasible += best is None
-    yield (f"On {len(seeds):,} small questions (up to three tasks, a service, and pools that are owned, rented and "
-           "bought over three to five periods), the answer is that of trying every schedule, in value and in "
-           f"feasibility; {infeasible} of them have none.")
+    rows = []
+    for asked, made in KINDS.items():
+        infeasible = paused = rejected = 0
+        for seed in seeds:
+            problem = made(random_problem(Random(seed)), Random(seed + 1))
+            best, found = cheapest(problem), schedule(problem, Settings())
+            if (found.status, found.value) != ("infeasible" if best is None else "optimal", best):
+                raise RuntimeError(f"{asked}, seed {seed}: {found.status} {found.value}, every schedule tried: {best}")
+            if wrong := check_schedule(problem, found):
+                raise RuntimeError(f"{asked}, seed {seed}: {wrong[0]}")
+            infeasible += best is None
+            paused += any(placed is not None and len(placed.runs) > 1 for placed in found.tasks)
+            rejected += None in found.tasks
+        rows.append((asked, f"{len(seeds):,}", f"{infeasible:,}", f"{paused:,}", f"{rejected:,}"))
+    yield "On small questions over three to five periods, the answer is that of trying every schedule, in value and in"
+    yield "feasibility."
+    yield ""
+    yield from table(("asked", "questions", "infeasible", "with a pause", "with a rejected task"), rows)
 
 
 def _write(title: str, lines: Iterator[str]) -> None:

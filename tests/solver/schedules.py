@@ -1,10 +1,11 @@
 """Small seeded questions of many jobs on one fleet, and every answer to them tried: no solver, no shared predicates."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations, pairwise, product
 from random import Random
 
-from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Service, Task
+from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Purse, Service, Task
 
 HOUR = 3600
 
@@ -77,6 +78,32 @@ def waiting(problem: Problem) -> Problem:
                                                     for at, task in enumerate(problem.tasks)))
 
 
+def paying(problem: Problem, random: Random) -> Problem:
+    """Return the question with budgets of two stretches of time, as of quarters."""
+    cut, end = random.randint(1, problem.periods - 1) * problem.period_seconds, problem.horizon
+    return replace(problem, purses=tuple(Purse(start, until, random.randint(1, 300) * 10**6)
+                                         for start, until in ((0, cut), (cut, end))))
+
+
+def by_night(problem: Problem, random: Random) -> Problem:
+    """Return the question with a service that grows and needs more by day than by night, on nodes that may be shared.
+
+    Every second period is a night; nodes are owned, some with maintenance, or delivered; most tasks may pause.
+    """
+    shared = [at for at, pool in enumerate(problem.pools) if not pool.is_endless]
+    blocks = tuple(Block(random.choice(shared), 1, random.randint(2, 4)) for _ in range(random.randint(1, 2)))
+    hours, loads = problem.period_seconds // HOUR, []
+    for period in range(problem.periods):
+        need = random.randint(1, 2) if period % 2 else random.randint(4, 6) + period
+        loads.append(Load((period,), ((need, hours),)))
+    tasks = tuple(replace(task, may_pause=random.random() < 0.9, deadline=None, release=0, options=tuple(
+        option if random.random() < 0.2 else replace(option, pool=random.choice(shared), nodes=random.randint(2, 3),
+                                                     micro_usd=0) for option in task.options))
+                  for task in problem.tasks[:2])
+    own = replace(problem.pools[0], capacity=tuple(random.choice((5, 5, 6, 4, 2)) for _ in range(problem.periods)))
+    return replace(problem, pools=(own, *problem.pools[1:]), tasks=tasks, services=(Service(blocks, tuple(loads)),))
+
+
 def ways(problem: Problem, task: Task) -> list:
     """Return every way to do a task: nodes by (pool, period), second of its start and end, and money."""
     size, found = problem.period_seconds, []
@@ -123,15 +150,17 @@ def covers(problem: Problem, service: Service, load: Load) -> list:
 
 
 def supplies_of(problem: Problem) -> list:
-    """Return every number of nodes of every lot: money, and nodes by pool and period; the cheapest first."""
+    """Return every number of nodes of every lot: money, nodes by pool and period, when it is paid; cheapest first."""
     flat, found = [(p, lot) for p, pool in enumerate(problem.pools) for lot in pool.lots], []
     for counts in product(*(range(lot.most + 1) for _, lot in flat)):
-        held, usd = [[0] * problem.periods for _ in problem.pools], 0
+        held, usd, paid = [[0] * problem.periods for _ in problem.pools], 0, []
         for n, (p, lot) in zip(counts, flat, strict=True):
-            usd += (n * lot.micro_usd[0]) if len(lot.micro_usd) == 1 else lot.micro_usd[n]
+            price = (n * lot.micro_usd[0]) if len(lot.micro_usd) == 1 else lot.micro_usd[n]
+            usd += price
+            paid.append((price, lot.start * problem.period_seconds, lot.end * problem.period_seconds))
             for t in range(lot.start, min(lot.end, problem.periods)):
                 held[p][t] += n
-        found.append((usd, held))
+        found.append((usd, held, paid))
     return sorted(found, key=lambda one: one[0])
 
 
@@ -167,20 +196,39 @@ def cheapest(problem: Problem) -> int | None:
         if tasks is None:
             continue
         money, priced, nodes = tasks
+        runs = [spread for way in picked if way is not None for spread in spent(problem, way)]
         for served in product(*(options for _, options in loads)):
             paid = money + sum(usd for _, usd in served)
+            spreads = runs + [(Fraction(usd, len(load.periods)), t * problem.period_seconds,
+                               (t + 1) * problem.period_seconds)
+                              for (load, _), (_, usd) in zip(loads, served, strict=True) for t in load.periods]
             total = [list(row) for row in nodes]
             for (load, _), (more, _) in zip(loads, served, strict=True):
                 for t, p in product(load.periods, range(len(more))):
                     total[p][t] += more[p]
-            for usd, held in supplies:
+            for usd, held, bought in supplies:
                 dear = best is not None and paid + usd + priced >= best
                 if dear or (problem.budget is not None and paid + usd > problem.budget):
                     break
-                if fits(problem, total, held):
+                if fits(problem, total, held) and affords(problem, spreads + bought):
                     best = paid + usd + priced
                     break
     return best
+
+
+def spent(problem: Problem, way: tuple) -> list:
+    """Return what a task pays, and from and to which second, evenly over the time in which it runs."""
+    _, inside, start, end, usd = way
+    if len(inside) == inside[-1] - inside[0] + 1:
+        return [(usd, start, end)]
+    size = problem.period_seconds
+    return [(Fraction(usd, len(inside)), t * size, (t + 1) * size) for t in inside]
+
+
+def affords(problem: Problem, spreads: list) -> bool:
+    """Say whether every stretch of time with a budget of its own has enough for what is paid in it."""
+    return all(sum(usd * Fraction(max(0, min(end, purse.end) - max(start, purse.start)), end - start)
+                   for usd, start, end in spreads) <= purse.micro_usd for purse in problem.purses)
 
 
 def fits(problem: Problem, nodes: list, held: list) -> bool:

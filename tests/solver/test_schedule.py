@@ -11,7 +11,7 @@ from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Pu
 from planner.solver.fleet.scheduling import schedule
 from planner.solver.fleet.starting import ByStart
 from planner.solver.settings import Settings
-from tests.solver.schedules import cheapest, holding_more, random_problem, waiting
+from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, waiting
 
 DAY = 86_400
 SEEDS = range(0, 500, 50)
@@ -30,6 +30,16 @@ def test_the_model_is_as_cheap_as_every_schedule_tried(first):
 def test_options_that_hold_several_pools_and_use_up_stocks_are_as_cheap_as_every_schedule_tried(first):
     for seed in range(first, first + 30):
         problem = holding_more(random_problem(Random(seed)), Random(seed + 1))
+        best, found = cheapest(problem), schedule(problem, Settings())
+        assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
+        assert check_schedule(problem, found) == [], seed
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("asked", [paying, by_night])
+def test_budgets_by_time_and_nights_of_services_are_as_cheap_as_every_schedule_tried(asked, first):
+    for seed in range(first, first + 20):
+        problem = asked(random_problem(Random(seed)), Random(seed + 1))
         best, found = cheapest(problem), schedule(problem, Settings())
         assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
         assert check_schedule(problem, found) == [], seed
