@@ -12,7 +12,8 @@ _ALSO = {
     "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
-    "samples": "clips num-samples dataset-size num-examples examples rows",
+    "e2e": "latency response-time",
+    "samples": "pairs clips num-samples dataset-size num-examples examples rows",
     "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
@@ -41,11 +42,10 @@ INSTEAD = {
     "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
-    **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),
+    "slo": "write --ttft 2s, --tpot 50ms or --e2e 10s",
     **dict.fromkeys(("no-offload", "without-offload"), "planner plan without --tokens tells the fewest GPUs that "
                     "hold a model with nothing on the host beside those with; planner estimate --layout "
                     "offload_optimizer=0,offload_parameters=0,offload_activations=0 keeps all on the GPUs"),
-    "pairs": "write --samples, which are pairs where preferences are learned",
     **dict.fromkeys(("how-sure", "sure", "probability"), "write --confidence 95%, or --deadline '30d at 90%'; planner "
                     "explain tells how open the choice is"),
     **dict.fromkeys(("daily-users", "users-per-day", "dau", "mau", "monthly-users", "users-per-month"),
@@ -67,7 +67,8 @@ SWITCHES = {said: setting for setting, names in {
     "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
     "--terms=reserved-1y,reserved-3y": "reserved",
     "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent",
-    "--objective=largest": "largest biggest largest-model", "--objective=cost": "cheapest",
+    "--objective=largest": "largest biggest largest-model",
+    "--objective=cost": "cheapest cost-per-million cost-per-token",
     "--objective=time": "fastest",
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}

@@ -28,11 +28,11 @@ def test_room_for_a_context_is_asked_of_inference(line: str, held: bool) -> None
 
 def test_tokens_a_month_need_the_lengths_of_requests() -> None:
     with pytest.raises(click.UsageError, match="--input and --output"):
-        rephrased("--tokens-per-month 3G --input 1500".split(), _options("plan"))
+        rephrased(["--tokens-per-month", "3G", "--input", "1500"], _options("plan"))
 
 
 def test_a_size_beside_a_model_is_left_as_it_is() -> None:
-    line = "--model phi-4 --params 7B".split()
+    line = ["--model", "phi-4", "--params", "7B"]
     assert rephrased(line, _options("plan")) == line
 
 
@@ -44,6 +44,6 @@ def test_the_name_of_a_file_says_its_format(name: str, stored: str | None) -> No
 
 
 def test_formats_that_are_not_modeled_are_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'exl2'.*nearest"):
+    with pytest.raises(ValueError, match=r"'exl2'.*nearest"):
         modeled_format("exl2")
     assert modeled_format("awq") == "awq"
