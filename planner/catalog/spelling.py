@@ -8,7 +8,8 @@ from functools import lru_cache
 
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|unsloth|fp16|bf16|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|"
-    r"(quantized\.)?w\d+a\d+)(?=-|$)", re.IGNORECASE)
+    r"(quantized\.)?w\d+a\d+)(?=[-.:]|$)|[-.:](gguf|(ud-)?i?q\d(-([01]|k(-(s|m|l|xl))?|xs|xxs|s|m|nl))?)(?=[-.:]|$)",
+    re.IGNORECASE)
 """Endings that name the same shape: tuning, and how the weights are stored."""
 _ACTIVE = re.compile(r"-a\d+(\.\d+)?[bm]$", re.ASCII)
 """Ending of a mixture's name: parameters that a token uses."""

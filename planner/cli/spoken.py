@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 
+from planner.cli.rephrased import rephrased
 from planner.errors import InputError
 from planner.scenario.flag_names import CALLED, INSTEAD, SWITCHES
 from planner.scenario.flags import FLAGS
@@ -34,7 +35,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
     argv: list[str] = []
-    waiting = _with_axes(args, options)
+    waiting = _with_axes(rephrased(args, options), options)
     while waiting:
         bare = waiting.pop(0)
         if bare not in options and (switch := SWITCHES.get(bare.removeprefix("--").replace("_", "-"))) and (

@@ -12,7 +12,8 @@ _ALSO = {
     "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
-    "samples": "clips num-samples dataset-size num-examples examples rows",
+    "e2e": "latency response-time",
+    "samples": "pairs clips num-samples dataset-size num-examples examples rows",
     "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
@@ -28,6 +29,8 @@ CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
 _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
 _NOTHING = "leave it out: it changes neither time, memory nor money"
+SIZES = ("params", "parameters", "model-size", "size")
+"""Flags of a model's size, which is a model where none is named."""
 INSTEAD = {
     **dict.fromkeys(("lr", "learning-rate", "alpha", "lora-alpha", "dropout", "lora-dropout", "warmup", "warmup-steps",
                      "weight-decay", "seed", "temperature", "top-p"), _NOTHING),
@@ -35,24 +38,37 @@ INSTEAD = {
                     "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
                     "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
-    **dict.fromkeys(("params", "parameters", "model-size", "size"), "write the size as the model: --model 13b"),
+    **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
     "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
-    **dict.fromkeys(("latency", "slo"), "write --ttft 2s, --tpot 50ms or --e2e 10s"),
+    "slo": "write --ttft 2s, --tpot 50ms or --e2e 10s",
     **dict.fromkeys(("no-offload", "without-offload"), "planner plan without --tokens tells the fewest GPUs that "
                     "hold a model with nothing on the host beside those with; planner estimate --layout "
                     "offload_optimizer=0,offload_parameters=0,offload_activations=0 keeps all on the GPUs"),
-    "pairs": "write --samples, which are pairs where preferences are learned",
     **dict.fromkeys(("how-sure", "sure", "probability"), "write --confidence 95%, or --deadline '30d at 90%'; planner "
                     "explain tells how open the choice is"),
+    **dict.fromkeys(("daily-users", "users-per-day", "dau", "mau", "monthly-users", "users-per-month"),
+                    "write --users for how many are at it at once, or their requests: --rate 50000/day"),
+    **dict.fromkeys(("electricity", "electricity-price", "kwh-price", "power-price"), "the price of electricity is a "
+                    "site's: copy catalogs/sites/us-average.yaml into a folder's sites/ with yours, and write "
+                    "--catalogs FOLDER --site NAME"),
     "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
 """Flags of other tools that the planner has not, with what to write."""
+RATES = {said: unit for unit, names in {
+    "min": "requests-per-minute requests-per-min rpm", "hour": "requests-per-hour hourly-requests",
+    "day": "requests-per-day daily-requests requests-a-day", "month": "requests-per-month monthly-requests"}.items()
+         for said in names.split()}
+"""Flags of requests in a time, with the unit that --rate takes."""
+TOKEN_RATES = {"tokens-per-day": "day", "daily-tokens": "day", "tokens-per-month": "month", "monthly-tokens": "month",
+               "tokens-per-hour": "hour"}
+"""Flags of a service's tokens in a time, prompts and answers together, with the time."""
 SWITCHES = {said: setting for setting, names in {
     "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
     "--terms=reserved-1y,reserved-3y": "reserved",
     "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent",
-    "--objective=largest": "largest biggest largest-model", "--objective=cost": "cheapest",
+    "--objective=largest": "largest biggest largest-model",
+    "--objective=cost": "cheapest cost-per-million cost-per-token",
     "--objective=time": "fastest",
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}

@@ -32,6 +32,12 @@ _TIMES = "x*×:"
 E = TypeVar("E")
 
 
+_AZURE = re.compile(r"(?P<family>n[cdv])\d+[a-z]*_(?P<rest>.+)")
+"""Azure's names of instances: the family, how many vCPUs and what they have, and the GPU and generation."""
+_SIZE = re.compile(r"(\.(\d*xlarge|metal.*)|-\d+g)$")
+"""How AWS and Google Cloud end the name of an instance: how large it is."""
+
+
 def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
     """Return the node types meant by `names`: a node, a GPU (every node type with it), or "8xh100".
 
@@ -89,8 +95,17 @@ def _plain(name: str) -> str:
 
 def sold_by(name: str, catalog: Catalog) -> set[str]:
     """Return the providers that call an instance by this very name; none of hardware that any may have."""
+    said = name.strip().lower()
     return {prices.name for prices in catalog.price_lists for offer in prices.offers
-            if offer.instance.lower() == name.strip().lower()} if any(map(str.isdigit, name)) else set()
+            if said in (offer.instance.lower(), series(offer.instance))} if any(map(str.isdigit, name)) else set()
+
+
+def series(instance: str) -> str:
+    """Return the name of the series that an instance is a size of, in small letters: g6e, nd_h100_v5, a3-highgpu."""
+    plain = instance.lower().removeprefix("standard_")
+    if (azure := _AZURE.fullmatch(plain)) is not None:
+        return f"{azure['family']}_{azure['rest']}"
+    return _SIZE.sub("", plain)
 
 
 def _as_written(name: str, catalog: Catalog) -> Meant:
@@ -101,7 +116,7 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
     if (gpu := _gpu(text, catalog)) is not None:
         return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
     if instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
-                     if offer.instance.lower() == text.lower()}:
+                     if text.lower() in (offer.instance.lower(), series(offer.instance))}:
         return Meant([catalog.node(node).name for node in sorted(instances)])
     if (size := _MEMORY.fullmatch(text)) is not None and (held := [
             node.name for node in nodes if GpuNames.holds(catalog.gpu(node.gpu), float(size["size"]))]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import get_args
@@ -30,6 +31,7 @@ from planner.scenario.usual import (
     usual_requests,
     usual_stack,
 )
+from planner.scenario.words import named as spoken
 from planner.scenario.workload import AUTO, EVERY, Training
 from planner.units import show_seconds
 from planner.yaml_io import Document, Frozen
@@ -47,6 +49,10 @@ _ENDINGS: Sequence[tuple[set[str], str]] = (
     ({"w4a16"}, "w4a16"), ({"gptq", "int8"}, "gptq-int8"), ({"awq"}, "int4"), ({"gptq"}, "int4"), ({"nf4"}, "nf4"),
     ({"bnb"}, "nf4"), ({"int4"}, "int4"), ({"4bit"}, "int4"), ({"int8"}, "int8"))
 """Parts of a model's name that say how its weights are quantized, the first that is there."""
+
+
+_GGUF = re.compile(r"(?<=[-.:])i?q\d[-_](?:[01]|k(?:[-_][sml])?|xs|xxs|nl)(?=[-.:]|$)", re.IGNORECASE)
+"""llama.cpp's name of a format in the name of a file: Llama-3.3-70B-Instruct-Q4_K_M.gguf."""
 
 
 def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) -> tuple[Scenario, Defaults]:
@@ -268,8 +274,11 @@ def _said(chosen: Mapping[str, object], stated: set[str], why: Mapping[str, str]
 
 def format_of(name: str) -> str | None:
     """Return the quantization that a model's name asks for (`Llama-3.3-70B-Instruct-FP8`); none where it says none."""
-    parts = set(name.lower().replace("_", "-").replace(".", "-").split("-"))
-    return next((quantization for ending, quantization in _ENDINGS if ending <= parts), None)
+    parts = set(name.lower().replace("_", "-").replace(".", "-").replace(":", "-").split("-"))
+    gguf = _GGUF.search(name)
+    stored = spoken("workload.quantization", gguf[0].lower() if gguf else "gguf" if "gguf" in parts else None)
+    return str(stored) if stored in get_args(Gguf) else next(
+        (quantization for ending, quantization in _ENDINGS if ending <= parts), None)
 
 
 def trace_file(trace: str) -> Path:

@@ -11,6 +11,7 @@ from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile,
 from planner.scenario.lengths import Answers, Lengths
 from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.speculative import Speculative
+from planner.scenario.unmodeled import modeled_format
 from planner.units import DAY, Seconds, Tokens, parse_count
 from planner.units.reading import DOCUMENTS, USERS
 from planner.yaml_io import Frozen
@@ -95,7 +96,8 @@ class Serving(Frozen):
     """Time to the last token."""
     percentile: Percentile | None = None
     """Of latency targets that state none of their own: p99, or mean; none means p95."""
-    quantization: tuple[Quantization, ...] | None = Field(default=None, min_length=1)
+    quantization: tuple[Annotated[Quantization, BeforeValidator(modeled_format)], ...] | None = Field(
+        default=None, min_length=1)
     """Weight formats whose quality is acceptable; none means the format in which the model is published."""
     kv_cache: CacheFormat = "auto"
     """Format of keys and values; auto is the engine's default, 16 bits."""

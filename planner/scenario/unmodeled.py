@@ -49,6 +49,22 @@ METHODS = {
 """Ways to train that are not modeled, in small letters and digits, with what to write instead."""
 
 
+_GPU_FORMAT = "not modeled; the nearest of its bits are 'int4' (AWQ, GPTQ) on vLLM and 'q4_k_m' on llama.cpp"
+FORMATS = {**dict.fromkeys(("exl2", "exl3", "exllama", "exllamav2", "exllamav3", "hqq", "aqlm", "quip", "quipsharp",
+                            "eetq", "spqr", "squeezellm"), _GPU_FORMAT),
+           "mlx": "Apple's format, not modeled; the nearest is 'q4_k_m' on llama.cpp"}
+"""Formats of weights that are not modeled, in small letters and digits, with what to write instead."""
+
+
+def modeled_format(value: object) -> object:
+    """Return a format of weights as given. Raises ValueError for a known one that is not modeled, naming the nearest.
+    """
+    why = FORMATS.get("".join(filter(str.isalnum, value.lower()))) if isinstance(value, str) else None
+    if why is not None:
+        raise ValueError(f"{value!r}: {why}")
+    return value
+
+
 def modeled_method(value: object) -> object:
     """Return a method as given. Raises ValueError for a known one that is not modeled, naming the nearest."""
     why = METHODS.get("".join(filter(str.isalnum, value.lower()))) if isinstance(value, str) else None

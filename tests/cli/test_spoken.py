@@ -30,6 +30,10 @@ SAID = [
     ("--load-in-4bit --on h100", {"quantization": "nf4", "on": "h100"}),
     ("--spot --on h100", {"terms": "spot", "on": "h100"}),
     ("--buy --on h100", {"terms": "buy,on-demand"}), ("--largest --on 8xh100", {"objective": "largest"}),
+    ("--requests-per-day 50000 --on a10", {"rate": "50000/day", "on": "a10"}),
+    ("--rpm=90 --on a10", {"rate": "90/min", "on": "a10"}),
+    ("--tokens-per-month 3G --input 1500 --output 500", {"rate": "1500000/month", "input": "1500", "output": "500"}),
+    ("--params 7B --tokens 1T", {"model": "7B", "tokens": "1T"}),
     ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
 ]
 
