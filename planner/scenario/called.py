@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from planner.catalog.spelling import canonical, joined
 from planner.scenario.default import Default
@@ -53,11 +53,16 @@ def as_many(data: object, resolved: AnyQuestion) -> list[Default]:
             (resolved.limits.gpus, resolved.limits.max_gpus, resolved.limits.max_nodes) != (None,) * 3):
         return []
     names = said.split(",") if isinstance(said, str) else said if isinstance(said, list) else []
-    counted = [name.strip() for name in names if isinstance(name, str) and _NODES.match(name.strip())]
+    counted = with_a_count(name for name in names if isinstance(name, str))
     if not counted:
         return []
     return [Default(name="hardware", value=f"{', '.join(counted)}, as many such nodes as needed",
                     why="a count of GPUs that one machine has names the machine: --max-nodes 1 for one alone")]
+
+
+def with_a_count(names: Iterable[str]) -> list[str]:
+    """Return the names of hardware that begin with a number of GPUs: 8xh100."""
+    return [name.strip() for name in names if _NODES.match(name.strip())]
 
 
 def _alike(one: str, other: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw
 from planner.catalog.releases import Target
+from planner.scenario.called import with_a_count
 from planner.scenario.default import Default, Defaults
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.lengths import Length
@@ -28,11 +29,21 @@ def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, docum
             raise document.error(("limits", bound), f"{bound} is of a whole job: how long is it? give steps, or "
                                  "samples and epochs")
         work = work.model_copy(update={"steps": 1})
-        objective = objective if "objective" in scenario.model_fields_set else "gpus"
+        # whoever names a machine asks what it does with a step, not how little of it would do
+        unless = "cost" if _names_a_machine(scenario) else "gpus"
+        objective = objective if "objective" in scenario.model_fields_set else unless
+        looked = {"cost": "the cheapest step on what is named is", "gpus": "the fewest GPUs are"}[unless]
         defaults.append(Default(name="steps", value="1", why="no amount of work is given: times and money are of one "
-                                "step, and unless told otherwise the fewest GPUs are looked for"))
+                                f"step, and unless told otherwise {looked} looked for"))
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
     return scenario.model_copy(update={"workload": work, "objective": objective, **supply}), defaults
+
+
+def _names_a_machine(scenario: PostTrainingScenario) -> bool:
+    """Say whether a question counts its GPUs or nodes, or owns them."""
+    limits = scenario.limits
+    return any((limits.gpus, limits.max_gpus, limits.max_nodes, scenario.sourcing.own,
+                with_a_count(scenario.hardware.candidates)))
 
 
 def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Document,

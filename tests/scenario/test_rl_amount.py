@@ -17,11 +17,21 @@ def test_passes_over_prompts_are_steps():
 
 
 def test_nothing_said_asks_for_the_fewest_gpus_and_one_step():
-    made = planner.plan(**ASKED)
+    made = planner.plan(**{**ASKED, "on": "h100"})
     assert (made.objective.name, made.assignments[0].time.steps) == ("gpus", 1)
     cheapest = planner.plan(**ASKED, objective="cost")
     assert cheapest.objective.name == "cost_usd"
     assert cheapest.assignments[0].gpus >= made.assignments[0].gpus
+
+
+@pytest.mark.parametrize("machine", [{"on": "8xh100"}, {"on": "16xh100"}, {"own": "8xh100"}, {"on": "h100", "gpus": 8}])
+def test_whoever_names_a_machine_asks_for_its_cheapest_step(machine):
+    question = {key: value for key, value in ASKED.items() if key != "on"}
+    made = planner.plan(**question, **machine)
+    assert (made.objective.name, made.assignments[0].time.steps) == ("cost_usd", 1)
+    fewest = planner.plan(**question, **machine, objective="gpus")
+    assert fewest.objective.name == "gpus"
+    assert made.assignments[0].cost_usd <= fewest.assignments[0].cost_usd
 
 
 @pytest.mark.parametrize(("given", "message"), [
