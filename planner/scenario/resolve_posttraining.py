@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw
 from planner.catalog.releases import Target
@@ -30,7 +32,7 @@ def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, docum
                                  "samples and epochs")
         work = work.model_copy(update={"steps": 1})
         # whoever names a machine asks what it does with a step, not how little of it would do
-        unless = "cost" if _names_a_machine(scenario) else "gpus"
+        unless: Literal["cost", "gpus"] = "cost" if _names_a_machine(scenario) else "gpus"
         objective = objective if "objective" in scenario.model_fields_set else unless
         looked = {"cost": "the cheapest step on what is named is", "gpus": "the fewest GPUs are"}[unless]
         defaults.append(Default(name="steps", value="1", why="no amount of work is given: times and money are of one "
