@@ -238,7 +238,8 @@ def _reclaims(offer: Offer, catalog: Catalog) -> float:
 
 
 def _admits(rent: Rent, offer: Offer) -> bool:
-    return offer.term in rent.terms and (not rent.regions or offer.region in rent.regions)
+    return offer.term in rent.terms and (not rent.regions or offer.region in rent.regions) and (
+        not rent.instances or offer.instance in rent.instances)
 
 
 def _candidate(offer: Offer, catalog: Catalog) -> Candidate:

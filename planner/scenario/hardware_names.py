@@ -93,10 +93,10 @@ def _plain(name: str) -> str:
     return _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
 
 
-def sold_by(name: str, catalog: Catalog) -> set[str]:
-    """Return the providers that call an instance by this very name; none of hardware that any may have."""
+def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
+    """Return the (provider, instance) of this very name or series; none of hardware that any may have."""
     said = name.strip().lower()
-    return {prices.name for prices in catalog.price_lists for offer in prices.offers
+    return {(prices.name, offer.instance) for prices in catalog.price_lists for offer in prices.offers
             if said in (offer.instance.lower(), series(offer.instance))} if any(map(str.isdigit, name)) else set()
 
 

@@ -11,7 +11,7 @@ from planner.catalog.price import Term
 from planner.scenario.demand import Confidence
 from planner.units import DAY, SECONDS, YEAR, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
 from planner.units.reading import MONEY_PER_HOUR
-from planner.yaml_io import Frozen, absent
+from planner.yaml_io import Frozen, absent, empty
 
 MOST = 10**7
 """Largest GPU or node count a limit may name; no cluster comes near."""
@@ -115,6 +115,8 @@ class Rent(Frozen):
     """Only these; empty means all."""
     regions: tuple[str, ...] = ()
     """Only these; empty means all."""
+    instances: tuple[str, ...] = Field(default=(), exclude_if=empty)
+    """Only these, as providers call them; empty means all, or where hardware is named as instances, those."""
 
 
 def owned_in_words(value: object) -> object:

@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import Purchase
 from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
-from planner.scenario.hardware_names import meant_by, owned_nodes, sold_by
+from planner.scenario.hardware_names import meant_by, owned_nodes, sold_as
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
 from planner.scenario.unmodeled import seeing
 from planner.yaml_io import Document, Frozen
@@ -41,11 +41,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
             defaults.append(Default(name="terms", value=text(rent.terms), why="others only if asked for"))
         open_to_all = "providers" not in rent.model_fields_set
         rent = _offers_asked(rent, catalog, document)
-        sellers = [sold_by(name, catalog) for name in hardware.candidates] if open_to_all else []
-        if sellers and all(sellers):
-            rent = rent.model_copy(update={"providers": tuple(sorted(set().union(*sellers)))})
-            defaults.append(Default(name="providers", value=text(rent.providers),
-                                    why=f"whose instances {text(hardware.candidates)} are"))
+        rent = _of_instances(rent, hardware, catalog, defaults, open_to_all=open_to_all)
     own = _owned(sourcing, catalog, document, defaults)
 
     def everything() -> Sequence[str]:
@@ -72,6 +68,20 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
             "memory does not depend on offers"))
     return {"hardware": hardware.model_copy(update={"candidates": candidates}), "limits": limits,
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
+
+
+def _of_instances(rent: Rent, hardware: Hardware, catalog: Catalog, defaults: Defaults, *, open_to_all: bool) -> Rent:
+    """Return `rent` held to the instances that the hardware is named by, where all of it is, and to their providers."""
+    sold = [sold_as(name, catalog) for name in hardware.candidates]
+    if not sold or not all(sold):
+        return rent
+    called = set().union(*sold)
+    update = {} if rent.instances else {"instances": tuple(sorted({instance for _, instance in called}))}
+    if open_to_all:
+        update["providers"] = tuple(sorted({seller for seller, _ in called}))
+        defaults.append(Default(name="providers", value=text(update["providers"]),
+                                why=f"whose instances {text(hardware.candidates)} are"))
+    return rent.model_copy(update=update)
 
 
 def text(value: object) -> str:
@@ -103,9 +113,13 @@ def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
 
     providers = {name.lower(): name for name in catalog.names("prices")} if rent.providers else {}
     meant: dict[str, Callable[[str], list[str]]] = {
-        "providers": lambda name: [providers[name.lower()]] if name.lower() in providers else [], "regions": regions}
+        "providers": lambda name: [providers[name.lower()]] if name.lower() in providers else [], "regions": regions,
+        "instances": lambda name: sorted({offer.instance for prices in catalog.price_lists for offer in prices.offers
+                                          if offer.instance.lower() == name.lower()}) if rent.instances else []}
     known = {"providers": list(providers.values()), "regions": sorted(
-        {area for prices in lists for area in prices.areas} | {o.region for prices in lists for o in prices.offers})}
+        {area for prices in lists for area in prices.areas} | {o.region for prices in lists for o in prices.offers}),
+        "instances": sorted({offer.instance for prices in catalog.price_lists for offer in prices.offers})
+        if rent.instances else []}
     update: dict[str, tuple[str, ...]] = {"terms": rent.terms}
     for field, found in meant.items():
         names: dict[str, None] = {}
@@ -141,7 +155,8 @@ def _offered(rent: Rent, catalog: Catalog) -> list[str]:
     """Return the node types that some admitted offer names, sorted."""
     nodes = {catalog.node(offer.node).name for prices in catalog.price_lists for offer in prices.offers
              if offer.term in rent.terms and (not rent.providers or prices.name in rent.providers)
-             and (not rent.regions or offer.region in rent.regions)}
+             and (not rent.regions or offer.region in rent.regions)
+             and (not rent.instances or offer.instance in rent.instances)}
     if not nodes:
         raise InputError(f"no offer in the catalog has terms {text(rent.terms)} with the providers and "
                          "regions asked for, so there is no hardware to choose from")

@@ -40,7 +40,8 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     assert isinstance(plain, Sourcing)
     assert isinstance(limits, Limits)
     if rent is not None and plain.rent is not None:
-        rent = rent.model_copy(update={"providers": plain.rent.providers, "regions": plain.rent.regions})
+        rent = rent.model_copy(update={
+            "providers": plain.rent.providers, "regions": plain.rent.regions, "instances": plain.rent.instances})
     return portfolio.model_copy(update={
         "jobs": resolved, "hardware": supply["hardware"],
         "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
