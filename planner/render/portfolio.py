@@ -71,8 +71,8 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
               else f"not proven: value {value:,.2f} USD, bound {'none' if bound is None else f'{bound:,.2f} USD'}")
     left = plan.search.removed.get("not_offered", 0)
     page.facts([("status", proven),
-                ("columns", f"{plan.search.staged:,} layouts staged exactly; {left:,} columns were left out, evenly "
-                 "between those that were offered"),
+                ("columns", f"{plan.search.staged:,} layouts staged exactly" + (
+                    f"; {left:,} columns were left out, evenly between those that were offered" if left else "")),
                 ("search time", show_seconds(plan.search.wall_seconds))])
 
 

@@ -139,8 +139,8 @@ def test_every_flag_sets_a_value_that_exists_and_every_list_is_known_as_one():
     assert set(FLAGS.values()) - {"workload.speculative"} <= set(known)
     assert {path for path, is_list in known.items() if is_list} == {
         "workload.precision", "hardware.candidates", "sourcing.rent.terms", "sourcing.rent.providers",
-        "sourcing.rent.regions", "workload.quantization", "workload.day", "workload.stack",
-        "workload.lora_targets", "workload.trained_parts", "workload.rollouts_on"}
+        "sourcing.rent.regions", "sourcing.rent.instances", "workload.quantization", "workload.day",
+        "workload.stack", "workload.lora_targets", "workload.trained_parts", "workload.rollouts_on"}
 
 
 def test_a_path_wins_over_a_shipped_name(tmp_path, monkeypatch):
