@@ -34,7 +34,7 @@ E = TypeVar("E")
 
 _AZURE = re.compile(r"(?P<family>n[cdv])\d+[a-z]*_(?P<rest>.+)")
 """Azure's names of instances: the family, how many vCPUs and what they have, and the GPU and generation."""
-_SIZE = re.compile(r"(\.(\d*xlarge|metal.*)|-\d+g)$")
+_SIZE = re.compile(r"(\.(\d{0,3}xlarge|metal[-a-z0-9]{0,12})|-\d{1,4}g)$")
 """How AWS and Google Cloud end the name of an instance: how large it is."""
 
 
