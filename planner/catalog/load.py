@@ -28,10 +28,11 @@ from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.published import PublishedRun, published
 from planner.catalog.quirk import Quirks, Sources
 from planner.catalog.releases import Releases
+from planner.catalog.shared import share
 from planner.catalog.sized import TEMPLATE, size_of, sized
 from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
-from planner.catalog.spelling import canonical, joined, only, shortened
+from planner.catalog.spelling import Spellings, canonical
 from planner.catalog.stack import Method, Stack
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
@@ -59,9 +60,10 @@ class Catalog(Calibrated):
         self.roots = [data_root("catalogs"), *(checked(folder, ALL_KINDS) for folder in folders)]
         self._entries: dict[tuple[str, str], Sourced] = {}
         self._files: dict[str, dict[str, Path]] = {}
-        self._names: dict[str, dict[str, str]] = {}
+        self._names: dict[str, Spellings] = {}
         self._parts: dict[str, Node] = {}
         self._unfitted = unfitted
+        share(self, (tuple(self.roots), unfitted))
 
     def files(self, kind: str) -> dict[str, Path]:
         """Return the winning file of every entry of `kind`, by name."""
@@ -133,7 +135,7 @@ class Catalog(Calibrated):
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
         entry = self._known(kind, name, model)
         if entry is None:
-            raise UnknownName(what, name, self._spellings(kind, model))
+            raise UnknownName(what, name, self._spellings(kind, model).known)
         return entry
 
     def _known(self, kind: str, name: str, model: type[S]) -> S | None:
@@ -141,19 +143,14 @@ class Catalog(Calibrated):
         for spelling in (name, name.lower(), wanted):
             if spelling in self.files(kind):
                 return self._read(kind, spelling, model)
-        spellings = self._spellings(kind, model)
-        # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
-        letters = joined(wanted)
-        known = spellings.get(wanted) or only({spellings[text] for text in spellings if joined(text) == letters})
-        known = known or shortened(spellings).get(wanted)
+        known = self._spellings(kind, model).entry(wanted)
         return None if known is None else self._read(kind, known, model)
 
-    def _spellings(self, kind: str, model: type[S]) -> dict[str, str]:
+    def _spellings(self, kind: str, model: type[S]) -> Spellings:
         if kind not in self._names:
-            known = self._names[kind] = {}
-            for entry in self.all(kind, model):
-                for spelling in filter(None, (entry.name, *entry.aliases, getattr(entry, "hf_id", None))):
-                    known.setdefault(canonical(spelling), entry.name)
+            self._names[kind] = Spellings(
+                (spelling, entry.name) for entry in self.all(kind, model)
+                for spelling in filter(None, (entry.name, *entry.aliases, getattr(entry, "hf_id", None))))
         return self._names[kind]
 
     def all(self, kind: str, model: type[S]) -> list[S]:
@@ -164,12 +161,21 @@ class Catalog(Calibrated):
         """Return a GPU by name or alias; raises UnknownName."""
         return self._find("gpus", name, Gpu, "GPU")
 
+    def known_gpu(self, name: str) -> Gpu | None:
+        """Return a GPU as `gpu` does; none where the catalog has none of that name."""
+        return self._known("gpus", name, Gpu)
+
     def node(self, name: str) -> Node:
         """Return a node type by name or alias, or one cut from a larger (rtx-3090-6x); raises UnknownName."""
-        node = self._known("nodes", name, Node) or self._parts.get(name) or part_named(name, self.all("nodes", Node))
+        node = self.known_node(name)
         if node is None:
-            raise UnknownName("node", name, self._spellings("nodes", Node))
-        if node.name not in self.files("nodes"):
+            raise UnknownName("node", name, self._spellings("nodes", Node).known)
+        return node
+
+    def known_node(self, name: str) -> Node | None:
+        """Return a node type as `node` does; none where there is none of that name."""
+        node = self._known("nodes", name, Node) or self._parts.get(name) or part_named(name, self.all("nodes", Node))
+        if node is not None and node.name not in self.files("nodes"):
             self._parts[node.name] = node
         return node
 
@@ -187,7 +193,7 @@ class Catalog(Calibrated):
             return model
         size = size_of(name)
         if size is None:
-            raise UnknownName("model", name, self._spellings("models", Model), unlike=(
+            raise UnknownName("model", name, self._spellings("models", Model).known, unlike=(
                 "none of the catalog is like it: planner catalog import hf config.json -o DIR adds a model from its "
                 "Hugging Face config, and a size such as 13b stands for a dense one"))
         return sized(name, size, self._find("models", TEMPLATE, Model, "model"))

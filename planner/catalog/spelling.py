@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from functools import lru_cache
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
 
 _SAME_SHAPE = re.compile(
     r"-(instruct|chat|it|hf|base|dynamic|unsloth|fp16|bf16|fp8|fp4|nvfp4|mxfp4|awq|gptq|bnb|nf4|int4|int8|4bit|8bit|"
@@ -15,20 +15,11 @@ _ACTIVE = re.compile(r"-a\d+(\.\d+)?[bm]$", re.ASCII)
 """Ending of a mixture's name: parameters that a token uses."""
 
 
+@lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
     """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
     plain = name.strip().rsplit("/", maxsplit=1)[-1].lower().replace("_", "-").replace(" ", "-")
     return _SAME_SHAPE.sub("", plain).removeprefix("meta-")
-
-
-def shortened(known: Mapping[str, str]) -> dict[str, str]:
-    """Return the spellings that leave the active parameters out (qwen3-235b), where one entry alone has each."""
-    meant: dict[str, set[str]] = {}
-    for spelling, name in known.items():
-        short = _ACTIVE.sub("", spelling)
-        if short != spelling:
-            meant.setdefault(short, set()).add(name)
-    return {short: name for short, names in meant.items() for name in names if len(names) == 1}
 
 
 @lru_cache(maxsize=4096)
@@ -37,6 +28,35 @@ def joined(name: str) -> str:
     return "".join(filter(str.isalnum, name))
 
 
-def only(names: Collection[str]) -> str | None:
-    """Return the one name that there is; none of several or of none."""
-    return next(iter(names)) if len(names) == 1 else None
+class Spellings:
+    """Entries of one kind by all that they are called."""
+
+    def __init__(self, spelled: Iterable[tuple[str, str]]) -> None:
+        """spelled: how a name is spelled, and the name; the first of those that are spelled alike has it."""
+        self.known: dict[str, str] = {}
+        """Name by how it is spelled."""
+        for spelling, name in spelled:
+            self.known.setdefault(canonical(spelling), name)
+
+    def entry(self, wanted: str) -> str | None:
+        """Return the name that is meant by a canonical spelling; none where it is none's, or that of several."""
+        # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
+        return self.known.get(wanted) or self._by_letters.get(joined(wanted)) or self._shortened.get(wanted)
+
+    @cached_property
+    def _by_letters(self) -> dict[str, str]:
+        return _alone((joined(spelling), name) for spelling, name in self.known.items())
+
+    @cached_property
+    def _shortened(self) -> dict[str, str]:
+        """Spellings that leave the active parameters out (qwen3-235b)."""
+        short = ((_ACTIVE.sub("", spelling), name, spelling) for spelling, name in self.known.items())
+        return _alone((each, name) for each, name, spelling in short if each != spelling)
+
+
+def _alone(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the name of every spelling that one entry alone has."""
+    meant: dict[str, set[str]] = {}
+    for spelling, name in named:
+        meant.setdefault(spelling, set()).add(name)
+    return {spelling: name for spelling, names in meant.items() for name in names if len(names) == 1}

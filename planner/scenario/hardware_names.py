@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from planner.catalog.hardware import Gpu, Node
 from planner.catalog.importers.gpu_names import GpuNames
@@ -29,9 +29,6 @@ _USUAL = 8
 """GPUs of a node where it is not said; DGX-2 and racks have more."""
 _TIMES = "x*×:"
 """8xH100, 16 H200, 2 nodes of 8xH100; and behind the name H100x8, H100:8."""
-E = TypeVar("E")
-
-
 _AZURE = re.compile(r"(?P<family>n[cdv])\d+[a-z]*_(?P<rest>.+)")
 """Azure's names of instances: the family, how many vCPUs and what they have, and the GPU and generation."""
 _SIZE = re.compile(r"(\.(\d{0,3}xlarge|metal[-a-z0-9]{0,12})|-\d{1,4}g)$")
@@ -110,7 +107,7 @@ def series(instance: str) -> str:
 
 def _as_written(name: str, catalog: Catalog) -> Meant:
     text = " ".join(name.split())
-    if (node := _known(catalog.node, text)) is not None:
+    if (node := catalog.known_node(text)) is not None:
         return Meant([node.name])
     nodes = catalog.all("nodes", Node)
     if (gpu := _gpu(text, catalog)) is not None:
@@ -142,7 +139,7 @@ def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None
             raise
         return None
     sizes = {node: catalog.node(node).gpus for node in meant.nodes}
-    if _known(catalog.node, what) or _COUNTED.fullmatch(what) or meant.gpus or meant.whole:
+    if catalog.known_node(what) or _COUNTED.fullmatch(what) or meant.gpus or meant.whole:
         return Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
     if count in sizes.values():
         return Meant([node for node, gpus in sizes.items() if gpus == count])
@@ -166,7 +163,7 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
         most = max((node.gpus for node in mine if node.gpus <= _USUAL), default=max(
             (node.gpus for node in mine), default=0))
         return Meant([node.name for node in mine if node.gpus == most], whole=True) if mine else None
-    if box and (node := _known(catalog.node, what)) is not None:
+    if box and (node := catalog.known_node(what)) is not None:
         return Meant([node.name], whole=True)
     family = [node.name for node in nodes
               if any(spelling.startswith(f"{what.lower()}-") for spelling in (node.name, *node.aliases))]
@@ -176,7 +173,7 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
 
 def _gpu(name: str, catalog: Catalog) -> str | None:
     """Return the GPU of a name, also as drivers and shops write it."""
-    known = _known(catalog.gpu, name)
+    known = catalog.known_gpu(name)
     return GpuNames(catalog).called(name) if known is None else known.name
 
 
@@ -187,7 +184,7 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
     Raises UnknownName, also for a number of GPUs that no nodes have.
     """
     for spelling, nodes in ((name, count), (f"{count}x{name}", 1)):
-        if (node := _known(catalog.node, spelling)) is not None:
+        if (node := catalog.known_node(spelling)) is not None:
             return node.name, nodes
     if _gpu(name, catalog) is None:
         if (plain := _plain(name)) != name:
@@ -202,15 +199,6 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
                           [f"{size}x{type_name}" for size, type_name in sizes])
     size, node_name = min(filled, key=lambda pair: (-pair[0], pair[1]))
     return node_name, count // size
-
-
-def _known(find_entry: Callable[[str], E], name: str) -> E | None:
-    try:
-        return find_entry(name)
-    except UnknownName as error:
-        if error.name != name:
-            raise
-        return None
 
 
 def _spellings(entries: Sequence[Node] | Sequence[Gpu]) -> list[str]:

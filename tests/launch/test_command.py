@@ -8,6 +8,7 @@ import pytest
 
 import planner as package
 from planner.answer.schema import to_json
+from planner.launch.checks.run import main
 from tests.cli.conftest import planner  # noqa: F401 - a fixture
 
 SMALL = {"model": "llama-3.1-8b", "tokens": "1G", "on": "dgx-h100", "gpus": 16, "stack": "megatron-core"}
@@ -193,3 +194,11 @@ def test_a_folder_is_checked_as_far_as_its_stack_is_installed(planner, plan_file
     ran = planner("launch", "--check", tmp_path / "run")
     assert ran.code == 2
     assert "wrong: train.sh" in ran.out
+
+
+def test_a_stack_that_is_not_installed_is_found_to_be_so_before_anything_is_imported(capsys, monkeypatch):
+    imported = []
+    monkeypatch.setattr("planner.launch.checks.run.import_module", imported.append)
+    main("axolotl", "no-such-package", ["somewhere"])
+    assert "no-such-package" in json.loads(capsys.readouterr().out)["missing"]
+    assert imported == []

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
+from planner.launch.checks.releases import LLAMA_SERVER, said_by_llama_server
 from planner.launch.checks.services import Replica, resolved_by
 
-PROGRAM = "llama-server"
-PATIENCE = 60
 _CACHES = {"f16": "auto", "bf16": "bf16", "q8_0": "int8"}
-
-
-def release() -> str:
-    """Return the release that is at the front of PATH. Raises ImportError where there is none."""
-    if shutil.which(PROGRAM) is None:
-        raise ImportError(f"{PROGRAM} is not on PATH")
-    return _said("--version").partition("version: ")[2].split()[0]
 
 
 def resolve(folder: Path) -> dict[str, object]:
@@ -25,16 +15,9 @@ def resolve(folder: Path) -> dict[str, object]:
     return resolved_by(folder, _one)
 
 
-def _said(*words: str) -> str:
-    ran = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    if ran.returncode:
-        raise RuntimeError((ran.stderr + ran.stdout).strip()[-300:])
-    return ran.stdout + ran.stderr
-
-
 def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
-    words = replica.started(folder, rank, "model.gguf", PROGRAM).words
-    _said(*words, "--version")
+    words = replica.started(folder, rank, "model.gguf", LLAMA_SERVER).words
+    said_by_llama_server(*words, "--version")
     said = {word: after for word, after in zip(words, [*words[1:], ""], strict=True) if word.startswith("--")}
     mode, parts = said["--split-mode"], len(said.get("--tensor-split", "1").split(","))
     slots, context = int(said["--parallel"]), int(said["--ctx-size"])

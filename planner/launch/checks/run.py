@@ -7,8 +7,9 @@ import io
 import json
 import traceback
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from planner.launch.checks.releases import release_of
 
 LONGEST = 400
 """Characters of a message."""
@@ -19,9 +20,9 @@ def main(target: str, package: str, folders: list[str]) -> None:
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            read = import_module(f"planner.launch.checks.{target.replace('-', '_')}")
-            release, resolve = read.release() if hasattr(read, "release") else version(package), read.resolve
-    except (PackageNotFoundError, ImportError) as error:
+            release = release_of(target, package)  # first: what a stack needs may take seconds to import
+            resolve = import_module(f"planner.launch.checks.{target.replace('-', '_')}").resolve
+    except ImportError as error:
         print(json.dumps({"missing": f"{type(error).__name__}: {error}"[:LONGEST]}))
         return
     for folder in folders:

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from planner.launch.checks.releases import CONTRACT
 from planner.launch.checks.services import Replica, resolved_by
 from planner.launch.checks.started import yaml_of
 
-CONTRACT = "PLANNER_TRTLLM_CONTRACT"
-"""File tests/unittest/api_stability/references/trtllm_serve_cli.yaml of TensorRT-LLM's repository."""
 _TYPES = {"int": int, "float": float, "str": str}
 """Of the contract: the types that our options have."""
 KEYS = {"kv_cache_config", "speculative_config", "cache_transceiver_config", "disable_overlap_scheduler"}
 """Of the YAML (`LlmArgs`)."""
-
-
-def release() -> str:
-    """Return the release that reads. Raises ImportError."""
-    try:
-        return version("tensorrt-llm")
-    except PackageNotFoundError:
-        if CONTRACT not in os.environ:
-            raise ImportError(f"tensorrt-llm is not installed, and ${CONTRACT} names no contract") from None
-        return "by its published contract"
 
 
 def resolve(folder: Path) -> dict[str, object]:
