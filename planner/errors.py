@@ -26,6 +26,8 @@ EXIT_IO = 74
 EXIT_INTERRUPTED = 130
 
 
+_WORDS = re.compile(r"[a-z]+|[0-9]+(?:\.[0-9]+)?[a-z]*")
+"""Parts of a name: a word, or a number with what it counts."""
 LONGEST_QUOTE, LONGEST_WORD, LONGEST_MESSAGE = 120, 400, 1200
 """Characters of a quoted value, of a word, and of a whole message; what is longer is cut."""
 _QUOTE = re.compile(rf"(?<!\w)(['\"])(?:(?!\1).){{{LONGEST_QUOTE + 1},}}\1(?!\w)", re.DOTALL)
@@ -111,11 +113,18 @@ class MissingFact(PlannerError):
 def did_you_mean(name: str, known: Iterable[str], *, unlike: str = "") -> str:
     """Return `"; did you mean a, b?"`, or `unlike` or what is known when nothing is near: the end of a message."""
     options = sorted(set(known))
-    near = difflib.get_close_matches(name.lower(), [o.lower() for o in options], 3, 0.6)
+    originals = {o.lower(): o for o in options}
+    near = _with_all_words(name, originals) or difflib.get_close_matches(name.lower(), originals, 3, 0.6)
     if near:
-        originals = {o.lower(): o for o in options}
         return "; did you mean " + ", ".join(originals[n] for n in near) + "?"
     if unlike:
         return f"; {unlike}"
     shown = ", ".join(options[:12]) + (", ..." if len(options) > 12 else "")
     return f"; known: {shown}" if shown else ""
+
+
+def _with_all_words(name: str, options: Iterable[str]) -> list[str]:
+    """Return the shortest options that have all of several words and sizes of a name ("qwen 32b"), later ones first."""
+    asked = set(_WORDS.findall(name.lower()))
+    having = [option for option in options if asked.issubset(_WORDS.findall(option))] if len(asked) > 1 else []
+    return sorted(sorted(having, reverse=True), key=len)[:3]

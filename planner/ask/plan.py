@@ -35,6 +35,7 @@ from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
+from planner.solver.progress import aside
 from planner.solver.settings import Effort
 
 MOST_OWN = 8
@@ -111,14 +112,16 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     settled = settle(solved, replaying.trace)
     only_to_be_told()
     solved, cut = settled.solved, settled.interrupted
-    plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
+    with aside():
+        plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
     shown, more = (plain, more) if simple else (solved, ())
     # who ends the replays does not wait for one more
     made = tuple(shown.assignments(None if cut and not settled.met else replaying))
     by_replay = _by_replay(settled, made)
     unsure = cut or (by_replay is not None and not by_replay.met)
     status = "feasible" if unsure and solved.status == "optimal" else solved.status
-    others = tuple(alternatives_of(solved, shown, plain)) if made else ()
+    with aside():
+        others = tuple(alternatives_of(solved, shown, plain)) if made else ()
     old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
     notes = (*question.terms.market.notes, *dict.fromkeys(old), *text_notes(defaults), *late(scenario.limits, made),
              *slow(made, catalog.recipes), *cautions(made, catalog),

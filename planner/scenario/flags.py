@@ -148,7 +148,8 @@ TABLE: dict[str, Flag] = {
           headroom=Flag("", "Extra load to withstand, as a share of the rate: 20%.", "SHARE"),
           spare_replicas=Flag("", "Replicas that may fail with the latency targets still met.", "N"),
           spare_nodes=Flag("", "Nodes that may fail with the latency targets still met.", "N"),
-          max_model_len=Flag("", "Longest request accepted, prompt and output. Default: what requests need.", "TOKENS"),
+          max_model_len=Flag("", "Longest request accepted, prompt and output. Default: both as given where they are "
+                             "plain numbers, else what 99.9% of each need; of a trace its longest.", "TOKENS"),
           memory_fraction=Flag("", "Share of GPU memory that the engine takes. Default: what is best, or the engine's.",
                                "SHARE"),
           max_sequences=Flag("", "Sequences in a step at most. Default: alike.", "N"),

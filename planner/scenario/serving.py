@@ -119,7 +119,7 @@ class Serving(Frozen):
     spare_nodes: int = Field(default=0, ge=0, le=1000)
     """Nodes that may fail, with all replicas on them, while the rest still meets the latency targets."""
     max_model_len: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
-    """Tokens of the longest request accepted; none means what the longest request asked for needs."""
+    """Tokens of the longest request accepted; none means prompt plus answer, each as long as 99.9% of them at most."""
     memory_fraction: Share | None = Field(default=None, gt=0, le=1)
     """Share of GPU memory that the engine takes, as it means it; none means what the plan finds best, or the engine's
     default."""

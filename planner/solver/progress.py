@@ -18,11 +18,11 @@ class SoFar:
 
     goal: Goal
     done: float
-    """Share of the candidates searched now whose search has ended, 0 to 1."""
+    """Share of the candidates whose search has ended, 0 to 1."""
     value: int | None
     """The best so far."""
     bound: int | None
-    """Nothing of these candidates is better."""
+    """Nothing is better."""
     part: str = ""
     """What is searched now, where a question has several searches: `LoRA`, `without the deadline`; value and bound are
     its own, and `done` is of all.
@@ -31,6 +31,10 @@ class SoFar:
 
 _PARTS: list[tuple[str, int, int]] = []
 """The parts that are worked on, the outermost first: name, number from 0, how many there are."""
+_AMONG: list[tuple[float, float, int | None, int | None]] = []
+"""What some candidates are among: the share done before them and their own, the best so far, the bound of others."""
+_ASIDE: list[bool] = []
+"""Whether searches are at work of which nothing is told."""
 
 
 @contextmanager
@@ -43,16 +47,44 @@ def part(name: str, at: int, of: int) -> Iterator[None]:
         _PARTS.pop()
 
 
+@contextmanager
+def among(before: float, share: float, value: int | None, bound: int | None) -> Iterator[None]:
+    """What is told meanwhile is of this share of the candidates, after those `before`; value: the best of all so far,
+    bound: nothing of the others is better.
+    """
+    _AMONG.append((before, share, value, bound))
+    try:
+        yield
+    finally:
+        _AMONG.pop()
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """What is searched meanwhile decides nothing, and nothing is told of it."""
+    _ASIDE.append(True)
+    try:
+        yield
+    finally:
+        _ASIDE.pop()
+
+
 def say(how_far: Callable[[], SoFar]) -> None:
     """Tell whoever waits how far a search is, in the part of the question that it is of."""
-    tell(lambda: _of_all(how_far()))
+    if not _ASIDE:
+        tell(lambda: _of_all(how_far()))
 
 
 def _of_all(one: SoFar) -> SoFar:
-    done = one.done
+    done, value, bound = one.done, one.value, one.bound
+    for before, share, best, least in reversed(_AMONG):
+        done = before + share * done
+        value = min((of for of in (value, best) if of is not None), default=None)
+        bound = min((of for of in (bound, least, value) if of is not None), default=None)
     for _, at, of in reversed(_PARTS):
         done = (at + done) / of
-    return replace(one, done=done, part=", ".join([name for name, *_ in _PARTS] + ([one.part] if one.part else [])))
+    names = [*(name for name, *_ in _PARTS), *([one.part] if one.part else [])]
+    return replace(one, done=done, value=value, bound=bound, part=", ".join(names))
 
 
 def so_far(goal: Goal, runs: Collection[Run], found: Sequence[StagedLayout]) -> SoFar:

@@ -47,6 +47,7 @@ from planner.web.limits import MOST_MEMORY
 from planner.web.places import files_folder
 from planner.web.question import CONFIG, FROM, FROM_FILE, LOG, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
 from planner.web.shown import (
+    linked,
     shown,
     shown_comparison,
     shown_config,
@@ -234,10 +235,12 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
         made = TypeAdapter[Assignment](Assignment).validate_json(text)
         if what == "levers":
             found = asking.levers(made)[:MOST_LEVERS]
-            told = levers_sentence(found) if found else "No single change of the layout saves memory"
+            told: str = linked(
+                levers_sentence(found) if found else "No single change of the layout saves memory", question)
+        elif what == "longest":
+            told = linked(largest_sentence("sequence", asking.largest("sequence")), question)
         else:
-            told = (largest_sentence("sequence", asking.largest("sequence")) if what == "longest" else
-                    published_runs(made, catalog)) or "<p>There are none.</p>"
+            told = published_runs(made, catalog) or "<p>There are none.</p>"
     except PlannerError as error:
         return refusal(error, question)
     return Answered("", EXIT_OK, told)
@@ -260,6 +263,8 @@ def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
     key, said = getattr(error, "key", None), str(error).partition(":")[0].strip()
     name = error.name if isinstance(error, UnknownName) else None
     fields: list[str] = [field for field, value in (question.values if question else {}).items() if value == name]
+    fields += [field for field, value in (question.values if question else {}).items()
+               if str(error).startswith(repr(value))]  # "12 GB" is 21 node types
     fields += [field for field in (said, key or "") if field in _FIELDS]
     fields += [field for field, path in FLAGS.items() if key is not None and f"{key}.".startswith(f"{path}.")]
     file, message = getattr(error, "file", None), str(error)

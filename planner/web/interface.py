@@ -14,7 +14,7 @@ from starlette.routing import Route
 from planner.answer.objective import NAMES, amount
 from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_STOPPED, InputError, PlannerError
 from planner.text_io import decoded
-from planner.web.answering import Answered, Refusal, refusal
+from planner.web.answering import Answered, File, Refusal, refusal
 from planner.web.desk import Desk
 from planner.web.guard import UPLOADS
 from planner.web.openapi import document
@@ -164,8 +164,9 @@ def told(job: Job, desk: Desk) -> dict[str, Any]:
                         for quanta in (job.so_far.value, job.so_far.bound))
         said["progress"] = {"objective": NAMES[job.so_far.goal], "done": round(job.so_far.done, 3), "value": value,
                             "bound": bound, "part": job.so_far.part}
-    if job.result.done() and isinstance(failed := job.result.result(), Refusal):
-        said |= failed.data()
+    if job.result.done():
+        ended = job.result.result()
+        said |= ended.data() if isinstance(ended, Refusal) else {"final": isinstance(ended, File) or ended.is_final}
     return said
 
 

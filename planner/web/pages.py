@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
-from planner.web.answering import Answered, Refusal, more, open_catalog, refusal
+from planner.web.answering import Answered, Refusal, more, open_catalog, refusal, with_config
 from planner.web.files import as_file
 from planner.web.forms import FORMS, form_of, inputs, inputs_of_a_log, names
 from planner.web.interface import body_of, desk_of, ended, response
@@ -50,7 +50,7 @@ HINTS = {
 """Page -> questions to begin with, and their addresses."""
 BESIDE = ("levers", "longest", "runs")
 """What is told beside an estimate."""
-LAID = {"kind": "kind", "left": "left", "right": "right"}
+LAID = ("kind", "left", "right", "job")
 """Fields of an address that are of the page, not of the question."""
 
 
@@ -144,12 +144,13 @@ async def beside(request: Request) -> Response:
 
 
 def _said(question: Question, request: Request) -> dict[str, str]:
+    folders, pasted = desk_of(request).folders, "pasted"
     try:
-        text = question.text if question.text and not question.values else as_yaml(
-            question, open_catalog(desk_of(request).folders))
+        text = question.text if question.text and not question.values else as_yaml(question, open_catalog(folders))
+        pasted = with_config(folders, question.config)[1] if question.config else pasted
     except PlannerError:
         text = question.text or ""
-    return {"yaml": text, "command": as_command(question), "python": as_python(question)}
+    return {"yaml": text, "command": as_command(question, pasted), "python": as_python(question, pasted)}
 
 
 async def words(request: Request) -> Response:
@@ -196,7 +197,9 @@ async def download(request: Request) -> Response:
         return _attached("question.yaml", "application/yaml",
                          by_own_names(as_yaml(question, open_catalog(desk_of(request).folders))))
     desk = desk_of(request)
-    made = await ended(desk.ask(question), request)
+    # of a search that was stopped, what it had found: asked again, it would be searched to its end
+    known = desk.jobs.get(request.query_params.get("job", ""))
+    made = await ended(desk.ask(question) if known is None else known, request)
     if not isinstance(made, Answered):
         return response(made)
     if kind == "json":

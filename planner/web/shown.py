@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -33,10 +34,13 @@ from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
-from planner.scenario.flags import NAMES
+from planner.scenario.flags import NAMES, TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.question import Question
 from planner.web.wording import address
+
+_SAID = re.compile(r"--(?P<name>[a-z][a-z-]*) (?P<values>[a-z0-9]+(?: or [a-z0-9]+)*)")
+"""An option with a value, or with several of which each would do."""
 
 
 def templates() -> Environment:
@@ -108,7 +112,8 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
     for fact in facts(a, asking.scenario.confidence):
         groups.setdefault(fact.group, []).append(fact)
     return templates().get_template("estimate.html.j2").render(
-        a=a, sentence=found or sentence, why=(*([sentence] if found else []), *estimated.why), largest=bool(found),
+        a=a, sentence=found or sentence, why=[linked(line, question) for line in (
+            *([sentence] if found else []), *estimated.why)], largest=bool(found),
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
@@ -116,6 +121,26 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {"on": a.node}),
         asked=address(question), without_offload=_without_offload(question, asking) if a.kind == "training" and (
             moved.optimizer or moved.parameters or moved.activations) else None)
+
+
+def linked(line: str, question: Question) -> Markup:
+    """Return a line in which options with a value ("--loss fused", "--method qlora or lora") ask so by a click."""
+    made, at = Markup(""), 0
+    for said in _SAID.finditer(line):
+        name, (first, *others) = said["name"].replace("-", "_"), said["values"].split(" or ")
+        if name not in TABLE or first not in TABLE[name].choices:
+            continue
+        before = Markup.escape(line[at:said.start()])
+        links = [_again(question, name, first, f"--{said['name']} {first}"),
+                 *(_again(question, name, value, value) for value in others)]
+        made, at = made + before + Markup(" or ").join(links), said.end()
+    return made + Markup.escape(line[at:])
+
+
+def _again(question: Question, name: str, value: str, text: str) -> Markup:
+    """Return a link that asks the same with another value."""
+    asked = address(replace(question, values={**question.values, name: value}))
+    return Markup('<a href="/?{}">{}</a>').format(asked, text)
 
 
 def _without_offload(question: Question, asking: Estimating) -> str:

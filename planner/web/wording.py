@@ -116,11 +116,11 @@ def _jobs(document: Document) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
             yield str(job["name"]), at, job
 
 
-def as_command(question: Question) -> str:
-    """Return the question as a command line; a pasted config is imported first, from a file."""
-    before = "planner catalog import hf config.json -o imported\n" if question.config else ""
+def as_command(question: Question, pasted: str = "pasted") -> str:
+    """Return the question as a command line; a pasted config is imported first, from a file, by that name."""
+    before = f"planner catalog import hf config.json -o imported --name {pasted}\n" if question.config else ""
     words = ["planner", question.verb, *(["--catalogs", "imported"] if question.config else [])]
-    values = {name: _file(name, value) for name, value in question.values.items()}
+    values = _named(question, pasted)
     if isinstance(question.scenario, str):
         words.append(question.scenario)
     if question.text:
@@ -132,12 +132,18 @@ def as_command(question: Question) -> str:
     return before + shlex.join(words)
 
 
-def as_python(question: Question) -> str:
-    """Return the question as a call."""
+def as_python(question: Question, pasted: str = "pasted") -> str:
+    """Return the question as a call; pasted: what the model of a pasted config is called where it was imported."""
     given = [repr(question.scenario)] if isinstance(question.scenario, str) else [repr(FILE)] if question.text else []
     given += ["catalogs='imported'"] if question.config else []
-    given += [f"{name}={_file(name, value)!r}" for name, value in question.values.items()]
+    given += [f"{name}={value!r}" for name, value in _named(question, pasted).items()]
     return f"import planner\n\nanswer = planner.{question.verb}({', '.join(given)})\nprint(answer)"
+
+
+def _named(question: Question, pasted: str) -> dict[str, Any]:
+    """Return the values as they are said where files have their own names, and the model of a config has one too."""
+    values = {name: _file(name, value) for name, value in question.values.items()}
+    return {"model": pasted, **values} if question.config else values
 
 
 def _file(name: str, value: object) -> object:

@@ -60,3 +60,20 @@ def test_bounds_and_values_of_a_portfolio_hold_its_answer(told):
     assert values or bounds
     assert min([*values, made.objective.value]) >= made.objective.value - 0.01
     assert max([*bounds, 0]) <= made.objective.value
+
+
+@pytest.mark.parametrize("objective", ["cost", "time"])
+def test_no_bound_told_of_some_candidates_is_above_the_answer_on_another(told, objective):
+    """Of a group of candidates the bound is theirs alone, while who waits reads it as that of all."""
+    catalog = Catalog()
+    question, _ = load_question(None, {
+        "workload.model": "llama-3.1-8b", "workload.tokens": "10 G", "workload.stack": "fsdp2", "objective": objective,
+        "limits.max_gpus": 16, "hardware.candidates": "l4,a10g,l40s,t4,v100,a100,h100,b200"}, catalog)
+    made = make_plan(question, catalog)
+    value = made.objective.value * (100 if objective == "cost" else 86400e6)
+    searched = [one for one in told if not one.part]
+    assert len({one.done for one in searched}) > 3
+    assert all(one.bound <= value * (1 + 1e-9) for one in searched if one.bound is not None)
+    assert all(one.value >= value * (1 - 1e-9) for one in searched if one.value is not None)
+    dones = [one.done for one in searched]
+    assert dones == sorted(dones)

@@ -112,6 +112,10 @@ def test_an_estimate_follows_the_keyboard_and_says_what_is_wrong_at_its_field(pa
     assert page.inner_text("#e-seq_len").startswith("seq_len: ")
     page.keyboard.press("Backspace")
     page.wait_for_selector("#f-seq_len:not([aria-invalid])")
+    page.fill("#f-model", "llama 3 8c")
+    page.get_by_role("button", name="llama-3-8b", exact=True).click()
+    expect(page.locator("#f-model")).to_have_value("llama-3-8b")
+    expect(page.locator("#wrong")).to_have_text("")
 
 
 def test_the_verdict_is_seen_while_the_answer_is_not(page):

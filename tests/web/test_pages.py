@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shlex
+import time
 import zipfile
 from urllib.parse import parse_qsl
 
@@ -23,7 +24,7 @@ from planner.web.answering import File, Refusal, answer
 from planner.web.files import as_file
 from planner.web.forms import FORMS, form_of, inputs
 from planner.web.question import question_of, typed
-from planner.web.shown import _opened
+from planner.web.shown import _opened, linked
 from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
 from tests.web.test_interface import SMALL, same_time
 
@@ -38,7 +39,8 @@ def test_an_estimate_is_in_the_page_of_its_address_and_its_levers_follow(web, ca
     main(["estimate", "--model", "llama-3.1-8b", "--node", "dgx-h100", "--layout", "tp=8"])
     lever = web.get(later).text
     assert lever.startswith("Largest lever: full recompute")
-    assert lever in " ".join(capsys.readouterr().out.split())
+    assert '<a href="/?model=llama-3.1-8b&amp;node=dgx-h100&amp;layout=tp%3D8&amp;loss=fused">--loss fused</a>' in lever
+    assert re.sub("<.*?>", "", lever) in " ".join(capsys.readouterr().out.split())
     assert 'value="llama-3.1-8b"' in page.text
     assert "of 79.2 GiB at 95% confidence" in page.text
     assert "<script>" not in page.text
@@ -58,6 +60,8 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
     assert (page.status_code, error["field"]) == (200, "seq_len"), "to a page that is an answer too, and no failure"
     assert main(["estimate", "--model", "llama-3.1-70b", "--node", "dgx-h100", "--seq-len", "much"]) == 2
     assert capsys.readouterr().err == f"Error: --seq-len{error['message'].removeprefix('seq_len')}\n"
+    size = web.get("/part/estimate", params={"model": "gpt2", "node": "12 GB"}).json()["error"]
+    assert (size["field"], size["message"].partition(" node types")[0]) == ("node", "'12 GB' is 21")
     assert "unknown value of estimate" in web.get("/?mdel=gpt2").text
     assert "<b>" not in web.get("/?model=<b>x&node=dgx-h100").text
 
@@ -224,3 +228,30 @@ def test_two_plans_stand_side_by_side_with_what_differs(web):
     assert page.status_code == 200
     assert "<td>tokens</td><td>1 G</td><td>2 G</td>" in page.text
     assert "<td>model</td>" not in page.text
+
+
+def test_what_else_would_fit_is_a_link_that_asks_for_it(web):
+    asked = question_of("estimate", {"model": "gpt2", "node": "l4-1x"})
+    assert linked("With --loss fused (cut) it fits: <1 GiB; --rate 2", asked) == (
+        'With <a href="/?model=gpt2&amp;node=l4-1x&amp;loss=fused">--loss fused</a> (cut) it fits: &lt;1 GiB; --rate 2')
+    unsaid = web.get("/part/estimate?model=llama-3.1-8b&node=l4-1x").text
+    assert "as no --method is given; with " in unsaid
+    links = re.findall('<a href="(/[?][^"]*method=[a-z]+)">', unsaid)
+    fits = [web.get(link.replace("&amp;", "&")).text for link in links]
+    assert len(fits) > 1
+    assert all("verdict-fits" in page for page in fits)
+
+
+def test_what_a_stopped_search_had_found_is_what_is_downloaded(web):
+    asked = {"model": "deepseek-v3", "tokens": "14 T", "on": "h100,b200,a100,h200"}
+    job = web.post("/api/jobs", json={"verb": "plan", "question": asked, "page": True}).json()["id"]
+    while web.get(f"/api/jobs/{job}").json().get("progress", {}).get("value") is None:
+        time.sleep(0.05)
+    web.delete(f"/api/jobs/{job}")
+    found = web.get(f"/api/jobs/{job}/answer")
+    assert found.headers["planner-exit-code"] == "130"
+    assert web.get(f"/api/jobs/{job}").json()["final"] is False
+    assert web.get("/download/plan.json", params={**asked, "job": job}).text == found.text
+    cost = json.loads(found.text)["assignments"][0]["cost_usd"]
+    rows = [*csv.DictReader(io.StringIO(web.get("/download/plan.csv", params={**asked, "job": job}).text))]
+    assert float(rows[0]["cost_usd"]) == cost

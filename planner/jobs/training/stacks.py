@@ -7,6 +7,7 @@ over all stacks that were searched: their columns are chosen from together.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Objective
 from planner.scenario.workload import AUTO
+from planner.solver.progress import part
 from planner.solver.search.found import StagedLayout
 from planner.solver.settings import UNLIMITED, Effort
 
@@ -115,9 +117,11 @@ class ByStack:
         parts: list[tuple[TrainingJob, Searched]] = []
         for group in self.groups:
             # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
-            for job in group if self.first.timed else sorted(group, key=lambda job: job.parallelism):
+            order = group if self.first.timed else sorted(group, key=lambda job: job.parallelism)
+            for at, job in enumerate(order):
                 known = [staged for _, searched in parts for staged in searched.frontier.found]
-                parts.append((job, job.columns(effort, depth, held, known)))
+                with part(f"by {job.stack.name}", at, len(order)) if len(order) > 1 else nullcontext():
+                    parts.append((job, job.columns(effort, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
                     break
             if any(searched.runs or searched.open_bound is not None for _, searched in parts):

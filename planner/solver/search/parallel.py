@@ -19,6 +19,7 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.physics.training.question import Question
 from planner.process.workers import Call, Workers
+from planner.solver.progress import among
 from planner.solver.search.floor import Floors, floors
 from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
@@ -69,7 +70,8 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
         # what may be least first, as it teaches what the others need not look at
         order = sorted(domain("candidate", facts.space), key=lambda at: (lowest.least.get(int(at), (0,)), at))
         for turn, at in enumerate(order, 1):
-            parts.append(_part(question, facts, job, effort, (at,), known, None, lowest, best))
+            with among((turn - 1) / len(order), 1 / len(order), _value(known, parts), _bound(order[turn:], lowest)):
+                parts.append(_part(question, facts, job, effort, (at,), known, None, lowest, best))
             if parts[-1].frontier.interrupted:
                 parts += _unreached(order[turn:], lowest)
                 break
@@ -83,13 +85,27 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
             workers = min(effort.workers, len(candidates))
             calls = [partial(_part, question, facts, job, effort, candidates[at::workers], rivals, end, lowest)
                      for at in range(workers)]
-            more, interrupted = _parts(pool, calls) if workers > 1 else ([calls[0]()], False)
+            later = [*chain(*turns[turn + 1:])]
+            before, share = (len(some) / sum(map(len, turns)) for some in ([*chain(*turns[:turn])], candidates))
+            with among(before, share, _value(known, parts), _bound(later, lowest)):
+                more, interrupted = _parts(pool, calls) if workers > 1 else ([calls[0]()], False)
             parts += more
             if interrupted or parts[-1].frontier.interrupted:
                 # a process that was ended told nothing of its candidates
                 parts += _unreached(chain(*turns[turn + (not interrupted):]), lowest)
                 break
     return _ordered(_joined(parts, grid))
+
+
+def _value(known: Sequence[StagedLayout], parts: Sequence[_Part]) -> int | None:
+    """Return the best objective of what is found."""
+    return min((one.key[0] for one in (*known, *(one for part in parts for one in part.frontier.found))), default=None)
+
+
+def _bound(candidates: Iterable[float], lowest: Floors) -> int | None:
+    """Return the objective that nothing on some candidates is below; none where there are none."""
+    least = lowest.lowest(candidates)
+    return None if least is None else least[0]
 
 
 def _unreached(candidates: Iterable[float], lowest: Floors) -> list[_Part]:

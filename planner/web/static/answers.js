@@ -63,14 +63,21 @@ async function follow(verb, body, hear) {
     events.onerror = () => { events.close(); lost({ message: "the server is gone: start planner web again" }); };
   });
   if (end.error) throw end.error;
+  hear(end);
   return (await fetch(`/api/jobs/${job.id}/page`)).text();
 }
 
-let running = null;
+// the search that runs, and that which was stopped, whose answer is what is downloaded
+let running = null, stopped = "";
+
+function linkTo(said) {
+  for (const link of document.querySelectorAll("[data-to]")) link.href = link.dataset.to + "?" + withoutKind(said) + (stopped && link.dataset.to.startsWith("/download") ? "&job=" + stopped : "");
+}
 
 async function search() {
   const mine = running = {}, bar = byId("progress"), cancel = byId("cancel");
   clearErrors();
+  stopped = "";
   bar.hidden = cancel.hidden = false;
   busy(true);
   bar.scrollIntoView({ block: "nearest" });
@@ -79,6 +86,7 @@ async function search() {
       if (running !== mine) return;
       mine.id = job.id;
       if (mine.ends) stop();
+      if (job.final === false) { stopped = job.id; linkTo(asked()); }
       bar.querySelector("span").textContent = progressText(job);
       if (job.progress) bar.querySelector("progress").value = job.progress.done; else bar.querySelector("progress").removeAttribute("value");
     });
@@ -118,7 +126,7 @@ let filling = new AbortController();
 
 async function fill(place) {
   const text = await fetch(place.dataset.later, { signal: filling.signal }).then(response => isPage(response) ? response.text() : "").catch(() => "");
-  if (place.isConnected) place.textContent = text;
+  if (place.isConnected) place.innerHTML = text;
 }
 
 // what is told beside an answer that is gone is not waited for

@@ -98,7 +98,20 @@ function showError(error) {
   if (!input) return;
   link.href = "#f-" + field;
   input.setAttribute("aria-invalid", "true");
+  offer(input, error.message);
   for (let fold = input.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}
+
+// names that a message proposes are taken by a click
+function offer(input, message) {
+  const names = /(?:did you mean|node types:) ([^;?]+)/.exec(message)?.[1].split(", ").filter(name => /^[\w.-]*\w[\w.-]*$/.test(name)) ?? [];
+  for (const name of names) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = name;
+    button.addEventListener("click", () => { input.value = name; changed(); input.focus(); });
+    byId("wrong").append(" ", button);
+  }
 }
 
 async function told(response) {
@@ -107,7 +120,7 @@ async function told(response) {
 
 async function writeWords() {
   const said = asked();
-  for (const link of document.querySelectorAll("[data-to]")) link.href = link.dataset.to + "?" + withoutKind(said);
+  linkTo(said);
   const response = await fetch(`/words/${about.verb}?${said}`).catch(() => null);
   const { yaml, command, python } = response?.ok ? await response.json() : {};
   if (command === undefined) return;
@@ -166,6 +179,7 @@ function keepAddress(add) {
 }
 
 function changed() {
+  stopped = "";
   words();
   if ("live" in about) live();
 }
