@@ -83,7 +83,7 @@ def _of_all(one: SoFar) -> SoFar:
         bound = min((of for of in (bound, least, value) if of is not None), default=None)
     for _, at, of in reversed(_PARTS):
         done = (at + done) / of
-    names = [*(name for name, *_ in _PARTS), *([one.part] if one.part else [])]
+    names = filter(None, (*(name for name, *_ in _PARTS), one.part))
     return replace(one, done=done, value=value, bound=bound, part=", ".join(names))
 
 

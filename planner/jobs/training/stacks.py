@@ -7,7 +7,6 @@ over all stacks that were searched: their columns are chosen from together.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -117,10 +116,9 @@ class ByStack:
         parts: list[tuple[TrainingJob, Searched]] = []
         for group in self.groups:
             # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
-            order = group if self.first.timed else sorted(group, key=lambda job: job.parallelism)
-            for at, job in enumerate(order):
+            for at, job in enumerate(group if self.first.timed else sorted(group, key=lambda job: job.parallelism)):
                 known = [staged for _, searched in parts for staged in searched.frontier.found]
-                with part(f"by {job.stack.name}", at, len(order)) if len(order) > 1 else nullcontext():
+                with part(f"by {job.stack.name}" if len(group) > 1 else "", at, len(group)):
                     parts.append((job, job.columns(effort, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
                     break
@@ -267,11 +265,10 @@ class ByStack:
     def _together(self, parts: Sequence[tuple[TrainingJob, Searched]]) -> FoundByStack:
         """Return what all stacks found as one: the best first."""
         leaders = leading([point for _, searched in parts for point in searched.frontier.found])
-        bounds = [searched.open_bound for _, searched in parts if searched.open_bound is not None]
         account = joined([searched.account for _, searched in parts], 0.0)
         stacks = {"stack": tuple(job.stack.name for job, _ in parts)} if len(self.jobs) > 1 else {}
         return FoundByStack(runs=tuple(leader.column for leader in leaders), parts=tuple(parts),
-                            open_bound=min(bounds, default=None),
+                            open_bound=min((s.open_bound for _, s in parts if s.open_bound is not None), default=None),
                             account=account.model_copy(update={"domains": {**stacks, **account.domains}}))
 
     @property
@@ -295,10 +292,9 @@ class ByStack:
     def decided(self, columns: Columns) -> Defaults:
         """Return what decided beside the defaults of the question: how far the search went, how many can be bought."""
         assert isinstance(columns, FoundByStack)
-        parts = columns.parts
-        defaults = {default.name: default for job, mine in parts for default in job.decided(mine)}
+        defaults = {default.name: default for job, mine in columns.parts for default in job.decided(mine)}
         if self.first.asked.stack == (AUTO,) and len(self.jobs) > 1:
-            names = ", ".join(job.stack.name for job, _ in parts)
+            names = ", ".join(job.stack.name for job, _ in columns.parts)
             best = columns.owner(columns.runs[0].key)[0].stack.name if columns.runs else names
             defaults["stack"] = Default(name="stack", value=best, why=f"the best of those in use: {names}")
         return list(defaults.values())
