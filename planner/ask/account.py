@@ -38,9 +38,11 @@ class Interrupted(Exception):
         self.plan = plan
 
 
-def finished(plan: Plan, solved: Solved) -> Plan:
-    """Return a plan whose search came to its end. Raises Interrupted with the plan where Ctrl-C ended it."""
-    if solved.interrupted:
+def finished(plan: Plan, solved: Solved, *, interrupted: bool = False) -> Plan:
+    """Return a plan whose search came to its end. Raises Interrupted with the plan where Ctrl-C ended it, or what came
+    after it was `interrupted`.
+    """
+    if interrupted or solved.interrupted:
         raise Interrupted(plan)
     return plan
 

@@ -39,6 +39,7 @@ from planner.solver.settings import Effort
 
 MOST_OWN = 8
 """Node types without an offer that are tried as the user's own; of more, nobody has named them."""
+UNREPLAYED = "interrupted before its requests were replayed: latencies are as computed"
 
 
 def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
@@ -107,18 +108,21 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = replaying_of(question)
     solved = solve_lifted(question, effort, so_far=True)
-    only_to_be_told()
     settled = settle(solved, replaying.trace)
-    solved = settled.solved
+    only_to_be_told()
+    solved, cut = settled.solved, settled.interrupted
     plain, more = simplest(solved) if simple or tells_apart(solved) else (solved, ())
     shown, more = (plain, more) if simple else (solved, ())
-    made = tuple(shown.assignments(replaying))
+    # who ends the replays does not wait for one more
+    made = tuple(shown.assignments(None if cut and not settled.met else replaying))
     by_replay = _by_replay(settled, made)
-    status = "feasible" if by_replay is not None and not by_replay.met and solved.status == "optimal" else solved.status
+    unsure = cut or (by_replay is not None and not by_replay.met)
+    status = "feasible" if unsure and solved.status == "optimal" else solved.status
     others = tuple(alternatives_of(solved, shown, plain)) if made else ()
     old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
     notes = (*question.terms.market.notes, *dict.fromkeys(old), *text_notes(defaults), *late(scenario.limits, made),
-             *slow(made, catalog.recipes), *cautions(made, catalog))
+             *slow(made, catalog.recipes), *cautions(made, catalog),
+             *([UNREPLAYED] if made and cut and by_replay is None else []))
     plan = Plan(status=status, notes=(*notes, *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
@@ -127,7 +131,7 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
                 search=search_of(solved, time.monotonic() - started),
                 infeasible=_with_own(infeasible_of(solved), scenario, question, effort),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
-    return finished(plan, solved)
+    return finished(plan, solved, interrupted=cut)
 
 
 def _with_own(infeasible: Infeasible | None, scenario: AnyScenario, question: ResolvedScenario, effort: Effort

@@ -215,9 +215,17 @@ class Model(Sourced):
     @property
     def leading_layers(self) -> int:
         """Dense layers before a run of mixtures of experts to the end; none where kinds alternate."""
-        mixtures = [isinstance(block.mlp, MoeMlp) for block in self.layer_kinds()]
-        first = mixtures.index(True) if True in mixtures else 0
-        return first if all(mixtures[first:]) else 0
+        runs = (((block, 1) for block in self.layer_kinds()) if self.order else
+                ((block, block.count) for block in self.blocks))
+        first, mixed = 0, False
+        for block, count in runs:
+            if isinstance(block.mlp, MoeMlp):
+                mixed = True
+            elif mixed and count:
+                return 0  # kinds alternate
+            else:
+                first += count
+        return first if mixed else 0
 
     @property
     def attention_heads(self) -> int:

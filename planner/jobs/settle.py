@@ -39,15 +39,28 @@ class Settled:
     """By what share of its value a cheaper fleet that no replay has refuted may be below it."""
     missed: tuple[str, ...] = ()
     """Which targets are missed by how much, where some are."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the replays."""
 
 
 def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
     """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is.
 
-    known: what replays have shown of these jobs, on any offer; it is told what others show.
+    known: what replays have shown of these jobs, on any offer; it is told what others show. What Ctrl-C ends is the
+    best so far; where it ended the search already, nothing is replayed.
     """
     if not any(columns.replicas for columns in solved.columns):
         return Settled(solved, met=True)
+    if solved.interrupted:
+        return Settled(solved, met=False, interrupted=True)
+    try:
+        return _replayed(solved, given, known)
+    except KeyboardInterrupt:
+        return Settled(solved, met=False, interrupted=True)
+
+
+def _replayed(solved: Solved, given: Trace | None, known: dict[object, Tried] | None) -> Settled:
+    """Return the best fleet that replays within every target."""
     search, best = Search(solved, given, known={} if known is None else known), solved
     if best.solution.value is not None and any(demand.changing for demand in solved.fleet.demands.values()):
         # what hours hold by themselves is soon found, and is so where their changes cost too
@@ -77,6 +90,8 @@ def _settled(search: Search, best: Solved) -> Settled:
         missed, whole = list(search.misses(best)), False
         if not missed:
             settled = _cheaper(search, best)
+            if settled.interrupted:
+                return settled
             if not search.counts_changes:
                 settled = replace(settled, solved=_fewer_by_hour(search, settled.solved))
             best, missed = settled.solved, list(search.misses_of_day(settled.solved)) if search.changing else []
@@ -105,7 +120,17 @@ def _tell(solved: Solved, value: int | None = None, bound: int | None = None) ->
 
 
 def _cheaper(search: Search, best: Solved) -> Settled:
-    """Return a fleet that meets the targets, or a cheaper one that does so too."""
+    """Return a fleet that meets the targets, or a cheaper one that does so too; what Ctrl-C ends is the best so far."""
+    found = [best]
+    try:
+        return _cheapest(search, found)
+    except KeyboardInterrupt:
+        return Settled(found[-1], met=True, gap=1.0, interrupted=True)
+
+
+def _cheapest(search: Search, found: list[Solved]) -> Settled:
+    """Return a cheaper fleet than the one found that meets the targets too; those found on the way are added."""
+    best = found[-1]
     margin, spent, rounds = MARGIN, search.requests, 0
     while best.solution.value:
         better, rounds = search.solve(margin), rounds + 1
@@ -128,6 +153,7 @@ def _cheaper(search: Search, best: Solved) -> Settled:
         if missed is None:
             # what they hold is at least what is asked of them, and may be still more
             best, margin = _held(search, better), margin * MARGIN
+            found.append(best)
         else:
             search.cut(*missed, whole=False)
             # of prefill and decode apart, one may have missed alone

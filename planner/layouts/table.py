@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -81,7 +82,7 @@ class Layouts:
     @property
     def columns(self) -> dict[str, Any]:
         """The columns by axis, as rules read them."""
-        return {name: getattr(self, name) for name in NAMES}
+        return dict(zip(NAMES, _VALUES(self), strict=True))
 
     def take(self, rows: Ints | Mask | slice) -> Layouts:
         """Return the chosen rows as a table of their own."""
@@ -103,10 +104,13 @@ class Layouts:
 
 
 NAMES = tuple(f.name for f in fields(Layouts))
+_VALUES = attrgetter(*NAMES)
 
 
 def joined(tables: Sequence[Layouts]) -> Layouts:
     """Return the rows of all tables, of which there is at least one, as one table."""
+    if len(tables) == 1:
+        return tables[0]
     return Layouts(**{name: np.concatenate([getattr(table, name) for table in tables]) for name in NAMES})
 
 

@@ -105,7 +105,7 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
                         users=None if delivered.users is None else delivered.users * placed.replicas,
                         load_share=delivered.load_share, output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
-                        kv_tokens=int(max(held.tokens[0], 0) * int(rows.dp[0])), role=placed.role,
+                        kv_tokens=kv_tokens(held, rows), role=placed.role,
                         prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,
@@ -119,6 +119,11 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
         energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
         purchase=placed.purchase,
         committed_usd=_committed(offer, nodes, usd))
+
+
+def kv_tokens(held: Capacity, rows: Replicas) -> int:
+    """Return the tokens that the cache of a replica holds, of a table of one row."""
+    return int(max(held.tokens[0], 0) * int(rows.dp[0]))
 
 
 def _committed(offer: RentalOffer | None, nodes: float, usd: float | None) -> float | None:

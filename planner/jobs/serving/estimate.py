@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
-from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
+from planner.jobs.serving.assignment import Delivered, ReplicaPlace, kv_tokens, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
 from planner.jobs.serving.options import deployment, held, residual
 from planner.jobs.serving.rates import BUSIEST, layouts
 from planner.jobs.serving.service import Service, service_of
+from planner.layouts.table import Floats, Ints
 from planner.money.rent import usual_candidate
 from planner.physics.serving.apart import prefilling
 from planner.physics.serving.capacity import Capacity
@@ -32,6 +34,8 @@ AXES = ("tp", "pp", "ep", "dp")
 
 ANSWERED = 0.99
 """Share of an asked rate at which it counts as answered."""
+NEVER = np.iinfo(np.int64).max
+"""GPUs of a replica where none holds a request."""
 
 
 def idle_keys(asked: Serving) -> Iterator[Idle]:
@@ -56,7 +60,8 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
         raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
-    return estimated(catalog, service, d, rows, (gpus or each) // each)
+    (only,) = every(catalog, service, d, rows, np.array([(gpus or each) // each]))
+    return only.assignment(catalog)
 
 
 def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) -> tuple[Assignment, str]:
@@ -67,18 +72,18 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
     """
     service, d = _on(asked, catalog, node)
     total, table = gpus or d.candidates[0].node.gpus, layouts(service.model, d.candidates[0], Counter())
-    every = [table.take(np.array([at])) for at in range(len(table))]
-    tried = [estimated(catalog, service, d, rows, total // int(rows.gpus[0])) for rows in every
-             if total % int(rows.gpus[0]) == 0]
-    best = min(tried, key=lambda assignment: rank(assignment, service))
-    if best.memory.fits == "fits":
+    filling = table.take(np.flatnonzero(total % table.gpus == 0))
+    tried = every(catalog, service, d, filling, total // filling.gpus)
+    chosen = min(tried, key=lambda each: each.rank)
+    best = chosen.assignment(catalog)
+    if chosen.fits:
         at_rate = service.rate is not None and not service.asked.clients
         return best, (f"Chosen: {'the soonest to answer' if at_rate else 'what answers most'} of "
                       f"{plural(len(tried), 'layout')} of replicas on "
                       f"{plural(total, 'GPU')}")
-    enough = min((int(rows.gpus[0]) for rows in every if _holds(catalog, service, d, rows)), default=None)
+    enough = table.gpus[held(catalog, service, d, table, service.length).concurrency >= 1].min(initial=NEVER)
     return best, f"None of {len(tried)} layouts on {plural(total, 'GPU')} holds a request" + (
-        "" if enough is None else f"; a replica of {enough} does")
+        "" if enough == NEVER else f"; a replica of {enough} does")
 
 
 def _on(asked: Serving, catalog: Catalog, node: str) -> tuple[Service, Deployment]:
@@ -87,35 +92,57 @@ def _on(asked: Serving, catalog: Catalog, node: str) -> tuple[Service, Deploymen
     return service, deployment(catalog, service, candidate, (asked.quantization or ("bf16",))[0])
 
 
-def _holds(catalog: Catalog, service: Service, d: Deployment, rows: Replicas) -> bool:
-    return bool(held(catalog, service, d, rows, service.length).concurrency[0] >= 1)
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Replicas of one layout, a table of one row, with what they hold of the longest requests and do at the load."""
+
+    service: Service
+    d: Deployment
+    rows: Replicas
+    longest: Capacity
+    delivered: Delivered
+    replicas: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether a request is held at its longest."""
+        return bool(self.longest.concurrency[0] >= 1)
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """What sorts the better layout first; plain ones where nothing else tells them apart."""
+        service, done, rows = self.service, self.delivered, self.rows
+        plain = (float(rows.pp[0]), float(rows.tp[0]), float(rows.ep[0]))
+        if not self.fits:
+            return (1.0, -kv_tokens(self.longest, rows), *plain)
+        latencies = (done.ttft, done.tpot, done.e2e)
+        targets = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
+        missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
+        answered = done.rate * self.replicas
+        if service.rate is None or service.asked.clients or answered < ANSWERED * service.rate:
+            return (0.0, missed, 1.0, -answered, *plain)
+        return (0.0, missed, 0.0, done.ttft.p50 + service.stream.output * done.tpot.p50, *plain)
+
+    def assignment(self, catalog: Catalog) -> Assignment:
+        """Return it in full."""
+        nodes = -(-int(self.rows.gpus[0]) * self.replicas // self.d.candidates[0].node.gpus)
+        return served_assignment(self.service, self.d, self.rows, self.longest, self.delivered, ReplicaPlace(
+            self.replicas, nodes, None, settings=self.service.settings), residual(catalog, self.service, self.d))
 
 
-def estimated(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: int) -> Assignment:
-    """Return replicas of one layout, a table of one row."""
+def every(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: Ints) -> list[Tried]:
+    """Return what each layout of a table does, of which `replicas` run."""
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
-    delivered = _delivered(service, d, rows, mean, replicas, fits=bool(longest.concurrency[0] >= 1))
-    nodes = -(-int(rows.gpus[0]) * replicas // d.candidates[0].node.gpus)
-    return served_assignment(service, d, rows, longest, delivered, ReplicaPlace(
-        replicas, nodes, None, settings=service.settings),
-                             residual(catalog, service, d))
-
-
-def rank(assignment: Assignment, service: Service) -> tuple[float, ...]:
-    """Return what sorts the better estimate first; plain layouts where nothing else tells them apart."""
-    serving = assignment.serving
-    assert serving is not None
-    plain = (assignment.layout.pp, assignment.layout.tp, assignment.layout.ep)
-    if assignment.memory.fits != "fits":
-        return (1.0, -float(serving.kv_tokens), *plain)
-    latencies = (serving.ttft_seconds, serving.tpot_seconds, serving.e2e_seconds)
-    targets = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
-    missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
-    answered = serving.requests_per_second
-    if service.rate is None or service.asked.clients or answered < ANSWERED * service.rate:
-        return (0.0, missed, 1.0, -answered, *plain)
-    soon = serving.ttft_seconds.p50 + service.stream.output * serving.tpot_seconds.p50
-    return (0.0, missed, 0.0, soon, *plain)
+    fits = longest.concurrency >= 1
+    most = np.maximum(1.0, np.minimum(mean.concurrency, d.engine.sequences * rows.dp))
+    if service.rate is not None and service.asked.concurrency is None:
+        idle = _steady(service, d, rows, most, replicas) if not fits.all() else []
+        done = [_at_rate(service, d, rows.take(at), float(most[at[0]]), int(replicas[at[0]])) if fits[at[0]]
+                else idle[at[0]] for at in np.arange(len(rows))[:, None]]
+    else:
+        done = _steady(service, d, rows, most, replicas)
+    return [Tried(service, d, rows.take(at), longest.take(at), done[at[0]], int(replicas[at[0]]))
+            for at in np.arange(len(rows))[:, None]]
 
 
 def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
@@ -145,28 +172,36 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     return Replicas(0 * ones, *(degrees[axis] * ones for axis in AXES))
 
 
-def _delivered(service: Service, d: Deployment, rows: Replicas, mean: Capacity, replicas: int, *,
-               fits: bool) -> Delivered:
-    """Return what one of the replicas does at its share of the load."""
-    stream, most = service.stream, np.maximum(1.0, np.minimum(mean.concurrency, d.engine.sequences * rows.dp))
-    if service.rate is not None and service.asked.concurrency is None and fits:
-        column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
-                               0.0, 0.0, float(most[0]))
-        served = working(d, column, service, service.rate / replicas, service.rate)
-        return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
-                         each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
-                         users=None if service.asked.users is None else service.rate / replicas)
-    if stream.only_reads and not service.asked.concurrency:
-        served = prefilling(d, rows, stream, np.full(1, BUSIEST))
-        alone = Percentiles(p50=float(served.own[0]), p95=float(served.own[0]))
-        return Delivered(float(served.rate[0]) / BUSIEST, 1.0, stream.context, alone,
-                         Percentiles(p50=0.0, p95=0.0), stream.input, stream.output)
-    clients = (service.asked.concurrency or 0) / replicas
-    demand = RequestMix(np.full(1, stream.input), np.full(1, stream.output), np.full(1, max(clients, 1.0)),
-                        stream.drafts,
-                    stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
-    steady, asked = closed(d, rows, demand, most) if clients else offline(d, rows, demand, most), service.asked
-    tpot = float(steady.tpot[0])
+def _at_rate(service: Service, d: Deployment, rows: Replicas, most: float, replicas: int) -> Delivered:
+    """Return what one of the replicas of a layout does at its share of the rate."""
+    assert service.rate is not None
+    stream = service.stream
+    column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
+                           0.0, 0.0, most)
+    served = working(d, column, service, service.rate / replicas, service.rate)
+    return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
+                     each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
+                     users=None if service.asked.users is None else service.rate / replicas)
+
+
+def _steady(service: Service, d: Deployment, rows: Replicas, most: Floats, replicas: Ints) -> list[Delivered]:
+    """Return what one of the replicas of each layout does with its share of the clients, or at most."""
+    stream, asked, many = service.stream, service.asked, np.ones(len(rows))
+    if stream.only_reads and not asked.concurrency:
+        served = prefilling(d, rows, stream, BUSIEST * many)
+        none = Percentiles(p50=0.0, p95=0.0)
+        return [Delivered(rate / BUSIEST, 1.0, stream.context, Percentiles(p50=own, p95=own), none, stream.input,
+                          stream.output) for rate, own in zip(served.rate.tolist(), served.own.tolist(), strict=True)]
+    clients = (asked.concurrency or 0) / replicas
+    demand = RequestMix(stream.input * many, stream.output * many, np.maximum(clients, 1.0), stream.drafts,
+                        stream.accepted, stream.hits, stream.input_cv, stream.output_cv)
+    found = closed(d, rows, demand, most) if asked.concurrency else offline(d, rows, demand, most)
+    return [_of_steady(service, found.take(at)) for at in np.arange(len(rows))[:, None]]
+
+
+def _of_steady(service: Service, steady: Steady) -> Delivered:
+    """Return what a replica does in a steady state."""
+    stream, asked, tpot = service.stream, service.asked, float(steady.tpot[0])
     first, answer = _first(service, steady), asked.output
     whole = None if asked.e2e is None else percentiles(
         lambda q: first(q) + tpot * (max((answer.quantile(q) if answer and q else stream.output) - 1, 0.0)), asked.e2e)

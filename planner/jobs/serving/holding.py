@@ -11,7 +11,7 @@ import numpy as np
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Search
 from planner.catalog.load import Catalog
-from planner.jobs.serving.estimate import estimated, rank
+from planner.jobs.serving.estimate import Tried, every
 from planner.jobs.serving.options import deployment, held, lacks
 from planner.jobs.serving.rates import layouts
 from planner.jobs.serving.service import service_of
@@ -48,7 +48,7 @@ def fewest_serving(asked: Serving, catalog: Catalog, candidates: Iterable[Candid
         table = layouts(service.model, candidate, removed)
         table = table.take(np.flatnonzero(table.gpus <= most))
         legal += len(table)
-        here: list[tuple[int, tuple[float, ...], Assignment]] = []
+        here: list[tuple[int, tuple[float, ...], Tried]] = []
         for name in asked.quantization or ("bf16",):
             if not len(table) or lacks(catalog, service, candidate, name) is not None:
                 continue
@@ -58,11 +58,11 @@ def fewest_serving(asked: Serving, catalog: Catalog, candidates: Iterable[Candid
             if not holds.any():
                 continue
             least = int(table.gpus[holds].min())
-            for at in np.flatnonzero(holds & (table.gpus == least)):
-                made = estimated(catalog, service, d, table.take(np.array([at])), 1)
-                here.append((least, rank(made, service), made))
+            fewest = table.take(np.flatnonzero(holds & (table.gpus == least)))
+            alone = np.ones_like(fewest.tp)
+            here += [(least, tried.rank, tried) for tried in every(catalog, service, d, fewest, alone)]
         if here:
-            _, _, best = min(here, key=lambda each: each[:2])
+            best = min(here, key=lambda each: each[:2])[2].assignment(catalog)
             found.append((candidate.gpu.usable_memory, best.model_copy(update={"workload": METHOD, "method": METHOD})))
     found.sort(key=lambda each: (each[1].gpus, each[0], each[1].gpu))
     return [made for _, made in found], Search(layouts=legal + sum(removed.values()), legal=legal, fit=fit,

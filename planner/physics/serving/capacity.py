@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine, Release, StepLimits
 from planner.catalog.formats import StoredCache, WeightFormat
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Ints
 from planner.physics.encoders import Part
 from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.adapters import slot_bytes as slot_bytes_of
@@ -69,6 +69,10 @@ class Capacity:
     """What a sequence of the asked length takes of the pool."""
     concurrency: Floats
     """Sequences of the asked length that are held at once, all ranks of attention data parallelism together."""
+
+    def take(self, rows: Ints) -> Capacity:
+        """Return the answers of the chosen rows."""
+        return Capacity(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
 def capacity(asked: CacheInput, cut: Cut) -> Capacity:

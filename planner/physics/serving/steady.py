@@ -8,13 +8,13 @@ clients D = C - X TTFT; offline D is what the cache or the engine's limit holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
 
 from planner.catalog.speed import EngineSpeed
-from planner.layouts.table import Floats
+from planner.layouts.table import Floats, Ints
 from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.points import SHARES, lognormal, points_of
@@ -73,6 +73,10 @@ class SteadyState:
     batch: Floats
     own: Floats
     """Mean seconds of a prompt's own steps, which grow with its length."""
+
+    def take(self, rows: Ints) -> SteadyState:
+        """Return those of the chosen rows."""
+        return SteadyState(*(getattr(self, f.name)[rows] for f in fields(self)))
 
 
 def decode_step(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats) -> Floats:

@@ -56,7 +56,9 @@ def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints | int, micro_ba
 
 def splits_evenly(vpp: Ints | int, schedule: Ints | int) -> Mask:
     """Say whose layers cannot be moved between stages. Bounds and staging both go by this, or neither would hold."""
-    fixed: Mask = (np.asarray(vpp) > 1) | np.isin(schedule, EQUAL)
+    fixed = np.asarray(vpp) > 1
+    for equal in EQUAL:
+        fixed = fixed | (np.asarray(schedule) == equal)
     return fixed
 
 

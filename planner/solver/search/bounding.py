@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.layouts.axes import Space
 from planner.layouts.memo import Memos
 from planner.layouts.offload import NOTHING, Offloaded, allowed, levels
-from planner.layouts.table import Floats, Ints, Layouts, Mask
+from planner.layouts.table import Floats, Ints, Layouts, Mask, joined
 from planner.physics.training.estimate import TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
@@ -22,7 +23,21 @@ from planner.solver.search.source import Source
 
 STEM = ("precision", "tp", "cp", "dp", "micro_batch", "pp", "ep", "expert_tp", "sp", "micro_batches")
 """What tells the stems on one kind of hardware apart."""
+AT_ONCE = 1024
+"""Rows of all levels of offload that are bounded in one piece."""
 _STEPS = Memos()
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """Rows whose states fit, with what bounds them; of all that were looked at, their place among these or -1."""
+
+    place: Ints
+    batch: Batch
+    bounds: Bound
+    keys: Keys
+    short: Mask
+    """Where memory is seen to cost time, or all."""
 
 
 def offers(question: Question, space: Space) -> tuple[Offloaded, ...]:
@@ -98,36 +113,59 @@ class Bounding:
         """
         known, parts = known.copy(), []
         open_ = np.ones((len(self.levels), len(rows)), bool)
-        for number, level in enumerate(self.levels):
-            lesser = [n for n, other in enumerate(self.levels[:number]) if other.precedes(level)]
-            at = level.on(rows)
-            legal = np.ones(len(rows), bool)
-            if level != NOTHING:
-                legal = allowed(at.columns, self.question.stack, self.flash)
-            mine = np.flatnonzero(legal & (known >> number & 1 == 0) & open_[lesser].all(axis=0))
-            known[mine] |= 1 << number
-            if not len(mine):
+        # of few rows all levels at once: what a few more cost is less than asking again
+        together = len(self.levels) if len(rows) * len(self.levels) <= AT_ONCE else 1
+        for begin in range(0, len(self.levels), together):
+            group = range(begin, min(begin + together, len(self.levels)))
+            wanted = [self._to_bound(number, rows, known, open_) for number in group]
+            now = joined([self.levels[number].on(rows.take(mine)) for number, mine in zip(group, wanted, strict=True)])
+            if not len(now):
                 continue
-            now = at.take(mine)
-            memory = memory_terms(self.question, now)
-            holds = ((least_short(self.question, now, memory) <= 0)
-                     & (backward_short(self.question, now, memory) <= 0))
-            open_[number, mine] = True
-            if not holds.all():
-                self.out.removed["memory"] += int((~holds).sum())
-                mine, now, memory = mine[holds], now.take(holds), memory.take(np.flatnonzero(holds))
-            terms = time.take(mine)
-            if level != NOTHING:
-                terms = offloaded(self.question, now, terms)
-            bounds = bound(self.question, now, terms, memory)
-            keys = self.pricing.least(now, bounds.step)
-            keep = bounds.fits & self.within_limits(keys, "_with_memory")
-            self.out.fit += int(bounds.fits.sum())
-            self.out.removed["memory"] += int((~bounds.fits).sum())
-            open_[number, mine] = self._short(now, terms, bounds)
-            parts.append((now, terms, memory, bounds.step, mine, keys, keep))
-        for now, terms, memory, step, mine, keys, keep in parts:
-            yield Batch(now, terms, memory, step, known[mine]), keys, keep
+            found = self._bounded(now, time.take(np.concatenate(wanted)))
+            ends = np.cumsum([*map(len, wanted)])[:-1]
+            for number, mine, there in zip(group, wanted, np.split(found.place, ends), strict=True):
+                lesser = self._short_of_lesser(number, open_)[mine]
+                known[mine[lesser]] |= 1 << number
+                holds = there >= 0
+                self.out.removed["memory"] += int((lesser & ~holds).sum())
+                at, place = mine[lesser & holds], there[lesser & holds]
+                if not len(at):
+                    continue
+                batch, keys, fits = found.batch.take(place), found.keys.take(place), found.bounds.fits[place]
+                keep = fits & self.within_limits(keys, "_with_memory")
+                self.out.fit += int(fits.sum())
+                self.out.removed["memory"] += int((~fits).sum())
+                open_[number, at] = found.short[place]
+                parts.append((batch, at, keys, keep))
+        for batch, at, keys, keep in parts:
+            yield replace(batch, known=known[at]), keys, keep
+
+    def _short_of_lesser(self, number: int, open_: Mask) -> Mask:
+        """Return where all lesser levels may be short of memory, as they have to be before one can pay."""
+        lesser = [n for n, other in enumerate(self.levels[:number]) if other.precedes(self.levels[number])]
+        short: Mask = np.logical_and.reduce(open_[lesser])
+        return short
+
+    def _to_bound(self, number: int, rows: Layouts, known: Ints, open_: Mask) -> Ints:
+        """Return the rows whose variant at a level may pay and is not bounded yet."""
+        level = self.levels[number]
+        wanted = (known >> number & 1 == 0) & self._short_of_lesser(number, open_)
+        if level != NOTHING:
+            wanted &= allowed(level.on(rows).columns, self.question.stack, self.flash)
+        return np.flatnonzero(wanted)
+
+    def _bounded(self, now: Layouts, time: TimeTerms) -> _Bounded:
+        """Return rows, which their offload has not been timed of yet, with all that bounds those whose states fit."""
+        memory, place = memory_terms(self.question, now), np.full(len(now), -1)
+        holds = np.flatnonzero((least_short(self.question, now, memory) <= 0)
+                               & (backward_short(self.question, now, memory) <= 0))
+        place[holds] = np.arange(len(holds))
+        if len(holds) < len(now):
+            now, time, memory = now.take(holds), time.take(holds), memory.take(holds)
+        terms = offloaded(self.question, now, time)
+        bounds = bound(self.question, now, terms, memory)
+        return _Bounded(place, Batch(now, terms, memory, bounds.step, np.zeros(len(now), np.int64)), bounds,
+                        self.pricing.least(now, bounds.step), self._short(now, terms, bounds))
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:
         """Return where the bound already shows that memory costs time, where that counts, or everything."""

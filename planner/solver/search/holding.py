@@ -27,6 +27,8 @@ from planner.solver.search.stem_bounds import StemSends
 
 PIECE = 2**13
 """Stems, each at a ZeRO stage and level of offload, whose memory is worked out at once."""
+FEW = 1024
+"""Rows of several tables whose memory is worked out in one piece."""
 HAIR = 1e-9
 """Relative slack for what floats lose."""
 STATES = ("candidate", "precision", "tp", "cp", "ep", "expert_tp", "dp", "pp")
@@ -77,7 +79,7 @@ def _by_stage(question: Question, levels: Sequence[Offloaded], flash: Mask, stem
     """Yield the ZeRO stages at which stems may hold least, each with the stems that may have it and the bytes that they
     are short of there.
     """
-    leaner = np.zeros(len(stems), bool)
+    leaner, looked = np.zeros(len(stems), bool), list[tuple[int, Ints, Ints, list[Layouts]]]()
     for stage, has in sorted(stages, key=lambda one: -one[0]):
         # below ZeRO-2 nothing is gathered, so that sharding the optimizer only holds less
         left = np.flatnonzero(has & ~leaner)
@@ -85,9 +87,20 @@ def _by_stage(question: Question, levels: Sequence[Offloaded], flash: Mask, stem
         if len(left):
             columns: list[Ints] = [getattr(stems, name)[left] for name in STATES]
             first, place = distinct(*columns)
-            shorts = [least_short(question, at, memory_terms(question, at))
-                      for at in leanest(question, levels, flash, stems.take(left[first]), stage)]
-            yield stage, left, np.min(shorts, axis=0)[place]
+            looked.append((stage, left, place, leanest(question, levels, flash, stems.take(left[first]), stage)))
+    tables = [at for *_, copies in looked for at in copies]
+    shorts = iter([least_short(question, at, memory) for at, memory in zip(tables, _memories(question, tables),
+                                                                            strict=True)])
+    for stage, left, place, copies in looked:
+        yield stage, left, np.min([next(shorts) for _ in copies], axis=0)[place]
+
+
+def _memories(question: Question, tables: Sequence[Layouts]) -> list[MemoryTerms]:
+    """Return the memory terms of each table; of few rows all at once."""
+    if sum(map(len, tables)) > FEW or len(tables) < 2:
+        return [memory_terms(question, table) for table in tables]
+    whole, ends = memory_terms(question, joined(tables)), np.cumsum([*map(len, tables)])
+    return [whole.take(np.arange(end - len(table), end)) for table, end in zip(tables, ends, strict=True)]
 
 
 def stems_steps(question: Question, levels: Sequence[Offloaded], flash: Mask, stems: Layouts,
@@ -172,7 +185,7 @@ def _with_memory(question: Question, stems: _Stems, now: Layouts, besides: Float
     """
     steps, short, far = np.full(len(now), np.inf), np.ones(len(now), bool), np.zeros(len(now), bool)
     # sharded over one group, a GPU owns least and its host holds least
-    memory = [memory_terms(question, one) for one in _copies(question, now)]
+    memory = _memories(question, _copies(question, now))
     may = [host_short(question, now, memory[0]) <= 0] * len(memory)
     may = [can & (least_short(question, now, one) <= 0) for can, one in zip(may, memory, strict=True)]
     may[1:] = [can & _may_hold_more(question, one, memory[0]) for can, one in zip(may[1:], memory[1:], strict=True)]

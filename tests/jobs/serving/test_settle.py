@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import planner
-from planner.ask.plan import make_plan
+from planner.ask.account import Interrupted
+from planner.ask.plan import UNREPLAYED, make_plan
 from planner.ask.simulate import simulate_plan
 from planner.errors import InputError
+from planner.jobs.serving import tried_fleet
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.scenario.load import load_any
 from planner.simulate.trace import Lengths, Trace, synthetic
@@ -220,3 +222,29 @@ def test_where_decode_misses_alone_prefill_apart_is_still_tried_with_less() -> N
 
     enough = prefill.serving.replicas
     assert first_token(enough) <= 1.02 * 1.09 < first_token(enough - 1)
+
+
+@pytest.mark.parametrize(("at", "is_replayed"), [(0, False), (1, False), (4, True)])
+def test_what_ctrl_c_ends_amid_its_replays_is_the_fleet_so_far(
+        at: int, is_replayed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "rate": 20, "input": 1000, "output": 200, "ttft": "1 s",
+                             "tpot": "80 ms", "on": "l4,l40s"}
+    whole, replays, run = planner.plan(**asked), list[object](), tried_fleet.run
+
+    def interrupted(*given: Any, **more: Any) -> Any:
+        replays.append(given)
+        if len(replays) == at + 1:
+            raise KeyboardInterrupt
+        return run(*given, **more)
+
+    monkeypatch.setattr(tried_fleet, "run", interrupted)
+    with pytest.raises(Interrupted) as ended:
+        planner.plan(**asked)
+    plan = ended.value.plan
+    assert plan.status == "feasible"
+    assert len(plan.assignments) >= 1
+    assert (UNREPLAYED in plan.notes, plan.objective.by_replay is not None) == (not is_replayed, is_replayed)
+    assert plan.objective.value is not None
+    assert whole.objective.value is not None
+    if is_replayed:
+        assert plan.objective.value >= whole.objective.value
