@@ -137,13 +137,7 @@ class _Fleet:
                 return self._outcome()
             if self.phases:
                 self._turn(now)
-            touched: list[Replica] = []
-            while ends and ends[0][0] == now:
-                replica = self.replicas[heappop(ends)[1]]
-                if replica.end == now:
-                    for job in replica.complete():
-                        self._finish(job, replica, now)
-                    touched.append(replica)
+            touched = self._end(now)
             if sent:
                 self._receive(now, touched)
             if not open_loop:
@@ -153,11 +147,26 @@ class _Fleet:
                 self._enter(at, now, touched)
                 at += 1
                 comes = self._coming(at)
-            for replica in touched:
-                if replica.end == math.inf:
-                    replica.start(now)
-                    if replica.end < math.inf:
-                        heappush(ends, (replica.end, replica.index))
+            if touched:
+                self._start(now, touched)
+
+    def _end(self, now: float) -> list[Replica]:
+        """End the steps that end now; return their replicas."""
+        ends, touched = self.ends, []
+        while ends and ends[0][0] == now:
+            replica = self.replicas[heappop(ends)[1]]
+            if replica.end == now:
+                for job in replica.complete():
+                    self._finish(job, replica, now)
+                touched.append(replica)
+        return touched
+
+    def _start(self, now: float, touched: list[Replica]) -> None:
+        for replica in touched:
+            if replica.end == math.inf:
+                replica.start(now)
+                if replica.end < math.inf:
+                    heappush(self.ends, (replica.end, replica.index))
 
     def _receive(self, now: float, touched: list[Replica]) -> None:
         """Have decode replicas take the requests whose cache has come."""

@@ -85,9 +85,10 @@ class Rooms:
         if not places:
             return np.ones(count, dtype=bool)
         flat = self.short.ravel()
-        has, *others = [flat.take(first) == flat.take(last) for first, last in places]
-        for other in others:
-            has &= other
+        (first, last), *others = places
+        has: NDArray[np.bool_] = flat.take(first) == flat.take(last)
+        for first, last in others:
+            has &= flat.take(first) == flat.take(last)
         return has
 
     def periods(self, at: int, option: int, first: int, last: int) -> NDArray[np.intp]:
