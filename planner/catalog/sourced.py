@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -52,4 +53,10 @@ class Sourced(Frozen):
         parts = field.split(".")
         prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
         stated = next((self.facts[prefix] for prefix in prefixes if prefix in self.facts), None)
-        return stated or Fact(source=self.source, as_of=self.as_of, kind=self.kind, note=self.note)
+        return stated or _of_all(self.source, self.as_of, self.kind, self.note)
+
+
+@lru_cache(maxsize=1024)
+def _of_all(source: str, as_of: str, kind: Kind, note: str) -> Fact:
+    """Return the provenance that an entry states for all of its figures, made once for hundreds of them."""
+    return Fact(source=source, as_of=as_of, kind=kind, note=note)

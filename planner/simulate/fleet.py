@@ -7,10 +7,10 @@ send layer by layer. The time to first token is that of the prefill replica; the
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -127,10 +127,12 @@ class _Fleet:
 
     def replay(self) -> Outcome:
         """Run until nothing is left to happen."""
-        ends, sent = self.ends, self.sent
+        ends, sent, open_loop = self.ends, self.sent, self.think is None
         at, comes = 0, self._coming(0)
         while True:
-            now = min(ends[0][0] if ends else math.inf, comes, sent[0][0] if sent else math.inf)
+            now = ends[0][0] if ends and ends[0][0] < comes else comes
+            if sent and sent[0][0] < now:
+                now = sent[0][0]
             if now == math.inf:
                 return self._outcome()
             if self.phases:
@@ -138,40 +140,41 @@ class _Fleet:
             touched = self._end(now)
             if sent:
                 self._receive(now, touched)
-            if self.think is not None:
+            if not open_loop:
                 # who got an answer may ask again at once
                 comes = self._coming(at)
             while comes == now:
                 self._enter(at, now, touched)
                 at += 1
                 comes = self._coming(at)
-            self._start(now, touched)
+            if touched:
+                self._start(now, touched)
 
     def _end(self, now: float) -> list[Replica]:
         """End the steps that end now; return their replicas."""
         ends, touched = self.ends, []
         while ends and ends[0][0] == now:
-            replica = self.replicas[heapq.heappop(ends)[1]]
+            replica = self.replicas[heappop(ends)[1]]
             if replica.end == now:
                 for job in replica.complete():
                     self._finish(job, replica, now)
                 touched.append(replica)
         return touched
 
-    def _receive(self, now: float, touched: list[Replica]) -> None:
-        """Have decode replicas take the requests whose cache has come."""
-        sent = self.sent
-        while sent and sent[0][0] == now:
-            request = heapq.heappop(sent)[1]
-            job = InFlight(request, self.input[request], self.output[request], 1)
-            self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
-
     def _start(self, now: float, touched: list[Replica]) -> None:
         for replica in touched:
             if replica.end == math.inf:
                 replica.start(now)
                 if replica.end < math.inf:
-                    heapq.heappush(self.ends, (replica.end, replica.index))
+                    heappush(self.ends, (replica.end, replica.index))
+
+    def _receive(self, now: float, touched: list[Replica]) -> None:
+        """Have decode replicas take the requests whose cache has come."""
+        sent = self.sent
+        while sent and sent[0][0] == now:
+            request = heappop(sent)[1]
+            job = InFlight(request, self.input[request], self.output[request], 1)
+            self._place(self.decode, self.decode.may(job.input, job.input + job.output - 1), job, now, touched)
 
     def _coming(self, at: int) -> float:
         """Return when request `at` comes; inf where none is left to come, or nobody is about to ask."""
@@ -182,12 +185,12 @@ class _Fleet:
     def _ask_after(self, now: float) -> None:
         """Have a user think, and ask the next request that nobody has asked."""
         if self.think is not None and self.asked < len(self.think):
-            heapq.heappush(self.coming, now + self.think[self.asked])
+            heappush(self.coming, now + self.think[self.asked])
             self.asked += 1
 
     def _enter(self, request: int, now: float, touched: list[Replica]) -> None:
         if self.think is not None:
-            self.arrival[request] = heapq.heappop(self.coming)
+            self.arrival[request] = heappop(self.coming)
         prompt, answer = self.input[request], self.output[request]
         whole = prompt + answer - 1
         groups = self.entry.may(prompt, whole)
@@ -206,7 +209,7 @@ class _Fleet:
         if self.roles[replica.group] == "prefill":
             job.output = 1
         if replica.arrive(job, now):
-            heapq.heappush(self.ends, (replica.end, replica.index))
+            heappush(self.ends, (replica.end, replica.index))
         elif replica.end == math.inf:
             touched.append(replica)
 
@@ -215,7 +218,7 @@ class _Fleet:
             seconds = self.transfer(job.input)
             if not 0 <= seconds < math.inf:
                 raise InputError(f"a transfer takes seconds of 0 or more, got {seconds} for {job.input} tokens")
-            heapq.heappush(self.sent, (self.log.first[job.request] + seconds, job.request))
+            heappush(self.sent, (self.log.first[job.request] + seconds, job.request))
         else:
             self.last[job.request] = now
             self.served_by[job.request] = replica.index
@@ -223,7 +226,8 @@ class _Fleet:
 
     def _count(self, now: float) -> None:
         self.ended += 1
-        self._ask_after(now)
+        if self.think is not None:
+            self._ask_after(now)
         if self.ended * 100 >= (self.told + 1) * len(self.last):
             self.told = self.ended * 100 // len(self.last)
             self.progress(self.ended / len(self.last))

@@ -10,9 +10,9 @@ Left out: time on the host between steps (part of the step times), and speculati
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import deque
+from heapq import heapify, heappop, heappush
 
 from planner.simulate.pool import CachePool, PrefixCache
 from planner.simulate.steps import ReplicaKind, StepMemo
@@ -59,6 +59,8 @@ class Replica:
         self.mixed, self.batch, self.grain = kind.mode == "mixed", kind.max_batch, kind.context_grain
         self.chunk = math.inf if kind.chunk is None else kind.chunk
         self.hashes, self.prefix_block, self.hit_rate = hashes, prefix_block, kind.hit_rate
+        self.finds = hashes is not None or kind.hit_rate > 0
+        """Whether some of a prompt may be cached before it comes."""
         kept = kind.kv_tokens if kind.prefix_tokens is None else kind.prefix_tokens
         self.prefixes = PrefixCache(kept // prefix_block)
         self.pool = CachePool(kind.kv_tokens, kind.block)
@@ -96,33 +98,36 @@ class Replica:
         ended: list[InFlight] = []
         self.busy += self.end - self.began
         if self.run:
-            decoding, pool = len(self.finishing), self.pool
-            pool.free -= pool.growth(self.run, self.counter)
-            self.counter += self.run
-            self.context += self.run * decoding
+            run, finishing, pool = self.run, self.finishing, self.pool
+            pool.free -= pool.growth(run, self.counter)
+            counter = self.counter = self.counter + run
+            self.context += run * len(finishing)
             self.run = 0
-            while self.finishing and self.finishing[0][0] == self.counter:
-                job = heapq.heappop(self.finishing)[2]
+            while finishing and finishing[0][0] == counter:
+                job = heappop(finishing)[2]
                 cached = job.input + job.output - 1
                 self.context -= cached
-                pool.leave(cached, self.counter)
+                pool.leave(cached, counter)
                 ended.append(job)
-        for job in self.prefilled:
-            self._answer(job, ended)
-        self.prefilled.clear()
-        for job in ended:
-            del self.running[job.request]
-        self.loads[self.index] -= len(ended)
+        if self.prefilled:
+            for job in self.prefilled:
+                self._answer(job, ended)
+            self.prefilled.clear()
+        if ended:
+            for job in ended:
+                del self.running[job.request]
+            self.loads[self.index] -= len(ended)
         self.end = math.inf
         return ended
 
     def start(self, now: float) -> None:
         """Begin the next steps, as many as run alike; `end` is inf where there is nothing to do."""
-        if self.mixed or not self.prefilling:
+        pool, times = self.pool, self.times
+        if pool.decoding > pool.free and (self.mixed or not self.prefilling):
             self._make_room(now)
         if self.waiting:
             self._admit(now)
-        decoding, times = len(self.finishing), self.times
+        decoding = len(self.finishing)
         self.began = now
         if self.prefilling:
             self.end = now + self._chunk()
@@ -134,7 +139,7 @@ class Replica:
         elif decoding:
             more = times.per_token[decoding]
             self.first_step, self.slope = times.fixed[decoding] + more * self.context, more * decoding
-            self.run = self.pool.lasting(self.finishing[0][0] - self.counter, self.counter)
+            self.run = pool.lasting(self.finishing[0][0] - self.counter, self.counter)
             self.end = self._after(self.run)
         else:
             self.end = math.inf
@@ -187,23 +192,23 @@ class Replica:
                 self.context -= cached
                 pool.leave(cached, self.counter)
                 self.finishing.remove((job.finish, job.request, job))
-                heapq.heapify(self.finishing)
+                heapify(self.finishing)
             job.finish, job.queued = -1, now
             self.log.preempted[job.request] += 1
             self.waiting.appendleft(job)
             self.asked += pool.blocks(job.input + job.generated)
 
     def _admit(self, now: float) -> None:
-        pool, waiting = self.pool, self.waiting
-        while waiting and len(self.running) < self.batch:
+        pool, waiting, running = self.pool, self.waiting, self.running
+        while waiting and len(running) < self.batch:
             job = waiting[0]
             tokens = job.input + job.generated
             blocks = pool.blocks(tokens)
-            if not pool.grows(self.counter, beside=blocks):
+            if pool.decoding > pool.free - blocks and not pool.grows(self.counter, beside=blocks):
                 return
             self.asked -= blocks
             waiting.popleft()
-            self.running[job.request] = job
+            running[job.request] = job
             self.log.waited[job.request] += now - job.queued
             if job.received:
                 job.received = False
@@ -211,7 +216,7 @@ class Replica:
                 self._decode(job, tokens - 1)
             else:
                 pool.free -= blocks
-                job.left = tokens - min(self._hit(job), tokens - 1)
+                job.left = tokens - min(self._hit(job), tokens - 1) if self.finds else tokens
                 self.prefilling.append(job)
 
     def _hit(self, job: InFlight) -> int:
@@ -224,9 +229,9 @@ class Replica:
 
     def _chunk(self) -> float:
         """Take the next prompt tokens, oldest prompt first; return the seconds that they add."""
-        left, context, taken = self.chunk, 0, 0
-        while self.prefilling and left > 0:
-            job = self.prefilling[0]
+        left, context, taken, prefilling = self.chunk, 0, 0, self.prefilling
+        while prefilling and left > 0:
+            job = prefilling[0]
             context += job.input + job.generated - job.left
             if job.left > left:
                 job.left -= int(left)
@@ -234,7 +239,7 @@ class Replica:
                 break
             left -= job.left
             taken += job.left
-            self.prefilled.append(self.prefilling.popleft())
+            self.prefilled.append(prefilling.popleft())
         grain = self.grain
         return self.times.prefill[taken, (context + grain // 2) // grain * grain if context else 0]
 
@@ -254,6 +259,6 @@ class Replica:
 
     def _decode(self, job: InFlight, cached: int) -> None:
         job.finish = self.counter + job.output - job.generated
-        heapq.heappush(self.finishing, (job.finish, job.request, job))
+        heappush(self.finishing, (job.finish, job.request, job))
         self.context += cached
         self.pool.join(cached, self.counter)

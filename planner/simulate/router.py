@@ -50,6 +50,8 @@ class LeastOutstanding:
 
     def choose(self, job: InFlight, now: float) -> Replica:
         """Return the least loaded replica."""
+        if len(self.replicas) == 1:
+            return self.replicas[0]
         loads = (self.loads[self.places] if isinstance(self.places, slice)
                  else [self.loads[place] for place in self.places])
         if len(self.runs) == 1:
@@ -141,9 +143,16 @@ class Router:
         self.groups = [(group, kinds[group].longest, *(lengths[group] or (0, math.inf)))
                        for group in range(len(weights)) if group in kinds]
         self.policies: dict[tuple[int, ...], Policy] = {}
+        self.every = tuple([group for group, *_ in self.groups])
+        self.shortest = min((most for _, most, *_ in self.groups), default=0)
+        """Tokens that every group can hold."""
+        self.alike = all(lengths[group] is None for group in self.every)
+        """Whether prompts of any length may go to all of them."""
 
     def may(self, prompt: int, tokens: int) -> tuple[int, ...]:
         """Return the groups that serve such a prompt and can hold that many cached tokens of one sequence."""
+        if self.alike and tokens <= self.shortest:
+            return self.every
         return tuple([group for group, most, low, high in self.groups if low <= prompt <= high and tokens <= most])
 
     def choose(self, groups: tuple[int, ...], job: InFlight, now: float) -> Replica:

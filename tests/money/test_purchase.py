@@ -104,7 +104,7 @@ def test_nodes_whose_network_has_no_price_are_bought_one_at_a_time() -> None:
 
 
 def test_a_site_says_what_owning_takes() -> None:
-    catalog = Catalog()
+    catalog = Catalog().changed({})
     bare = catalog.site("us-average").model_copy(update={"ownership": None})
     catalog._entries["sites", "us-average"] = bare
     with pytest.raises(MissingFact, match=r"us-average.*ownership"):

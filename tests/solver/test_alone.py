@@ -110,7 +110,8 @@ def supplied(problem: Problem, found: Schedule, used: list) -> int:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_plan_is_dearer_than_its_jobs_one_after_the_other(seed: int) -> None:
+def test_no_plan_is_dearer_than_its_jobs_one_after_the_other(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.solver.fleet.windows.ROUNDS", 5_000)  # the jobs are ten
     problem = portfolio(10, 4, 20, seed)
     found, plain = improved(problem, LIMITED), one_by_one(problem)
     assert found.value is not None

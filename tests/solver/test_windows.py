@@ -23,6 +23,12 @@ from tests.solver.schedules import random_problem
 LIMITED = Settings(deterministic_limit=2.0, linearization=2)
 
 
+@pytest.fixture(autouse=True)
+def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every round does the same to another schedule: a few thousand on each of many problems find what more would."""
+    monkeypatch.setattr("planner.solver.fleet.windows.ROUNDS", 3_000)
+
+
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_no_schedule_is_below_the_bound_nor_above_the_windows(first: int) -> None:
     for seed in range(first, first + 12):

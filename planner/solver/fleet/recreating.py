@@ -51,11 +51,11 @@ class Board:
         self.ranked = [[self._ranked(at, ways, order) for order in (
             np.lexsort((ways.end, more)), np.lexsort((more, ways.micro_usd)), np.lexsort((ways.end, ways.micro_usd)))]
             for at, (ways, more) in enumerate(zip(relaxed.ways, relaxed.more, strict=True))]
-        self.pauses = [sorted((option.micro_usd, number) for number, option in problem.pausing(task)[1])
-                       for task in problem.tasks]
-        for at, placed in enumerate(self.placed):
-            if placed is not None:
-                self.rooms.take(at, placed)
+        pausing = [problem.pausing(task) for task in problem.tasks]
+        self.periods = [periods for periods, _ in pausing]
+        """In which a task may run where it pauses."""
+        self.pauses = [sorted((option.micro_usd, number) for number, option in options) for _, options in pausing]
+        self.rooms.take(enumerate(self.placed))
 
     def _ranked(self, at: int, ways: Ways, order: Ints) -> _Ranked:
         best = ways.take(order)
@@ -66,27 +66,23 @@ class Board:
         task = self.problem.tasks[at]
         if placed is None:
             return task.worth or 0
-        return placed.cost(task) + late_cost(task, lateness(self.problem, task, placed))
+        late = late_cost(task, lateness(self.problem, task, placed)) if task.late_cents_per_day else 0
+        return placed.cost(task) + late
 
     def tried(self, warmth: float) -> int | None:
         """Take some tasks out and place them again; return what that costs more, and none where it was undone."""
         out = self._chosen()
-        before = [(at, self.placed[at], self.paid[at]) for at in out]
-        for at, placed, _ in before:
+        before, paid = [(at, self.placed[at]) for at in out], [self.paid[at] for at in out]
+        self.rooms.take((), before)
+        for at in out:
             self._put(at, None, 0)
-            if placed is not None:
-                self.rooms.take(at, placed, -1)
-        was = sum(paid for _, _, paid in before)
+        was = sum(paid)
         total = self._again(out, was + warmth * -math.log(1 - self.random.random()))
         if total is not None:
             return total - was
-        for at in out:
-            if (now := self.placed[at]) is not None:
-                self.rooms.take(at, now, -1)
-        for at, placed, paid in before:
-            self._put(at, placed, paid)
-            if placed is not None:
-                self.rooms.take(at, placed)
+        self.rooms.take(before, [(at, self.placed[at]) for at in out])
+        for (at, placed), usd in zip(before, paid, strict=True):
+            self._put(at, placed, usd)
         return None
 
     def _again(self, out: Sequence[int], most: float) -> int | None:
@@ -97,7 +93,7 @@ class Board:
             waiting.remove(at)
             self._put(at, placed, self.cost(at, placed))
             if placed is not None:
-                self.rooms.take(at, placed)
+                self.rooms.take([(at, placed)])
             total += self.paid[at]
             if total > most:
                 return None
@@ -137,6 +133,8 @@ class Board:
         ranks = {at: random.random() if how == 0 else -self._size(at) * random.uniform(0.8, 1.25) if how == 1 else
                  (self.problem.tasks[at].deadline or self.problem.horizon) * random.uniform(0.9, 1.1) if how == 2
                  else -(self.problem.tasks[at].worth or 0) * random.uniform(0.7, 1.4) for at in out}
+        if not any(self.problem.tasks[at].after for at in out):
+            return sorted(out, key=lambda at: (ranks[at], at))
         waiting, found = set(out), list[int]()
         while waiting:
             at = min((at for at in waiting if not waiting & set(self.problem.tasks[at].after)),
@@ -152,11 +150,14 @@ class Board:
     def _best(self, at: int, how: int, waiting: set[int]) -> Placed | None:
         """Return where a task goes; none where it is rejected, or where there is no room."""
         problem, task = self.problem, self.problem.tasks[at]
-        if any(self.placed[other] is None for other in task.after):
-            return None
-        first = max((one.runs[-1][1] for other in task.after if (one := self.placed[other]) is not None), default=0)
-        last = min((one.runs[0][0] for other in self.later[at] if other not in waiting
-                    and (one := self.placed[other]) is not None), default=problem.periods)
+        first, last = 0, problem.periods
+        for other in task.after:
+            if (before := self.placed[other]) is None:
+                return None
+            first = max(first, before.runs[-1][1])
+        for other in self.later[at]:
+            if other not in waiting and (behind := self.placed[other]) is not None:
+                last = min(last, behind.runs[0][0])
         ranked = self.ranked[at][how]
         ways, found, best = ranked.ways, None, math.inf if at in self.needed or task.worth is None else task.worth
         if len(ways):
@@ -176,8 +177,7 @@ class Board:
 
     def _paused(self, at: int, first: int, last: int, below: float) -> Placed | None:
         """Return a way with pauses that costs less than others, on the first periods that there is room in."""
-        problem, task, found = self.problem, self.problem.tasks[at], None
-        periods, _ = problem.pausing(task)
+        problem, task, periods, found = self.problem, self.problem.tasks[at], self.periods[at], None
         for usd, number in self.pauses[at]:
             if usd >= below:
                 break

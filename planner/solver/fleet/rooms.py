@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +56,18 @@ class Rooms:
 
     def _count(self, room: int) -> None:
         if len(self.amounts[room]):
-            np.cumsum(self.free[room] < self.amounts[room], axis=1, out=self.short[self.rows[room], 1:])
+            (self.free[room] < self.amounts[room]).cumsum(axis=1, out=self.short[self.rows[room], 1:])
 
-    def take(self, at: int, placed: Placed, sign: int = 1) -> None:
-        """Take what a task needs; with a sign of -1 give it back."""
-        for room, much in self.taking[at][placed.option]:
-            for start, end in placed.runs:
-                self.free[room][start:end] -= sign * much
+    def take(self, taken: Iterable[tuple[int, Placed | None]], given: Iterable[tuple[int, Placed | None]] = ()) -> None:
+        """Take what tasks need where they are placed, and give back what others did."""
+        changed = dict[int, None]()
+        for sign, tasks in ((-1, given), (1, taken)):
+            for at, placed in tasks:
+                for room, much in self.taking[at][placed.option] if placed is not None else ():
+                    for start, end in placed.runs if placed is not None else ():
+                        self.free[room][start:end] -= sign * much
+                    changed[room] = None
+        for room in changed:
             self._count(room)
 
     def places(self, at: int, ways: Ways) -> list[tuple[Ints, Ints]]:
@@ -77,9 +82,12 @@ class Rooms:
 
     def fitting(self, places: Sequence[tuple[Ints, Ints]], count: int) -> NDArray[np.bool_]:
         """Return whether each way has room."""
+        if not places:
+            return np.ones(count, dtype=bool)
         flat = self.short.ravel()
-        has = np.ones(count, dtype=bool)
-        for first, last in places:
+        (first, last), *others = places
+        has: NDArray[np.bool_] = flat.take(first) == flat.take(last)
+        for first, last in others:
             has &= flat.take(first) == flat.take(last)
         return has
 
@@ -88,4 +96,4 @@ class Rooms:
         has = np.ones(max(0, last - first), dtype=bool)
         for room, much in self.taking[at][option]:
             has &= self.free[room][first:last] >= much
-        return np.flatnonzero(has) + first
+        return has.nonzero()[0] + first

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from planner.jobs.serving.rates import layouts as replica_layouts
 from planner.money.rent import usual_candidate
 from planner.physics.posttraining.generation import Drawing, Drawn, Engines, drawing_seconds, slots_of
 from planner.physics.posttraining.passes import Trained
+from planner.physics.serving.deployment import Replicas
 from planner.physics.shapes import parameters
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.resolve_posttraining import resolved_posttraining
@@ -50,23 +53,32 @@ def every(question: RlQuestion, gpus: int) -> list[float]:
     placements, asked = question.framework.placements, question.asked
     found = list[float]()
     if "colocated" in placements and not asked.policy_lag:
+        trained = list(layouts_of(question, gpus))
         for swaps in (False, True):
-            found += one_placement(question, gpus, gpus, swaps=swaps, together=True)
+            found += one_placement(question, trained, gpus, gpus, swaps=swaps, together=True)
     if "disaggregated" in placements:
         for trainer in range(1, gpus):
-            found += one_placement(question, trainer, gpus - trainer, swaps=False, together=False)
+            trained = list(layouts_of(question, trainer))
+            found += one_placement(question, trained, trainer, gpus - trainer, swaps=False, together=False)
     return found
 
 
-def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: bool, together: bool) -> list[float]:
+def layouts_of(question: RlQuestion, trainer: int) -> Iterator[tuple[Trained, Any]]:
+    """Yield the policy and the other models of every layout of a trainer."""
+    rows_of = question.trained(trainer)
+    for row in range(len(rows_of[0]) if rows_of else 0):
+        yield rows_of[0].one(row), rows_of[1].each(lambda rows, row=row: rows.one(row))
+
+
+def one_placement(question: RlQuestion, layouts: Sequence[tuple[Trained, Any]], trainer: int, rollouts: int, *,
+                  swaps: bool, together: bool) -> list[float]:
     law, framework, asked, candidate = question.law, question.framework, question.asked, question.candidates[0]
     usable, found = candidate.gpu.usable_memory, list[float]()
     host = candidate.node.cpu.memory * CATALOG.kernels.host_memory_share
     table = replica_layouts(question.deployed(0).model, candidate, Counter())
-    rows_of = question.trained(trainer)
-    for row in range(len(rows_of[0]) if rows_of else 0):
-        policy = rows_of[0].one(row)
-        models = rows_of[1].each(lambda rows, row=row: rows.one(row))
+    drawn = cache(partial(drawing, question, table, rollouts, ahead=0 if together or asked.policy_lag < 2 else
+                          asked.policy_lag))
+    for policy, models in layouts:
         adapted = policy.adapted
         readers = [other for other in (None if adapted else models.reference, models.reward) if other]
         frozen = [weights(other) for other in readers]
@@ -78,20 +90,10 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
         else:
             room = usable * CATALOG.engine(question.engine).memory_fraction
         for at in range(len(table)):
-            rows = table.take(np.array([at]))
-            each = int(rows.gpus[0])
-            if rollouts % each or room <= 0:
+            made = drawn(at, room)
+            if made is None:
                 continue
-            if any(getattr(rows, axis)[0] > 1 and axis not in framework.engine_axes for axis in ("pp", "ep", "dp")):
-                continue
-            engines = Engines(question.deployed(0), rows, CATALOG.engine(question.engine), None, room)
-            (slots,) = slots_of(question.batch, engines)
-            if slots is None:
-                continue
-            ((decode, prefill),) = drawing_seconds(
-                question.batch, engines, [Drawing(0, rollouts // each, slots.count)], question.host_layer,
-                ahead=0 if together or asked.policy_lag < 2 else asked.policy_lag)
-            made = Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work)
+            each = int(table.gpus[at])
             beside = law.asleep if together and framework.sleeps else (
                 made.weights + made.cache + made.work if together else 0.0)
             peaks = [held - (0.0 if swaps else each_trained.states) + each_trained.peak.memory.peak + beside
@@ -108,6 +110,23 @@ def one_placement(question: RlQuestion, trainer: int, rollouts: int, *, swaps: b
             if max(peaks) <= usable and on_host <= host:
                 found.append(seconds(question, policy, models, made, rollouts // each, swaps=swaps, together=together))
     return found
+
+
+def drawing(question: RlQuestion, table: Replicas, rollouts: int, at: int, room: float, *, ahead: int) -> Drawn | None:
+    """Return what engines of a row of the table do in so much room each; none where there is none or too little."""
+    rows, engine = table.take(np.array([at])), CATALOG.engine(question.engine)
+    each = int(rows.gpus[0])
+    if rollouts % each or room <= 0:
+        return None
+    if any(getattr(rows, axis)[0] > 1 and axis not in question.framework.engine_axes for axis in ("pp", "ep", "dp")):
+        return None
+    engines = Engines(question.deployed(0), rows, engine, None, room)
+    (slots,) = slots_of(question.batch, engines)
+    if slots is None:
+        return None
+    ((decode, prefill),) = drawing_seconds(question.batch, engines, [Drawing(0, rollouts // each, slots.count)],
+                                           question.host_layer, ahead=ahead)
+    return Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work)
 
 
 def weights(model: Trained) -> float:
