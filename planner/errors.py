@@ -26,7 +26,7 @@ EXIT_IO = 74
 EXIT_INTERRUPTED = 130
 
 
-_WORDS = re.compile(r"[a-z]+|[0-9]+(?:\.[0-9]+)?[a-z]*")
+_WORDS = re.compile(r"[a-z]+|[0-9][0-9.]*[a-z]*")
 """Parts of a name: a word, or a number with what it counts."""
 LONGEST_QUOTE, LONGEST_WORD, LONGEST_MESSAGE = 120, 400, 1200
 """Characters of a quoted value, of a word, and of a whole message; what is longer is cut."""

@@ -39,7 +39,7 @@ from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.question import Question
 from planner.web.wording import address
 
-_SAID = re.compile(r"--(?P<name>[a-z][a-z-]*) (?P<values>[a-z0-9]+(?: or [a-z0-9]+)*)")
+_SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) (?P<values>[a-z0-9]{1,40}(?: or [a-z0-9]{1,40}){0,8})")
 """An option with a value, or with several of which each would do."""
 
 
