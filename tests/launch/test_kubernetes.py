@@ -8,6 +8,7 @@ from planner.launch.check import manifest_of, misplaced, parsed
 from planner.launch.folder import launched
 from planner.launch.given import estimated
 from planner.launch.place import place_of
+from tests.launch.media import media_given
 from tests.launch.services import serving
 from tests.launch.test_services import apart
 from tests.launch.works import CATALOG, given
@@ -24,6 +25,7 @@ CASES = {
     "job of one node": ("kubernetes", "megatron-lm", lambda: given("tp=2,dp=4")),
     "job of two": ("kubernetes", "megatron-lm", lambda: given("tp=2,dp=8")),
     "train job": ("trainjob", "megatron-lm", lambda: given("tp=2,dp=8")),
+    "train job of images": ("trainjob", "diffusers", lambda: media_given(model="sdxl", method="inference")),
     "replicas": ("kubernetes", "vllm", lambda: served(serving("tp=2", gpus="16"))),
     "over nodes": ("kubernetes", "vllm", lambda: served(serving("tp=8,pp=2", gpus="16"))),
     "apart": ("kubernetes", "vllm", lambda: served(*apart("tp=8", "8"))),

@@ -94,7 +94,8 @@ def _parts(one: dict[str, Any]) -> dict[str, object]:
         trainer = spec["trainer"]
         gpus = gpus_of({"resources": trainer["resourcesPerNode"]})
         assert gpus == trainer["numProcPerNode"], "a process for each GPU"
-        return {"train": [1, trainer["numNodes"], gpus]}
+        script = str(trainer["command"][-1]).rsplit("/", 1)[-1]
+        return {script.removesuffix(".sh"): [1, trainer["numNodes"], gpus]}
     if one["kind"] == "LeaderWorkerSet":
         group = spec["leaderWorkerTemplate"]
         (gpus,) = {gpus_of(group[kind]["spec"]["containers"][0]) for kind in ("leaderTemplate", "workerTemplate")}
