@@ -46,6 +46,10 @@ class Target(Frozen):
     """Lines of a shell that install it."""
     models: dict[str, dict[str, str]] = Field(default={})
     """Of media: model of the catalog -> what it is called there, by what it names: a family, a class, a script."""
+    has: tuple[str, ...] = ()
+    """Language models that it loads under the name of their checkpoint; none named means any."""
+    checkpoints: dict[str, str] = Field(default={})
+    """Others that it loads -> the name of the checkpoint that it knows."""
     source: str = Field(min_length=3)
     as_of: AsOf
 
