@@ -164,9 +164,9 @@ def _layout_lines(work: Work, settings: Settings) -> Iterator[str]:
     if work.layout.pp > 1:
         yield "    cfg.model.pipeline_dtype = torch.bfloat16"
     if adapters:
-        named = settings.get("peft.target_modules")
-        where = f", target_modules={named!r}" if named else ""
-        kind = "CanonicalLoRA" if named else "LoRA"
+        modules = settings.get("peft.target_modules")
+        where = f", target_modules={modules!r}" if modules else ""
+        kind = "CanonicalLoRA" if modules else "LoRA"
         yield f"    cfg.peft = {kind}(dim={adapters}, alpha={2 * work.asked.rank}{where})"
 
 
