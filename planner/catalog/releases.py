@@ -58,7 +58,11 @@ class Releases(Sourced):
     """The table of targets, and the stacks that have none."""
 
     accelerators: dict[str, str] = Field(default={})
-    """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
+    """GPU -> what SkyPilot calls it (sky/catalog)."""
+    dstack: dict[str, str] = Field(default={})
+    """GPU -> what dstack calls it; after a hyphen its memory, where cards of one name differ."""
+    ray: dict[str, str] = Field(default={})
+    """GPU -> what Ray calls it."""
     skypilot_at: dict[str, dict[str, str]] = Field(default={})
     """Provider -> GPU -> what SkyPilot calls it there, where that differs."""
     beside: dict[str, str] = Field(default={})
