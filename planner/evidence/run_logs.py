@@ -1,9 +1,10 @@
 """Logs of training runs as rows of evidence, with the plan that started them beside the log.
 
-Megatron-LM, torchtitan and DeepSpeed print a line a step, Hugging Face's Trainer a summary, which may stand in its
-`trainer_state.json` too. None says what ran, which `plan.json` in the same folder does. Formats:
-megatron/training/training.py (training_log), torchtitan components/metrics.py, deepspeed/utils/timer.py
-(ThroughputTimer), transformers TrainerState.
+Megatron-LM, torchtitan and DeepSpeed print a line a step, litgpt one a micro-batch, Hugging Face's Trainer a summary,
+which may stand in its `trainer_state.json` or `all_results.json` too. None says what ran, which `plan.json` in the same
+folder does. Formats: megatron/training/training.py (training_log), torchtitan components/metrics.py,
+deepspeed/utils/timer.py (ThroughputTimer), transformers TrainerState, litgpt/finetune/lora.py (its lines, and the
+metrics.csv of its logger); of memory also swift/trainers/patcher.py and axolotl/core/trainers/base.py.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ PLAN = "plan.json"
 WARMING = 0.1
 """Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
 _MB = 2**20
+_GB = 1e9
+_MEMORY = {"peak_gib", "reserved"}
+_HELD = (("'memory(GiB)':", True), ("'memory/max_allocated (GiB)':", False))
+"""What trainers built on Hugging Face's print of memory, and whether it is what is reserved."""
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
@@ -36,16 +41,17 @@ def run_rows(text: str, path: Path) -> list[Cells] | None:
 
     The plan is read from `plan.json` beside the log.
     """
-    for reader in (_megatron, _torchtitan, _deepspeed, _trainer):
+    for reader in (_megatron, _torchtitan, _deepspeed, _litgpt, _trainer):
         steps = list(reader(text))
-        if steps:
+        if any(step.keys() - _MEMORY for step in steps):
             placed, batch = _plan_beside(path), _batch(text)
             return [_row(steps, placed if batch is None else placed.model_copy(update={"global_batch": batch}), path)]
     return None
 
 
 def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, path: Path) -> Cells:
-    kept = steps[max(1, round(len(steps) * WARMING)):] if len(steps) > 1 else steps
+    timed = [step for step in steps if step.keys() - _MEMORY]
+    kept = timed[max(1, round(len(timed) * WARMING)):] if len(timed) > 1 else timed
     found = {name: [step[name] for step in kept if name in step]
              for name in ("step_time_s", "tokens_per_s_per_gpu", "samples_per_s")}
     tokens = (placed.global_batch or 0) * (placed.sequence_length or 0)
@@ -158,20 +164,54 @@ def _deepspeed(text: str) -> Iterator[Mapping[str, float]]:
             yield {"samples_per_s": speed, **({} if held is None else {"peak_gib": held})}
 
 
+def _litgpt(text: str) -> Iterator[Mapping[str, float]]:
+    """Yield the micro-batches of every optimizer step together: `| iter 8 step 1 | .. | iter time: 12.5 ms (step)`.
+
+    Of its CSV, whose `step` grows with the last micro-batch of each.
+    """
+    taken, last = 0.0, "0"
+    head, *rows = [line.split(",") for line in text.splitlines()] or [[""]]
+    if "iter_time" in head and "step" in head:
+        for row in rows:
+            if len(row) != len(head) or (took := _figure(row[head.index("iter_time")])) is None:
+                continue  # the CSV has rows of validation too
+            taken += took
+            if (step := row[head.index("step")]) != last:
+                yield {"step_time_s": taken}
+                taken, last = 0.0, step
+        return
+    for line in text.splitlines():
+        if (took := _after(line, "| iter time:")) is not None:
+            taken += took / 1e3
+            if line.rstrip().endswith("(step)"):
+                yield {"step_time_s": taken}
+                taken = 0.0
+        elif (held := _figure(line.partition("Memory used:")[2].partition("GB")[0])) is not None:
+            yield {"peak_gib": held * _GB / GIB}
+
+
 def _trainer(text: str) -> Iterator[Mapping[str, float]]:
     """Yield the summary of a Trainer's run, `train_steps_per_second`: printed last, and ends `log_history`."""
     for line in text.splitlines():
         said = line.partition("'train_steps_per_second':")[2].split(",")[0]
-        if (speed := _figure(said.replace("'", " ").replace("}", " "))) is not None and speed > 0:
+        if (speed := _printed(said)) is not None and speed > 0:
             yield {"step_time_s": 1 / speed}
+        for name, reserved in _HELD:
+            if (held := _printed(line.partition(name)[2].split(",")[0])) is not None:
+                yield {"peak_gib": held, **({"reserved": 1} if reserved else {})}
     if text.lstrip()[:1] != "{":
         return
     try:
         state = json.loads(text)
     except ValueError:
         return
-    history = state.get("log_history") if isinstance(state, dict) else None
+    history = state.get("log_history", [state]) if isinstance(state, dict) else None
     for entry in history if isinstance(history, list) else ():
         steps = entry.get("train_steps_per_second") if isinstance(entry, dict) else None
         if isinstance(steps, int | float) and steps > 0:
             yield {"step_time_s": 1 / float(steps)}
+
+
+def _printed(text: str) -> float | None:
+    """Return a value of a mapping as it is printed, which Transformers 5 has as a word."""
+    return _figure(text.replace("'", " ").replace("}", " "))

@@ -103,7 +103,7 @@ def emit(work: Work) -> Program:
     head = f"litgpt {work.release.release}"
     run = "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes))
     body = [*filled(FILE, values), run + f' -m litgpt {RECIPES[work.method]} --config "$config"']
-    return Program(target=work.target, feedback="metrics.csv",
+    return Program(target=work.target, feedback="train.log",
                    variables=hf.variables(work, {"DATA": "Alpaca", "MODEL": checkpoint}),
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={FILE: as_text(FILE, head + filling, data),
