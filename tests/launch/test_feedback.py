@@ -170,3 +170,31 @@ def test_memory_that_trainers_print_is_read(planner, tmp_path, said, held):  # n
     assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-4)
     rows = read_back(planner, tmp_path, plan, "all_results.json", json.dumps({"train_steps_per_second": 1 / step}))
     assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-4)
+
+
+def metrics(engine, running):
+    token, done = {"vllm": ("request_time_per_output_token_seconds", "request_success_total"),
+                   "sglang": ("inter_token_latency_seconds", "num_requests_total")}[engine]
+    gauge = {"vllm": "num_requests_running", "sglang": "num_running_reqs"}[engine]
+    values = {"prompt_tokens_total": 2e6, "generation_tokens_total": 3e5, done: 1000, gauge: running,
+              "time_to_first_token_seconds_sum": 200, "time_to_first_token_seconds_count": 1000,
+              f"{token}_sum": 15, f"{token}_count": 1000, 'time_to_first_token_seconds_bucket': 9e9}
+    return "# HELP x y\n" + "".join(f'{engine}:{name}{{model_name="m",engine="0"}} {value}\n'
+                                    for name, value in values.items()) + "process_start_time_seconds 1.7e9\n"
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_an_engines_metrics_are_held_against_its_plan(planner, tmp_path, engine):  # noqa: F811
+    """Of one replica, which counts of itself, however many the plan has."""
+    one = serving("tp=1", gpus="4", engine=engine)
+    (tmp_path / "plan.json").write_text(to_json(one))
+    (tmp_path / "metrics.txt").write_text(metrics(engine, 40))
+    ran = planner("validate", tmp_path / "metrics.txt", "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["ttft_ms"]["measured"] == pytest.approx(200)
+    assert rows["tpot_ms"]["measured"] == pytest.approx(15)
+    (tmp_path / "metrics.txt").write_text(metrics(engine, 0))
+    ran = planner("validate", tmp_path / "metrics.txt")
+    assert ran.code == 2
+    assert "while the load lasts" in ran.err
