@@ -46,6 +46,10 @@ class Target(Frozen):
     """Lines of a shell that install it."""
     models: dict[str, dict[str, str]] = Field(default={})
     """Of media: model of the catalog -> what it is called there, by what it names: a family, a class, a script."""
+    has: tuple[str, ...] = ()
+    """Language models that it loads under the name of their checkpoint; none named means any."""
+    checkpoints: dict[str, str] = Field(default={})
+    """Others that it loads -> the name of the checkpoint that it knows."""
     source: str = Field(min_length=3)
     as_of: AsOf
 
@@ -54,7 +58,11 @@ class Releases(Sourced):
     """The table of targets, and the stacks that have none."""
 
     accelerators: dict[str, str] = Field(default={})
-    """GPU -> what SkyPilot and dstack call it (sky/catalog, gpuhunt)."""
+    """GPU -> what SkyPilot calls it (sky/catalog)."""
+    dstack: dict[str, str] = Field(default={})
+    """GPU -> what dstack calls it; after a hyphen its memory, where cards of one name differ."""
+    ray: dict[str, str] = Field(default={})
+    """GPU -> what Ray calls it."""
     skypilot_at: dict[str, dict[str, str]] = Field(default={})
     """Provider -> GPU -> what SkyPilot calls it there, where that differs."""
     beside: dict[str, str] = Field(default={})

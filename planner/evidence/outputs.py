@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.evidence.engine_metrics import metrics_row
 from planner.evidence.served_plan import as_one_replica
 
 Cells = dict[str, str]
@@ -30,8 +31,11 @@ def output_rows(text: str, path: Path, stated: Mapping[str, str]) -> tuple[str, 
     stated: columns that the file leaves open. Raises InputError.
     """
     start = text.lstrip()[:1]
-    if start in ("{", "["):
-        rows = [as_one_replica(row, path) for row in _load_tests(text, path)]
+    counted = metrics_row(text, path)
+    if start in ("{", "[") or counted is not None:
+        # an engine counts of itself, a load test of all replicas
+        rows = [as_one_replica(row, path) for row in _load_tests(text, path)] if counted is None else [
+            as_one_replica(counted, path, shared=())]
         if not rows:
             raise InputError("no load test in it: expected the JSON of GuideLLM, vllm bench serve or bench_serving",
                              file=str(path))

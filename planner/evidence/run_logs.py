@@ -1,9 +1,10 @@
 """Logs of training runs as rows of evidence, with the plan that started them beside the log.
 
-Megatron-LM, torchtitan and DeepSpeed print a line a step, Hugging Face's Trainer a summary, which may stand in its
-`trainer_state.json` too. None says what ran, which `plan.json` in the same folder does. Formats:
-megatron/training/training.py (training_log), torchtitan components/metrics.py, deepspeed/utils/timer.py
-(ThroughputTimer), transformers TrainerState.
+Megatron-LM, torchtitan and DeepSpeed print a line a step, litgpt one a micro-batch, Hugging Face's Trainer a summary,
+which may stand in its `trainer_state.json` or `all_results.json` too. None says what ran, which `plan.json` in the same
+folder does. Formats: megatron/training/training.py (training_log), torchtitan components/metrics.py,
+deepspeed/utils/timer.py (ThroughputTimer), transformers TrainerState, litgpt/finetune/lora.py (its lines, and the
+metrics.csv of its logger); of memory also swift/trainers/patcher.py and axolotl/core/trainers/base.py.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from planner.answer.assignment import TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.errors import InputError
+from planner.scenario.targets import MODULES, places_of
+from planner.scenario.tuned import ADAPTERS, RANK
 from planner.text_io import read_text
 from planner.units import GIB
 
@@ -28,6 +31,15 @@ PLAN = "plan.json"
 WARMING = 0.1
 """Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
 _MB = 2**20
+_GB = 1e9
+_OPTIMIZERS = {"adafactor": "adafactor", "muon": "muon", "adamw-8bit": "adamw8bit", "adamw-4bit": "adamw4bit",
+               "paged-adamw": "paged_adamw", "paged-adamw-8bit": "paged_adamw_8bit"}
+"""Those that keep other states than AdamW -> their words in evidence (catalogs/evidence/training.yaml)."""
+_TASKS = {"reward-model": "rm"}
+"""Methods that take preferences -> their words in evidence, where those differ."""
+_MEMORY = {"peak_gib", "reserved"}
+_HELD = (("'memory(GiB)':", True), ("'memory/max_allocated (GiB)':", False))
+"""What trainers built on Hugging Face's print of memory, and whether it is what is reserved."""
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
@@ -36,16 +48,19 @@ def run_rows(text: str, path: Path) -> list[Cells] | None:
 
     The plan is read from `plan.json` beside the log.
     """
-    for reader in (_megatron, _torchtitan, _deepspeed, _trainer):
+    for reader in (_megatron, _torchtitan, _deepspeed, _litgpt, _trainer):
         steps = list(reader(text))
-        if steps:
-            placed, batch = _plan_beside(path), _batch(text)
-            return [_row(steps, placed if batch is None else placed.model_copy(update={"global_batch": batch}), path)]
+        if any(step.keys() - _MEMORY for step in steps):
+            (placed, asked), batch = _plan_beside(path), _batch(text)
+            placed = placed if batch is None else placed.model_copy(update={"global_batch": batch})
+            return [_row(steps, placed, asked, path)]
     return None
 
 
-def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, path: Path) -> Cells:
-    kept = steps[max(1, round(len(steps) * WARMING)):] if len(steps) > 1 else steps
+def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, asked: Mapping[str, object], path: Path
+         ) -> Cells:
+    timed = [step for step in steps if step.keys() - _MEMORY]
+    kept = timed[max(1, round(len(timed) * WARMING)):] if len(timed) > 1 else timed
     found = {name: [step[name] for step in kept if name in step]
              for name in ("step_time_s", "tokens_per_s_per_gpu", "samples_per_s")}
     tokens = (placed.global_batch or 0) * (placed.sequence_length or 0)
@@ -61,7 +76,7 @@ def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, path: Pat
     if memory is not None:
         kind = "reserved" if any("reserved" in step for step in steps) else "allocated"
         measured |= {"peak_mem_gib": f"{memory:.5g}", "mem_kind": kind}
-    return {"id": path.stem, **_ran(placed), **measured}
+    return {"id": path.stem, **_ran(placed, asked), **measured}
 
 
 def _batch(text: str) -> int | None:
@@ -70,14 +85,14 @@ def _batch(text: str) -> int | None:
     return int(said[-1]) if said and int(said[-1]) else None
 
 
-def _plan_beside(path: Path) -> TrainingAssignment:
-    """Return the training job of `plan.json` in the folder of a log. Raises InputError."""
+def _plan_beside(path: Path) -> tuple[TrainingAssignment, Mapping[str, object]]:
+    """Return the training job of `plan.json` in the folder of a log, and what was asked of it. Raises InputError."""
     beside = path.with_name(PLAN)
     if not beside.exists():
         raise InputError(f"a log does not say what ran: expected {PLAN}, as planner launch writes it, in the same "
                          "folder", file=str(path))
     text = read_text(beside)
-    for read in (TrainingAssignment.model_validate_json, _first):
+    for read in (_estimate, _first):
         try:
             return read(text)
         except (ValidationError, IndexError):
@@ -85,27 +100,45 @@ def _plan_beside(path: Path) -> TrainingAssignment:
     raise InputError("expected the plan of a training job, as planner launch writes it", file=str(beside))
 
 
-def _first(text: str) -> TrainingAssignment:
-    placed = Plan.model_validate_json(text).assignments[0]
-    return TrainingAssignment.model_validate(placed.model_dump())
+def _estimate(text: str) -> tuple[TrainingAssignment, Mapping[str, object]]:
+    placed = TrainingAssignment.model_validate_json(text)
+    return placed, placed.asked or {}
 
 
-def _ran(placed: TrainingAssignment) -> Cells:
+def _first(text: str) -> tuple[TrainingAssignment, Mapping[str, object]]:
+    plan = Plan.model_validate_json(text)
+    work = (plan.provenance.scenario or {}).get("workload")
+    placed = TrainingAssignment.model_validate(plan.assignments[0].model_dump())
+    return placed, work if isinstance(work, Mapping) else {}
+
+
+def _ran(placed: TrainingAssignment, asked: Mapping[str, object]) -> Cells:
     """Return what a plan says of a run, by the columns of evidence."""
+    trains = placed.tuning or placed.method
+    adapters = {"lora_rank": asked.get("lora_rank") or RANK,
+                "lora_targets": _adapted(asked)} if trains in ADAPTERS else {}
     layout, out = placed.layout, placed.layout.offload
     sharding = {0: "none", 1: "zero1", 2: "zero2", 3: "zero3/fsdp"}[layout.zero]
     cells: dict[str, object] = {
         "source": "own run", "source_detail": "planner launch", "framework": placed.stack, "model": placed.model,
-        "method": None if placed.method == "pretrain" else placed.method, "gpu": placed.gpu, "gpus": placed.gpus,
+        "method": None if trains == "pretrain" else trains, **adapters,
+        "task": _TASKS.get(placed.method or "", placed.method) if placed.tuning else None,
+        "optimizer": _OPTIMIZERS.get(str(asked.get("optimizer"))), "gpu": placed.gpu, "gpus": placed.gpus,
         "gpus_per_node": placed.gpus // placed.nodes,
         "seq_len": placed.sequence_length, "global_batch_seqs": placed.global_batch, "micro_batch": layout.micro_batch,
         "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "dp": layout.dp,
         "sharding": sharding, "seq_parallel": "yes" if layout.sequence_parallel else "no",
         "recompute": layout.recompute, "recompute_layers": _by_stage(layout), "precision": layout.precision,
-        "stated": "yes", "packed": "yes",
+        "stated": "yes", "packed": None if placed.tuning else "yes",  # a batch of preferences is of pairs
         "offload_optimizer": out.optimizer, "offload_parameters": out.parameters,
         "offload_activations": out.activations}
     return {name: str(value) for name, value in cells.items() if value is not None and value != 0.0}
+
+
+def _adapted(asked: Mapping[str, object]) -> str | None:
+    """Return the modules that have adapters, where they are not all; a plan says them in short: attention+mlp."""
+    said = [name for name in str(asked.get("lora_targets") or "").split("+") if name in MODULES]
+    return ",".join(places_of(said)) or None
 
 
 def _by_stage(layout: Layout) -> str | None:
@@ -158,20 +191,54 @@ def _deepspeed(text: str) -> Iterator[Mapping[str, float]]:
             yield {"samples_per_s": speed, **({} if held is None else {"peak_gib": held})}
 
 
+def _litgpt(text: str) -> Iterator[Mapping[str, float]]:
+    """Yield the micro-batches of every optimizer step together: `| iter 8 step 1 | .. | iter time: 12.5 ms (step)`.
+
+    Of its CSV, whose `step` grows with the last micro-batch of each.
+    """
+    taken, last = 0.0, "0"
+    head, *rows = [line.split(",") for line in text.splitlines()] or [[""]]
+    if "iter_time" in head and "step" in head:
+        for row in rows:
+            if len(row) != len(head) or (took := _figure(row[head.index("iter_time")])) is None:
+                continue  # the CSV has rows of validation too
+            taken += took
+            if (step := row[head.index("step")]) != last:
+                yield {"step_time_s": taken}
+                taken, last = 0.0, step
+        return
+    for line in text.splitlines():
+        if (took := _after(line, "| iter time:")) is not None:
+            taken += took / 1e3
+            if line.rstrip().endswith("(step)"):
+                yield {"step_time_s": taken}
+                taken = 0.0
+        elif (held := _figure(line.partition("Memory used:")[2].partition("GB")[0])) is not None:
+            yield {"peak_gib": held * _GB / GIB}
+
+
 def _trainer(text: str) -> Iterator[Mapping[str, float]]:
     """Yield the summary of a Trainer's run, `train_steps_per_second`: printed last, and ends `log_history`."""
     for line in text.splitlines():
         said = line.partition("'train_steps_per_second':")[2].split(",")[0]
-        if (speed := _figure(said.replace("'", " ").replace("}", " "))) is not None and speed > 0:
+        if (speed := _printed(said)) is not None and speed > 0:
             yield {"step_time_s": 1 / speed}
+        for name, reserved in _HELD:
+            if (held := _printed(line.partition(name)[2].split(",")[0])) is not None:
+                yield {"peak_gib": held, **({"reserved": 1} if reserved else {})}
     if text.lstrip()[:1] != "{":
         return
     try:
         state = json.loads(text)
     except ValueError:
         return
-    history = state.get("log_history") if isinstance(state, dict) else None
+    history = state.get("log_history", [state]) if isinstance(state, dict) else None
     for entry in history if isinstance(history, list) else ():
         steps = entry.get("train_steps_per_second") if isinstance(entry, dict) else None
         if isinstance(steps, int | float) and steps > 0:
             yield {"step_time_s": 1 / float(steps)}
+
+
+def _printed(text: str) -> float | None:
+    """Return a value of a mapping as it is printed, which Transformers 5 has as a word."""
+    return _figure(text.replace("'", " ").replace("}", " "))

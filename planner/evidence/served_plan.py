@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -18,8 +18,11 @@ SHARED = ("concurrency", "output_tok_s_total", "request_rate")
 """Columns of a test that its replicas share: a row is of one of them."""
 
 
-def as_one_replica(row: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return a row with what the plan beside the file says; unchanged where there is no plan. Raises InputError."""
+def as_one_replica(row: Mapping[str, str], path: Path, shared: Sequence[str] = SHARED) -> dict[str, str]:
+    """Return a row with what the plan beside the file says; unchanged where there is no plan. Raises InputError.
+
+    shared: columns that are of all replicas together.
+    """
     beside = path.with_name(PLAN)
     if not beside.exists():
         return dict(row)
@@ -30,8 +33,8 @@ def as_one_replica(row: Mapping[str, str], path: Path) -> dict[str, str]:
         "tp": layout.tp, "pp": layout.pp, "dp": layout.dp // replicas, "ep": layout.ep,
         "engine_version": row.get("engine_version") or _release(path.with_name(MANIFEST)),
         "weight_precision": layout.precision, "source": "own run", "source_detail": "planner launch"}
-    shared = {name: f"{float(row[name]) / replicas:.6g}" for name in SHARED if row.get(name)}
-    return {**row, **{name: str(value) for name, value in said.items() if value is not None}, **shared}
+    parts = {name: f"{float(row[name]) / replicas:.6g}" for name in shared if row.get(name)}
+    return {**row, **{name: str(value) for name, value in said.items() if value is not None}, **parts}
 
 
 def _release(manifest: Path) -> str | None:

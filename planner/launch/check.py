@@ -16,6 +16,7 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError
+from planner.launch.adapted import adapted
 from planner.launch.diffused import Diffused, diffused_of
 from planner.launch.folder import MANIFEST, PLAN
 from planner.launch.generated import Generated, generated_of
@@ -110,7 +111,10 @@ def _of_training(work: Work, resolved: Mapping[str, object]) -> Iterator[str]:
     for name, value in resolved.items():
         if name == "model":
             continue
-        expected = sums[name] if name in sums else work.value(name)
+        if name == "adapted":
+            expected: object = adapted(work)
+        else:
+            expected = sums[name] if name in sums else work.value(name)
         if name == "recompute" and isinstance(value, dict):
             expected = {"full": max(stage.recompute_layers.full for stage in layout.stages) // layout.vpp}
         if not _same(value, expected):

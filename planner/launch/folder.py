@@ -203,7 +203,9 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
-                      resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog))
+                      resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog),
+                      called={name: known[placed.gpu] for name, known in (
+                          ("dstack", catalog.releases.dstack), ("ray", catalog.releases.ray)) if placed.gpu in known})
     place, job = asked_job(scheduler, program, placed) if scheduler else usual_job(program, placed)
     image = (Variable("IMAGE", release.image or "", "Container image, where the place runs containers."),)
     variables = (*program.variables, *image, *job.variables)

@@ -87,6 +87,8 @@ class Program:
     offer: Offered | None = None
     resource: str = "nvidia.com/gpu"
     """What Kubernetes calls its GPUs."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Scheduler -> what that calls them; without those that have no name for them."""
     install: tuple[str, ...] = ()
     """Lines of a shell that install what it needs beside its target: a router, a tokenizer."""
     prepare: str = ""

@@ -21,7 +21,8 @@ ASKED: dict[str, Any] = {"method": "lora", "tokens": "10M", "on": "dgx-h100", "g
     ("accelerate", "lora_target_modules:\n- q_proj\n- v_proj"),
     ("deepspeed", "lora_target_modules:\n- q_proj\n- v_proj"),
     ("ms-swift", "target_modules:\n- q_proj\n- v_proj"), ("axolotl", "lora_target_modules:\n- q_proj\n- v_proj"),
-    ("llama-factory", "lora_target: q_proj,v_proj")])
+    ("llama-factory", "lora_target: q_proj,v_proj"), ("unsloth", "lora_target_modules:\n- q_proj\n- v_proj"),
+    ("litgpt", "lora_query: true\nlora_key: false\nlora_value: true\nlora_projection: false\nlora_mlp: false")])
 def test_modules_are_told_by_name(target: str, said: str, tmp_path: Path) -> None:
     found = planner.plan(model="llama-3.1-8b", launchable=target, **ASKED)
     write_all(found, CATALOG, tmp_path / "run")
@@ -40,3 +41,27 @@ def test_what_has_no_known_name_is_refused(changed: dict[str, str], why: str, tm
     found = planner.plan(**{**ASKED, **changed}, launchable="ms-swift")
     with pytest.raises(InputError, match=why):
         write_all(found, CATALOG, tmp_path / "run")
+
+
+def test_megatron_bridge_has_adapters_on_parts_of_its_fused_matrices(tmp_path: Path) -> None:
+    found = planner.plan(model="llama-3.1-8b", launchable="megatron-bridge", **ASKED)
+    write_all(found, CATALOG, tmp_path / "run")
+    said = (tmp_path / "run" / "pretrain.py").read_text()
+    assert "cfg.peft = CanonicalLoRA(dim=16, alpha=32, target_modules=['linear_q', 'linear_v'])" in said
+
+
+def test_litgpt_adapts_a_feed_forward_whole(tmp_path: Path) -> None:
+    found = planner.plan(model="llama-3.1-8b", launchable="litgpt", **{**ASKED, "lora_targets": "q_proj,up_proj"})
+    with pytest.raises(InputError, match="of a feed-forward all three products, or none"):
+        write_all(found, CATALOG, tmp_path / "run")
+
+
+def test_litgpt_is_told_the_checkpoints_that_it_knows(tmp_path: Path) -> None:
+    asked = {key: value for key, value in ASKED.items() if key != "lora_targets"}
+    found = planner.plan(model="llama-3.1-8b", launchable="litgpt", **asked)
+    write_all(found, CATALOG, tmp_path / "run")
+    assert "checkpoint_dir: meta-llama/Meta-Llama-3.1-8B" in (tmp_path / "run" / "litgpt.yaml").read_text()
+    assert "{MODEL:=meta-llama/Meta-Llama-3.1-8B}" in (tmp_path / "run" / "variables.sh").read_text()
+    unknown = planner.plan(model="qwen2.5-vl-7b", launchable="litgpt", **asked)
+    with pytest.raises(InputError, match=r"qwen2\.5-vl-7b in litgpt, which has"):
+        write_all(unknown, CATALOG, tmp_path / "other")

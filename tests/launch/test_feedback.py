@@ -120,3 +120,81 @@ def test_a_load_test_is_held_against_its_plan(planner, tmp_path, replicas):  # n
     assert rows["output_tok_s_per_gpu"]["measured"] == pytest.approx(800)
     assert rows["output_tok_s_per_gpu"]["assumed"] == ["kv_precision=bf16"]
     assert {"ttft_ms", "tpot_ms"} < set(rows)
+
+
+def read_back(planner, tmp_path, plan, name, log):  # noqa: F811 - the fixture, passed on
+    (tmp_path / "plan.json").write_text(plan.plan)
+    (tmp_path / name).write_text(log)
+    ran = planner("validate", tmp_path / name, "--json")
+    assert ran.code == 0, ran.err
+    return {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+
+
+@pytest.mark.parametrize("asked", [
+    {"method": "lora", "lora_targets": "attention"}, {"method": "lora", "lora_targets": "mlp", "lora_rank": "64"},
+    {"method": "dpo", "tuning": "lora"}, {"method": "dpo", "tuning": "full"},
+    {"method": "reward-model", "tuning": "full"},
+    {"method": "full", "optimizer": "adafactor"}])
+def test_what_trains_comes_back_with_its_plan(planner, tmp_path, asked):  # noqa: F811
+    """What a log is held against is what the plan said: its adapters, preferences and optimizer."""
+    plan = given("dp=8,zero=3,recompute=full", stack="axolotl", **asked)
+    step = plan.placed.time.step_seconds
+    rows = read_back(planner, tmp_path, plan, "train.log", megatron(step, 0, 40.0, plan.placed.global_batch))
+    assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=0.001)
+
+
+def test_litgpt_runs_are_read_from_their_lines_and_their_csv(planner, tmp_path):  # noqa: F811
+    plan = given("dp=8,zero=3,recompute=full", stack="litgpt", method="full")
+    batches, step = plan.placed.layout.micro_batches, plan.placed.time.step_seconds
+    assert batches > 1
+    took = step / batches
+    lines = "".join(f"Epoch 1 | iter {n} step {n // batches} | loss train: 1.204, val: n/a | iter time: "
+                    f"{1e3 * took:.3f} ms{' (step)' if n % batches == 0 else ''}\n" for n in range(1, 8 * batches))
+    rows = read_back(planner, tmp_path, plan, "train.log", lines + "Memory used: 42.95 GB\n")
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-3)
+    assert rows["peak_mem_gib"]["measured"] == pytest.approx(40, rel=1e-3)
+    table = "loss,iter,step,epoch,iter_time,val_loss\n" + "".join(
+        f"1.2,{n},{n // batches},0,{took:.6f},\n" for n in range(1, 8 * batches)) + ",,,,,1.1\n"
+    rows = read_back(planner, tmp_path, plan, "metrics.csv", table)
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-3)
+
+
+@pytest.mark.parametrize(("said", "held"), [("'memory(GiB)': '61.5'", 61.5), (
+    "'memory/max_allocated (GiB)': 60.25, 'memory/device_reserved (GiB)': 68.4", 60.25)])
+def test_memory_that_trainers_print_is_read(planner, tmp_path, said, held):  # noqa: F811
+    plan = given("dp=8,zero=3,recompute=full", stack="axolotl", method="lora")
+    step = plan.placed.time.step_seconds
+    log = f"{{'loss': '1.8', {said}, 'epoch': '0.1'}}\n" * 9 + trainer_printed(step, 0, 0, 0)
+    rows = read_back(planner, tmp_path, plan, "train.log", log)
+    assert rows["peak_mem_gib"]["measured"] == pytest.approx(held)
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-4)
+    rows = read_back(planner, tmp_path, plan, "all_results.json", json.dumps({"train_steps_per_second": 1 / step}))
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-4)
+
+
+def metrics(engine, running):
+    token, done = {"vllm": ("request_time_per_output_token_seconds", "request_success_total"),
+                   "sglang": ("inter_token_latency_seconds", "num_requests_total")}[engine]
+    gauge = {"vllm": "num_requests_running", "sglang": "num_running_reqs"}[engine]
+    values = {"prompt_tokens_total": 2e6, "generation_tokens_total": 3e5, done: 1000, gauge: running,
+              "time_to_first_token_seconds_sum": 200, "time_to_first_token_seconds_count": 1000,
+              f"{token}_sum": 15, f"{token}_count": 1000, 'time_to_first_token_seconds_bucket': 9e9}
+    return "# HELP x y\n" + "".join(f'{engine}:{name}{{model_name="m",engine="0"}} {value}\n'
+                                    for name, value in values.items()) + "process_start_time_seconds 1.7e9\n"
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_an_engines_metrics_are_held_against_its_plan(planner, tmp_path, engine):  # noqa: F811
+    """Of one replica, which counts of itself, however many the plan has."""
+    one = serving("tp=1", gpus="4", engine=engine)
+    (tmp_path / "plan.json").write_text(to_json(one))
+    (tmp_path / "metrics.txt").write_text(metrics(engine, 40))
+    ran = planner("validate", tmp_path / "metrics.txt", "--json")
+    assert ran.code == 0, ran.err
+    rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
+    assert rows["ttft_ms"]["measured"] == pytest.approx(200)
+    assert rows["tpot_ms"]["measured"] == pytest.approx(15)
+    (tmp_path / "metrics.txt").write_text(metrics(engine, 0))
+    ran = planner("validate", tmp_path / "metrics.txt")
+    assert ran.code == 2
+    assert "while the load lasts" in ran.err

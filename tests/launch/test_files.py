@@ -13,6 +13,7 @@ from planner.launch.check import syntax_errors
 from planner.launch.emitter import all_targets
 from planner.launch.folder import launched
 from planner.launch.given import estimated
+from planner.launch.megatron import layer_string
 from planner.launch.place import all_places
 from tests.launch.media import media_given
 from tests.launch.services import serving
@@ -152,3 +153,9 @@ def test_the_page_says_that_the_image_is_none_of_rocm():
     page = folder_of("vllm", layout="tp=2", gpus="2", node="mi300x-platform").files["README.md"]
     assert "for ROCm" in page
     assert "ROCm" not in folder_of("vllm", layout="tp=2", gpus="2").files["README.md"]
+
+
+def test_megatron_is_told_where_prediction_layers_are():
+    """Its own count of them in the layout has to be that of the model (transformer/pipeline_parallel_layer_layout)."""
+    assert layer_string((5, 4, 2), 1) == "Et*5|t*4|t*2mL"
+    assert layer_string((15, 17)) == "Et*15|t*17L"

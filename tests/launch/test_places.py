@@ -47,6 +47,18 @@ def test_skypilot_asks_for_a_gpu_as_its_provider_calls_it():
     assert task["resources"]["accelerators"] == "H100-SXM:1"
 
 
+@pytest.mark.parametrize(("node", "gpu", "kind"), [
+    ("dgx-h100", {"name": "H100", "count": 8}, "H100"), ("rtx-4090-2x", {"name": "RTX4090", "count": 2}, None),
+    ("a100-sxm-40gb-4x", {"name": "A100", "memory": "40GB", "count": 4}, "A100"),
+    ("mi300x-platform", {"name": "MI300X", "count": 8}, "AMD-Instinct-MI300X-OAM")])
+def test_owned_gpus_are_named_as_the_place_calls_them(node, gpu, kind):
+    """Without an offer too, dstack is told which GPU; Ray, only of those that its LLMConfig takes."""
+    service = serving("tp=2", model="llama-3.1-8b", node=node, gpus="2")
+    assert parse(made("dstack", "vllm", service)[".dstack.yml"], "task").data["resources"]["gpu"] == gpu
+    (app,) = parse(made("ray-serve", "vllm", service)["ray-serve.yaml"], "serve").data["applications"]
+    assert app["args"]["llm_configs"][0].get("accelerator_type") == kind
+
+
 @pytest.mark.parametrize(("scheduler", "assignments", "said"), [
     ("skypilot", (serving("tp=2", gpus="16"),), "without an offer"),
     ("trainjob", (serving("tp=2", gpus="16"),), "which trains"),

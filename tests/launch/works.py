@@ -13,7 +13,8 @@ DENSE = {"model": "llama-3.1-8b", "seq_len": "8192", "global_batch": "64"}
 MIXTURE = {"model": "mixtral-8x7b", "seq_len": "4096", "global_batch": "64"}
 NAMES = {"model": "workload.model", "seq_len": "workload.sequence_length", "global_batch": "workload.global_batch",
          "method": "workload.method", "optimizer": "workload.optimizer", "precision": "workload.precision",
-         "stack": "workload.stack", "loss": "workload.loss", "gpus": "limits.gpus"}
+         "stack": "workload.stack", "loss": "workload.loss", "gpus": "limits.gpus",
+         **{name: f"workload.{name}" for name in ("tuning", "lora_rank", "lora_targets")}}
 
 
 def words(text: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.launch.checks.started import started, yaml_of
-from planner.launch.checks.words import NEUTRAL, OPTIMIZERS
+from planner.launch.checks.words import NEUTRAL, OPTIMIZERS, adapted
 
 MACHINE: dict[str, Any] = {"bf16": True, "fp8": True, "n_node": 1, "compute_capability": "sm_90", "tf32": True}
 
@@ -49,7 +49,8 @@ def resolve(folder: Path) -> dict[str, object]:
             **({"preference": preference, **({"reference": "precomputed"} if config.get("precompute_ref_log_probs")
                 else {})} if preference else {
                     "preference": None, "packing": "packed" if config.get("sample_packing") else "padded"}),
-            **({"lora_rank": config.lora_r} if method != "full" else {})}
+            **({"lora_rank": config.lora_r, "adapted": adapted(config.get("lora_target_modules"))}
+               if method != "full" else {})}
 
 
 def _precision(config: Any) -> str:  # noqa: ANN401 - the stack's own class

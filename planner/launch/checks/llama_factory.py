@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.launch.checks.started import started, yaml_of
 from planner.launch.checks.trainer import sharded
-from planner.launch.checks.words import NEUTRAL, OPTIMIZERS
+from planner.launch.checks.words import NEUTRAL, OPTIMIZERS, adapted
 
 
 def resolve(folder: Path) -> dict[str, object]:
@@ -33,7 +33,7 @@ def resolve(folder: Path) -> dict[str, object]:
         "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
         **_preference(tuning),
         **({"packing": "packed" if data.packing else "padded"} if tuning.stage == "sft" else {}),
-        **({"lora_rank": tuning.lora_rank} if method != "full" else {})}
+        **({"lora_rank": tuning.lora_rank, "adapted": adapted(tuning.lora_target)} if method != "full" else {})}
     return found | sharded(training)
 
 

@@ -12,6 +12,7 @@ import torch
 from planner.launch.checks import megatron_lm
 from planner.launch.checks.stand_ins import install
 from planner.launch.checks.started import started
+from planner.launch.checks.words import EVERY
 
 install("transformer_engine_torch", "nvidia_resiliency_ext", "flash_attn", "mamba_ssm", "causal_conv1d", "flashinfer",
         "megatron.energon", "fla", "modelopt", "timm", "open_clip", "qwen_vl_utils", "torchvision", "diffusers",
@@ -72,7 +73,15 @@ def _axes(config: Any, world: int) -> dict[str, object]:  # noqa: ANN401 - the s
             "model": {**megatron_lm.built(model, model), "vocab": model.vocab_size, "tied": bool(
                 model.share_embeddings_and_output_weights)},
             "method": "lora" if config.peft else "full" if config.checkpoint.finetune else "pretrain",
-            **({"lora_rank": config.peft.dim} if config.peft else {})}
+            **({"lora_rank": config.peft.dim, "adapted": _adapted(config.peft)} if config.peft else {})}
+
+
+def _adapted(peft: Any) -> list[str]:  # noqa: ANN401
+    """Return the modules that have adapters, by the names that most stacks have for them."""
+    parts = {"linear_qkv": EVERY[:3], "linear_fc1": EVERY[4:6],
+             **{name: (EVERY[at],) for at, name in enumerate(("linear_q", "linear_k", "linear_v", "linear_proj",
+                                                              "linear_fc1_gate", "linear_fc1_up", "linear_fc2"))}}
+    return [name for part in peft.target_modules for name in parts[part]]
 
 
 def _precision(config: Any) -> str:  # noqa: ANN401

@@ -11,7 +11,7 @@ from typing import Any
 from planner.launch.checks.small import CONFIG
 from planner.launch.checks.stand_ins import install
 from planner.launch.checks.started import started
-from planner.launch.checks.words import NEUTRAL, OPTIMIZERS
+from planner.launch.checks.words import NEUTRAL, OPTIMIZERS, adapted
 
 install("trl.experimental.ppo")  # of a newer trl than it asks for
 from swift.arguments import RLHFArguments, SftArguments  # noqa: E402 - what stands in has to be there first
@@ -47,7 +47,7 @@ def resolve(folder: Path) -> dict[str, object]:
             "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
             **({"preference": None, "packing": "packed" if args.packing else "padded"} if read is SftArguments else
                {"preference": _preference(args)}),
-            **({"lora_rank": args.lora_rank} if method != "full" else {})}
+            **({"lora_rank": args.lora_rank, "adapted": adapted(args.target_modules)} if method != "full" else {})}
 
 
 def _preference(args: Any) -> str:  # noqa: ANN401 - the stack's own class

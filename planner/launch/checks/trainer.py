@@ -14,7 +14,7 @@ import torch._dynamo
 import torch._inductor.compile_fx
 
 from planner.launch.checks.stand_ins import install
-from planner.launch.checks.words import OPTIMIZERS
+from planner.launch.checks.words import OPTIMIZERS, adapted
 
 install("triton", "bitsandbytes", "liger_kernel", "flash_attn")
 torch.cuda.set_device = lambda *_: None
@@ -51,7 +51,7 @@ def trained(words: list[str], environment: dict[str, str]) -> tuple[Any, Any, di
         "offload_activations": float(getattr(arguments, "activation_offloading", False))}
     if model is not None and model.use_peft:
         method = "qlora" if model.load_in_4bit else "lora"
-        axes["lora_rank"] = model.lora_r
+        axes["lora_rank"], axes["adapted"] = model.lora_r, adapted(model.lora_target_modules)
     if words[0] == "-m":
         preference = PREFERENCES[words[1].rpartition(".")[2]]
         axes["preference"] = preference

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from planner.errors import Unsupported
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import modules_by
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
@@ -10,6 +14,8 @@ from planner.launch.program import Part, Program, filled, script, torchrun
 from planner.launch.work import Work
 
 FILE = "litgpt.yaml"
+PARTS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "o_proj": "projection"}
+FEED_FORWARD = {"gate_proj", "up_proj", "down_proj"}
 RECIPES = {"full": "finetune_full", "lora": "finetune_lora", "qlora": "finetune_lora"}
 
 
@@ -35,10 +41,16 @@ def _method(work: Work) -> Settings | No:
         return {}
     if work.method == "qlora" and work.placed.gpus > 1:
         return No("qlora on several GPUs (its quantized weights are not sharded)", {"dp": 1})
-    parts = ("query", "key", "value", "projection", "mlp")
     quantized = {f"{FILE}:quantize": "bnb.nf4-dq"} if work.method == "qlora" else {}
     return {f"{FILE}:lora_r": work.asked.rank, f"{FILE}:lora_alpha": 2 * work.asked.rank,
-            **{f"{FILE}:lora_{part}": True for part in parts}, **quantized}
+            **quantized}
+
+
+def _parts(names: Sequence[str]) -> Settings | No:
+    fed = FEED_FORWARD.intersection(names)
+    if fed not in (set(), FEED_FORWARD):
+        return No(f"{', '.join(names)} (of a feed-forward all three products, or none)", {"lora_targets": "all"})
+    return {**{f"{FILE}:lora_{part}": name in names for name, part in PARTS.items()}, f"{FILE}:lora_mlp": bool(fed)}
 
 
 def _precision(work: Work) -> Settings | No:
@@ -63,16 +75,27 @@ TABLE: Table = {
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
     ("loss",): only("loss", "the stack's", "chunked", reason="its loss is in chunks"),
     **WHOLE,
+    ("lora_targets",): modules_by(dict.fromkeys((*(f"{FILE}:lora_{part}" for part in PARTS.values()),
+                                                 f"{FILE}:lora_mlp"), True), _parts),
     ("packing",): lambda w: {},  # it pads: the head of the file says what that takes of the samples
 }
 
 
+def _checkpoint(work: Work) -> str:
+    """Return the checkpoint that is loaded. Raises Unsupported for a model that litgpt has no config of."""
+    name, known = work.model.name, work.release.checkpoints
+    if name not in known and name not in work.release.has:
+        raise Unsupported(f"{name} in litgpt, which has {', '.join(sorted({*known, *work.release.has}))}")
+    return known.get(name) or work.model.hf_id or name
+
+
 def emit(work: Work) -> Program:
-    """Return litgpt's YAML, and the script that starts its recipe."""
+    """Return litgpt's YAML, and the script that starts its recipe. Raises Unsupported for a model that it has not."""
+    checkpoint = _checkpoint(work)
     data = by_file(settings_of(work, TABLE))[FILE]
     data["train"] |= {"max_seq_length": work.sequence_length, "max_steps": work.steps, "epochs": 1000,
                       "log_interval": 1, "lr_warmup_steps": 0}
-    data = {"checkpoint_dir": work.model.hf_id or work.model.name, "out_dir": "checkpoints", **data,
+    data = {"checkpoint_dir": checkpoint, "out_dir": "checkpoints", **data,
             "data": "Alpaca", "optimizer": {"class_path": "torch.optim.AdamW", "init_args": {"lr": 1e-5}}}
     values = {"checkpoint_dir": "MODEL", "out_dir": "CHECKPOINTS", "data": "DATA", "max_steps": "STEPS",
               "lr": "LEARNING_RATE"}
@@ -80,7 +103,8 @@ def emit(work: Work) -> Program:
     head = f"litgpt {work.release.release}"
     run = "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes))
     body = [*filled(FILE, values), run + f' -m litgpt {RECIPES[work.method]} --config "$config"']
-    return Program(target=work.target, variables=hf.variables(work, {"DATA": "Alpaca"}), feedback="metrics.csv",
+    return Program(target=work.target, feedback="train.log",
+                   variables=hf.variables(work, {"DATA": "Alpaca", "MODEL": checkpoint}),
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
                    files={FILE: as_text(FILE, head + filling, data),
                           "train.sh": script(f"{head}: runs on every node", {}, body)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from planner.launch.adapted import modules_by
 from planner.launch.axes import No, Settings, Table, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.emitters import megatron_lm
@@ -31,6 +32,11 @@ _RECIPES = {"bf16": "bf16_mixed", "fp16": "fp16_mixed", "fp8": "bf16_with_fp8_cu
             "mxfp8": "bf16_with_mxfp8_mixed", "fp4": "bf16_with_nvfp4_mixed"}
 
 
+_ADAPTED = {"q_proj": "linear_q", "k_proj": "linear_k", "v_proj": "linear_v", "o_proj": "linear_proj",
+            "gate_proj": "linear_fc1_gate", "up_proj": "linear_fc1_up", "down_proj": "linear_fc2"}
+"""Module of a layer -> what CanonicalLoRA, which leaves q, k, v and gate, up apart, calls it."""
+
+
 def _key(flag: str) -> str:
     block = next((name for name, flags in _BLOCKS.items() if flag in flags), "model")
     return f"{block}.{_NOT.get(flag) or _OWN.get(flag) or flag.replace('-', '_')}"
@@ -51,6 +57,7 @@ TABLE: Table = {
     **megatron_lm.TABLE,
     ("precision",): plain("precision", "mixed_precision", _RECIPES),
     ("method", "lora_rank"): _method,
+    ("lora_targets",): modules_by({}, lambda names: {"peft.target_modules": [_ADAPTED[name] for name in names]}),
 }
 VARIABLES = (*(one for one in megatron_lm.VARIABLES if one.name != "MEGATRON"),
              Variable("WEIGHTS", "weights", "To tune: folder of the weights, imported by AutoBridge.import_ckpt."))
@@ -77,6 +84,7 @@ import torch
 from megatron.core.activations import squared_relu
 from megatron.bridge.models.gpt_provider import GPTModelProvider
 from megatron.bridge.models.mla_provider import MLAModelProvider
+from megatron.bridge.peft.canonical_lora import CanonicalLoRA
 from megatron.bridge.peft.lora import LoRA
 from megatron.bridge.recipes.common import _pretrain_common
 from megatron.bridge.training.gpt_step import forward_step
@@ -147,7 +155,7 @@ def _layout_lines(work: Work, settings: Settings) -> Iterator[str]:
             yield f"    cfg.mixed_precision = get_mixed_precision_config({value!r})"
             whole = work.stack.recipe(work.layout.precision).gradient >= 4
             yield f"    cfg.mixed_precision.grad_reduce_in_fp32 = {whole}"
-        elif key != "peft":
+        elif not key.startswith("peft"):
             named = key if "." in key else _key(key)
             yield f"    cfg.{named} = {False if key in _NOT else value!r}"
     if work.layout.zero == 0:
@@ -156,7 +164,10 @@ def _layout_lines(work: Work, settings: Settings) -> Iterator[str]:
     if work.layout.pp > 1:
         yield "    cfg.model.pipeline_dtype = torch.bfloat16"
     if adapters:
-        yield f"    cfg.peft = LoRA(dim={adapters}, alpha={2 * work.asked.rank})"
+        modules = settings.get("peft.target_modules")
+        where = f", target_modules={modules!r}" if modules else ""
+        kind = "CanonicalLoRA" if modules else "LoRA"
+        yield f"    cfg.peft = {kind}(dim={adapters}, alpha={2 * work.asked.rank}{where})"
 
 
 EMITTER = Emitter("megatron-bridge", TABLE, emit)

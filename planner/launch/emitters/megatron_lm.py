@@ -47,7 +47,8 @@ def _pipeline(work: Work) -> Settings | No:
     if layout.pp == 1 or (layout.vpp == 1 and work.even):
         return settings
     if layout.vpp == 1:
-        return settings | {"pipeline-model-parallel-layout": layer_string(work.stage_layers)}
+        stages = layer_string(work.stage_layers, work.model.prediction_layers)
+        return settings | {"pipeline-model-parallel-layout": stages}
     settings["num-virtual-stages-per-pipeline-rank"] = layout.vpp
     chunks = layout.pp * layout.vpp
     if layers % chunks and (layers + 2) % chunks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.launch import hugging_face as hf
+from planner.launch.adapted import modules_by
 from planner.launch.axes import No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
@@ -19,6 +20,8 @@ from unsloth import FastLanguageModel  # first: it replaces parts of what follow
 from datasets import load_dataset
 from trl import ModelConfig, ScriptArguments, SFTConfig, SFTTrainer, TrlParser
 
+EVERY = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+
 
 def main():
     """Tune."""
@@ -30,7 +33,9 @@ def main():
         model_name=chosen.model_name_or_path, max_seq_length=arguments.max_length,
         load_in_4bit=chosen.load_in_4bit, full_finetuning=not chosen.use_peft, use_gradient_checkpointing=kept)
     if chosen.use_peft:
+        named = chosen.lora_target_modules or EVERY
         model = FastLanguageModel.get_peft_model(model, r=chosen.lora_r, lora_alpha=chosen.lora_alpha,
+                                                 target_modules=[named] if isinstance(named, str) else named,
                                                  lora_dropout=0, bias="none", use_gradient_checkpointing=kept)
     data = load_dataset(script.dataset_name, split=script.dataset_train_split)
     if "messages" in data.column_names:
@@ -69,6 +74,7 @@ TABLE: Table = {
     ("cp_method",): lambda w: {},
     ("recompute", "offload_activations"): _recompute,
     ("method", "lora_rank"): hf.tuned_by({f"{FILE}:use_peft": False}, _adapted),
+    ("lora_targets",): modules_by({}, lambda names: {f"{FILE}:lora_target_modules": list(names)}),
     ("loss",): only("loss", "the stack's", reason="its loss is its own"),
     ("packing",): hf.packing(FILE),
 }

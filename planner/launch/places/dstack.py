@@ -35,8 +35,8 @@ def job(program: Program, assignment: Assignment) -> Job:
                                **({"image": program.image} if program.image else {}), "env": ["HF_TOKEN="],
                                "repos": ["."], "commands": run,
                                **({"ports": [SERVES]} if program.serves else {}), "resources": {"gpu": gpus}}
-    if offer is not None and offer.accelerator:
-        name, _, memory = offer.accelerator.partition("-")
+    if called := program.called.get("dstack"):
+        name, _, memory = called.partition("-")
         task["resources"] = {"gpu": {"name": name, "count": gpus, **({"memory": memory} if memory else {})}}
     if offer is not None and offer.provider in BACKENDS:
         task |= {"backends": [offer.provider], **({"instance_types": [offer.instance]} if offer.named else {}),
@@ -46,7 +46,8 @@ def job(program: Program, assignment: Assignment) -> Job:
     return Job(files, f"dstack apply -f {TASK}", notes=(
         "dstack: nodes of one task are of one fleet. " + (
             "The offer is the plan's." if "backends" in task else
-            "The plan has no offer that dstack knows: its fleet decides which nodes, by the number of GPUs alone."),))
+            "The plan has no offer that dstack knows: its fleet decides which nodes, by the "
+            + ("GPU and their number." if called else "number of GPUs alone.")),))
 
 
 PLACE = Place("dstack", job, "dstack", "dstack")

@@ -42,9 +42,9 @@ def _model(part: Part, names: dict[str, str], called: str, program: Program) -> 
         raise Unsupported(f"{options['data_parallel_size']} copies of attention under Ray Serve LLM")
     if not names[part.model]:
         raise Unsupported("a checkpoint that has no published name under Ray Serve LLM, whose YAML has to name it")
-    kind = program.offer.accelerator if program.offer else ""
+    kind = program.called.get("ray")
     return {"model_loading_config": {"model_id": called, "model_source": names[part.model]},
-            **({"accelerator_type": kind.partition("-")[0]} if kind else {}),
+            **({"accelerator_type": kind} if kind else {}),
             "deployment_config": {"num_replicas": part.copies}, "engine_kwargs": options}
 
 
