@@ -129,6 +129,8 @@ def _problem(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.reader.ReaderError):
         return f"unacceptable character {error.character!r}"
     problem = " ".join(str(getattr(error, "problem", None) or error).split())
+    if "nesting depth" in problem:  # PyYAML 6.0.4's scanner counts too, and may stop before ours does
+        return f"nested deeper than {MAX_DEPTH} levels"
     if "cannot start any token" in problem:
         return f"{problem} (put text in quotes; indent with spaces, not tabs)"
     if isinstance(error, yaml.MarkedYAMLError) and error.context_mark:
