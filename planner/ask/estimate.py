@@ -40,6 +40,8 @@ from planner.units import show_bytes
 OTHERWISE = ("inference", "qlora", "lora", "full")
 """Methods that take less than pre-training, the least first."""
 UNSAID = "That is pre-training, as no --method is given"
+SERVE = "to ask whether it can be served: --method inference, or a load such as --rate 1"
+"""Said beside `UNSAID` where no weights stay on the GPUs, which is hardly what was meant."""
 MOST_MICRO_BATCH = 4096
 """Largest micro-batch tried, in sequences."""
 Measured = Literal["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]
@@ -86,7 +88,9 @@ class Estimating:
         best = self._fastest(asked, layout)
         if training.method is None:
             fits = best.assignment.memory.fits == "fits"
-            best = replace(best, why=(*best.why, UNSAID if fits else f"{UNSAID}; {self._otherwise(asked, layout)}"))
+            more = SERVE if fits and best.assignment.layout.offload.parameters else (
+                "" if fits else self._otherwise(asked, layout))
+            best = replace(best, why=(*best.why, f"{UNSAID}; {more}" if more else UNSAID))
         if best.why and best.assignment.memory.fits != "fits" and fuses(best.assignment):
             best = replace(best, why=(*best.why, *self._fused(asked, layout, best.assignment)))
         return replace(best, assignment=with_steps(best.assignment, training, self.catalog))

@@ -195,7 +195,8 @@ class Serving(Frozen):
     def _one_factor_an_hour(cls, value: object) -> object:
         listed = value.split(",") if isinstance(value, str) else value
         if isinstance(listed, list | tuple) and len(listed) != HOURS:
-            raise ValueError(f"expected {HOURS} multiples of the rate, one per hour from midnight, got {len(listed)}")
+            raise ValueError(f"expected {HOURS} multiples of the rate, one per hour from midnight, got {len(listed)}"
+                             + ("; a load that is the same all day needs no day" if len(listed) == 1 else ""))
         return listed
 
     @field_validator("quantization")

@@ -1,0 +1,31 @@
+"""What an estimate without a method or load says of what was taken, by `planner estimate` itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+def said(capsys: Captured, *args: str) -> str:
+    """Return what the command prints, on one line."""
+    main(args)
+    printed = capsys.readouterr()
+    return " ".join(f"{printed.out} {printed.err}".split())
+
+
+@pytest.mark.parametrize(("model", "node", "tells"), [
+    ("deepseek-v3.1", "8xh20", True),  # weights on NVMe: legal, and hardly what was meant
+    ("llama-3.1-8b", "dgx-h100", False)])
+def test_weights_off_the_gpus_lead_to_serving(model: str, node: str, tells: bool, capsys: Captured) -> None:
+    out = said(capsys, "estimate", "--model", model, "--node", node)
+    assert "That is pre-training, as no --method is given" in out
+    assert ("to ask whether it can be served: --method inference" in out) == tells
+
+
+def test_one_number_for_a_day_is_told_to_be_left_out(capsys: Captured) -> None:
+    assert "the same all day needs no day" in said(
+        capsys, "plan", "--model", "llama-3.1-8b", "--on", "h100", "--day", "24")
+    assert "needs no day" not in said(capsys, "plan", "--model", "llama-3.1-8b", "--on", "h100", "--day", "1,2,3")
