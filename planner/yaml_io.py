@@ -159,12 +159,10 @@ class _Builder:
         documents = values = 0
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
+                if (documents := documents + 1) > 1:
                     self._refuse("more than one document in the file", event)
             elif isinstance(event, yaml.NodeEvent):
-                values += 1
-                if values > MAX_VALUES:
+                if (values := values + 1) > MAX_VALUES:
                     self._refuse(f"more than {MAX_VALUES:,} values in the file", event)
                 self._node(event)
             elif isinstance(event, yaml.CollectionEndEvent):
