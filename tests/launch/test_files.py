@@ -159,3 +159,15 @@ def test_megatron_is_told_where_prediction_layers_are():
     """Its own count of them in the layout has to be that of the model (transformer/pipeline_parallel_layer_layout)."""
     assert layer_string((5, 4, 2), 1) == "Et*5|t*4|t*2mL"
     assert layer_string((15, 17)) == "Et*15|t*17L"
+
+
+@pytest.mark.parametrize(("layout", "precision", "hidden"), [
+    ("tp=4,dp=4", "bf16", True), ("tp=4,dp=4", "mxfp8", True), ("tp=4,dp=4", "fp16", False),
+    ("tp=1,dp=16", "bf16", False)])
+def test_megatron_hides_tensor_parallel_exchanges_where_its_user_buffers_can(layout, precision, hidden):
+    node = "dgx-b200" if precision == "mxfp8" else "dgx-h100"
+    for target, words in (("megatron-lm", "--tp-comm-overlap"),
+                          ("megatron-bridge", "cfg.model.tp_comm_overlap = True")):
+        stack = "megatron-core" if target == "megatron-lm" else target
+        files = folder_of(target, layout=layout, node=node, stack=stack, precision=precision).files
+        assert any(words in text for text in files.values()) == hidden

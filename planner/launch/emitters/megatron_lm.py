@@ -16,13 +16,20 @@ _FORMATS: dict[str, Settings] = {
     "mxfp8": {"bf16": True, "fp8-format": "e4m3", "fp8-recipe": "mxfp8"},
     "fp4": {"bf16": True, "fp4-format": "e2m1", "fp4-recipe": "nvfp4"},
 }
+_USER_BUFFERS = ("bf16", "fp8", "mxfp8")
+"""Formats that Transformer Engine's user buffers hold: initialize_ub has bfloat16 by default, and FP8."""
 _OPTIMIZERS = {"adamw": "adam", "sgd-momentum": "sgd", "muon": "muon", "lion": "lion"}
 _EXCHANGES = {"ring": "p2p", "all-to-all": "a2a", "all-gather": "allgather"}
 
 
 def _tensor(work: Work) -> Settings:
-    tp = work.layout.tp
-    return {"tensor-model-parallel-size": tp} | ({"sequence-parallel": True} if work.value("sp") and tp > 1 else {})
+    """Say what the plan counts on: exchanges that run under their products, where user buffers have the format."""
+    tp, settings = work.layout.tp, dict[str, object]()
+    if work.value("sp") and tp > 1:
+        settings["sequence-parallel"] = True
+        if work.stack.overlap.tensor_parallel and work.layout.precision in _USER_BUFFERS:
+            settings["tp-comm-overlap"] = True
+    return {"tensor-model-parallel-size": tp} | settings
 
 
 def _context(work: Work) -> Settings:
