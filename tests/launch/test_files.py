@@ -171,3 +171,20 @@ def test_megatron_hides_tensor_parallel_exchanges_where_its_user_buffers_can(lay
         stack = "megatron-core" if target == "megatron-lm" else target
         files = folder_of(target, layout=layout, node=node, stack=stack, precision=precision).files
         assert any(words in text for text in files.values()) == hidden
+
+
+def test_megatron_bridge_says_what_the_plan_counts_on():
+    layout = "tp=1,pp=2,vpp=2,ep=8,dp=8,recompute=full"
+    text = folder_of("megatron-bridge", stack="megatron-bridge", layout=layout, **MIXTURE).files["pretrain.py"]
+    for words in ('"flex", "hybridep"', "cross_entropy_fusion_impl = 'te'", "moe_permute_fusion=True",
+                  "overlap_p2p_comm, cfg.model.batch_p2p_comm = True, False"):
+        assert words in text
+    text = folder_of("megatron-bridge", stack="megatron-bridge", layout="tp=2,dp=8").files["pretrain.py"]
+    assert '"hybridep"' not in text and "overlap_p2p_comm" not in text
+
+
+@pytest.mark.parametrize("target", ["megatron-lm", "megatron-bridge"])
+def test_megatron_has_no_loss_that_is_fused_with_its_projection(target):
+    stack = "megatron-core" if target == "megatron-lm" else target
+    with pytest.raises(InputError, match="loss: fused"):
+        folder_of(target, stack=stack, layout="tp=2,dp=8", loss="fused")

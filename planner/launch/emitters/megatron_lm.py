@@ -132,7 +132,7 @@ TABLE: Table = {
     ("method", "lora_rank"): _method,
     ("optimizer",): plain("optimizer", "optimizer", _OPTIMIZERS),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
-    ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None, "fused": "te"}),
+    ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None}),
     **WHOLE,
     ("packing",): only("packing", "packed", reason="its data set fills every sequence"),
 }
@@ -151,8 +151,6 @@ def emit(work: Work) -> Program:
     """Return the arguments of a plan as a script."""
     model, layout = model_flags(work), settings_of(work, TABLE)
     unknown = open_details(work.model)
-    if "cross-entropy-fusion-impl" in layout:
-        layout["cross-entropy-loss-fusion"] = True
     run = {"seq-length": work.sequence_length, "max-position-embeddings": work.sequence_length,
            "lr-decay-style": "cosine", "lr-warmup-fraction": 0.01, "weight-decay": 0.1, "clip-grad": 1.0,
            "eval-iters": 0, "eval-interval": 10**6,
