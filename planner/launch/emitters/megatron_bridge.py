@@ -101,7 +101,8 @@ except ImportError:
 
 def config():"""
 _HYBRID = ("The expected step time counts on HybridEP (DeepEP's branch hybrid-ep, in NVIDIA's NeMo images): "
-           "pretrain.py uses it where deep_ep can be imported. Without it, a token goes out once for each of its experts: slower.")
+           "pretrain.py uses it where deep_ep can be imported. Without it, a token goes out once for each of its "
+           "experts, which is slower.")
 _TAIL = """    else:
         cfg.dataset.blend = ([os.environ["DATA"]], None)
         cfg.tokenizer.tokenizer_model = os.environ["TOKENIZER"]
