@@ -189,3 +189,9 @@ def test_megatron_has_no_loss_that_is_fused_with_its_projection(target):
     stack = "megatron-core" if target == "megatron-lm" else target
     with pytest.raises(InputError, match="loss: fused"):
         folder_of(target, stack=stack, layout="tp=2,dp=8", loss="fused")
+
+
+def test_a_loss_in_chunks_is_trls_own():
+    folder_of("deepspeed", stack="deepspeed", layout="dp=8,zero=3", method="full", loss="chunked")
+    with pytest.raises(InputError, match="loss: chunked"):
+        folder_of("deepspeed", stack="deepspeed", layout="dp=8,zero=3", loss="chunked")
