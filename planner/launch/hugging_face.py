@@ -141,7 +141,7 @@ def unsplit(*axes: str, reason: str = "it has none") -> Table:
 
 
 def _loss(key: str) -> Say:
-    """Return what is said of the loss: TRL computes that of plain tuning in chunks, the Trainer and preferences none."""
+    """Return what is said of the loss: chunks are those of TRL on plain samples, with no word of ours."""
     words = {"the stack's": False, "fused": True}
 
     def say(work: Work) -> Settings | No:
