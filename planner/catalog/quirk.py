@@ -24,12 +24,12 @@ from planner.yaml_io import Frozen
 Flag = Literal[
     "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "eager_rollouts",
     "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits", "keeps_half",
-    "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free", "recurrent",
-    "reserves_answers", "returns_states", "run_interleaves", "sends_each_expert", "several_batches", "slow_experts",
-    "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming", "whole_experts"]
+    "launched", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
+    "recurrent", "reserves_answers", "returns_states", "run_interleaves", "sends_each_expert", "several_batches",
+    "slow_experts", "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming", "whole_experts"]
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
-    "held_in", "loss", "memory_engine", "page", "peak_kind", "positions", "preference", "preset_recompute",
+    "held_in", "loss", "memory_engine", "node", "page", "peak_kind", "positions", "preference", "preset_recompute",
     "ran_version", "refused", "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision",
     "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]

@@ -66,7 +66,10 @@ def _nodes(catalog: Catalog) -> list[tuple[Node, Gpu]]:
 
 def _node(run: TrainRun, gpu: Gpu, gpus: int, catalog: Catalog, assumed: list[str]) -> Node:
     """Return the node of this GPU with the stated count, else the largest one resized to it."""
-    nodes = _nodes(catalog)
+    nodes, named = _nodes(catalog), catalog.sources.word("node", run)
+    whole = next((node for node, of in nodes if node.name == named and of.name == gpu.name), None)
+    if whole is not None:
+        return whole
     fitting = [n for n, of in nodes if of.name == gpu.name]
     if not fitting:
         fitting = [n for n, of in nodes if of.architecture == gpu.architecture]

@@ -32,9 +32,6 @@ WARMING = 0.1
 """Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
 _MB = 2**20
 _GB = 1e9
-_OPTIMIZERS = {"adafactor": "adafactor", "muon": "muon", "adamw-8bit": "adamw8bit", "adamw-4bit": "adamw4bit",
-               "paged-adamw": "paged_adamw", "paged-adamw-8bit": "paged_adamw_8bit"}
-"""Those that keep other states than AdamW -> their words in evidence (catalogs/evidence/training.yaml)."""
 _TASKS = {"reward-model": "rm"}
 """Methods that take preferences -> their words in evidence, where those differ."""
 _MEMORY = {"peak_gib", "reserved"}
@@ -120,10 +117,12 @@ def _ran(placed: TrainingAssignment, asked: Mapping[str, object]) -> Cells:
     layout, out = placed.layout, placed.layout.offload
     sharding = {0: "none", 1: "zero1", 2: "zero2", 3: "zero3/fsdp"}[layout.zero]
     cells: dict[str, object] = {
-        "source": "own run", "source_detail": "planner launch", "framework": placed.stack, "model": placed.model,
+        "source": "own run", "source_detail": _launched(placed, asked), "framework": placed.stack,
+        "model": placed.model,
         "method": None if trains == "pretrain" else trains, **adapters,
         "task": _TASKS.get(placed.method or "", placed.method) if placed.tuning else None,
-        "optimizer": _OPTIMIZERS.get(str(asked.get("optimizer"))), "gpu": placed.gpu, "gpus": placed.gpus,
+        "optimizer": asked.get("optimizer"), "loss_kernel": asked.get("loss"),
+        "gpu": placed.gpu, "gpus": placed.gpus,
         "gpus_per_node": placed.gpus // placed.nodes,
         "seq_len": placed.sequence_length, "global_batch_seqs": placed.global_batch, "micro_batch": layout.micro_batch,
         "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "dp": layout.dp,
@@ -133,6 +132,14 @@ def _ran(placed: TrainingAssignment, asked: Mapping[str, object]) -> Cells:
         "offload_optimizer": out.optimizer, "offload_parameters": out.parameters,
         "offload_activations": out.activations}
     return {name: str(value) for name, value in cells.items() if value is not None and value != 0.0}
+
+
+def _launched(placed: TrainingAssignment, asked: Mapping[str, object]) -> str:
+    """Return what no column says of a plan: its node, GPUs of a shard group that has copies, when the step is."""
+    copies = placed.layout.shard < placed.layout.dp * placed.layout.cp
+    parts = ["planner launch", f"node={placed.node}", f"shard={placed.layout.shard}" if copies else "",
+             "optimizer in backward" if asked.get("optimizer_in_backward") else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def _adapted(asked: Mapping[str, object]) -> str | None:

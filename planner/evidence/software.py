@@ -18,6 +18,7 @@ from planner.catalog.quirk import Sources
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
 from planner.evidence.rows import TrainRun
 from planner.evidence.skipping import SkippedError
+from planner.physics.training.recipes import Recipe, with_recipe
 
 WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp32": 4.0, "none": 0.0}
 """Bytes of a weight, gradient or master copy by its format."""
@@ -33,6 +34,13 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
 
     memory_only: no time is asked for, so a stack without host times of a mixture of experts will do.
     """
+    if run.framework and catalog.sources.flag("launched", run):
+        return _planned(run, run.framework, model, catalog)
+    return _published(run, model, catalog, assumed, memory_only=memory_only)
+
+
+def _published(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], *, memory_only: bool) -> Stack:
+    """Return the stack of a row by its words and the habits of its source."""
     said = catalog.sources
     # published runs use the default, the ring
     stack = catalog.stack(_name(run, model, said, assumed)).model_copy(update={
@@ -64,6 +72,14 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
         changes["states"] = {p: s.model_copy(update={"gradient": half}) for p, s in usual.items()}
         changes["reduce_bytes"] = bridge.reduce_bytes
     return stack.model_copy(update=changes) if changes else stack
+
+
+def _planned(run: TrainRun, name: str, model: Model, catalog: Catalog) -> Stack:
+    """Return the stack of a plan that was launched, as the plan had it: no habit of a source bears on it."""
+    stack, backward = catalog.stack(name), catalog.sources.flag("optimizer_in_backward", run)
+    if run.seq_parallel is not None:
+        stack = stack.model_copy(update={"sequence_parallel": run.seq_parallel == "yes"})
+    return with_recipe(catalog.recipes, stack, model, Recipe(run.optimizer, backward, run.loss_kernel))
 
 
 def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dict[str, Any]:

@@ -140,6 +140,16 @@ def unsplit(*axes: str, reason: str = "it has none") -> Table:
             for axis in axes}
 
 
+def _loss(key: str) -> Say:
+    """Return what is said of the loss: chunks are those of TRL on plain samples, with no word of ours."""
+    words = {"the stack's": False, "fused": True}
+
+    def say(work: Work) -> Settings | No:
+        chunks = work.method != FROM_SCRATCH and not work.preference
+        return plain("loss", key, words | ({"chunked": False} if chunks else {}))(work)
+    return say
+
+
 def rest(file: str) -> Table:
     """Return the part of a table that is alike for all targets on the Trainer."""
     return {
@@ -147,7 +157,7 @@ def rest(file: str) -> Table:
         ("precision",): precision(file),
         ("optimizer",): optimizer(f"{file}:optim"),
         ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
-        ("loss",): plain("loss", f"{file}:use_liger_kernel", {"the stack's": False, "chunked": False, "fused": True}),
+        ("loss",): _loss(f"{file}:use_liger_kernel"),
         **WHOLE,
         **unsplit("sp", "pp", "vpp", "stages", "schedule", "ep", "expert_tp"),
     }

@@ -124,7 +124,7 @@ def _attention(model: Model, target: str) -> dict[str, object]:
 def _mixture(mlp: MoeMlp, mixed: Sequence[bool]) -> dict[str, object]:
     flags: dict[str, object] = {
         "num-experts": mlp.experts, "moe-router-topk": mlp.experts_per_token, "moe-ffn-hidden-size": mlp.ffn,
-        "moe-grouped-gemm": True, "moe-token-dispatcher-type": "alltoall",
+        "moe-grouped-gemm": True, "moe-permute-fusion": True, "moe-token-dispatcher-type": "alltoall",
         "moe-router-load-balancing-type": "aux_loss", "moe-aux-loss-coeff": 1e-3}
     if not all(mixed):
         flags["moe-layer-freq"] = str([int(one) for one in mixed]).replace(" ", "")

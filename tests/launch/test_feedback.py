@@ -198,3 +198,18 @@ def test_an_engines_metrics_are_held_against_its_plan(planner, tmp_path, engine)
     ran = planner("validate", tmp_path / "metrics.txt")
     assert ran.code == 2
     assert "while the load lasts" in ran.err
+
+
+@pytest.mark.parametrize(("layout", "stack", "asked"), [
+    ("dp=16,zero=3,shard=8,recompute=full", "fsdp2", {}), ("tp=4,dp=4,recompute=full", "megatron-core", {}),
+    ("dp=8,zero=3,recompute=full", "axolotl", {"method": "full", "optimizer": "lion"}),
+    ("dp=8,zero=3,recompute=full", "llama-factory", {"method": "full"}),
+    ("dp=16,zero=3,recompute=full", "fsdp2", {"loss": "fused", "optimizer": "adamw-4bit"}),
+    ("dp=3,zero=3,recompute=full", "litgpt", {"method": "full", "global_batch": "48"})])
+def test_a_run_as_planned_is_predicted_as_planned(planner, tmp_path, layout, stack, asked):  # noqa: F811
+    """No habit of published runs bears on a launched plan: its stack, node, optimizer and loss are the plan's."""
+    plan = given(layout, stack=stack, **asked)
+    step = plan.placed.time.step_seconds
+    rows = read_back(planner, tmp_path, plan, "train.log", megatron(step, 0, 40.0, plan.placed.global_batch))
+    assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=0.001)
+    assert rows["peak_mem_gib"]["predicted"] * 2**30 < plan.placed.memory.peak_bytes, "the median is below the bound"

@@ -159,3 +159,39 @@ def test_megatron_is_told_where_prediction_layers_are():
     """Its own count of them in the layout has to be that of the model (transformer/pipeline_parallel_layer_layout)."""
     assert layer_string((5, 4, 2), 1) == "Et*5|t*4|t*2mL"
     assert layer_string((15, 17)) == "Et*15|t*17L"
+
+
+@pytest.mark.parametrize(("layout", "precision", "hidden"), [
+    ("tp=4,dp=4", "bf16", True), ("tp=4,dp=4", "mxfp8", True), ("tp=4,dp=4", "fp16", False),
+    ("tp=1,dp=16", "bf16", False)])
+def test_megatron_hides_tensor_parallel_exchanges_where_its_user_buffers_can(layout, precision, hidden):
+    node = "dgx-b200" if precision == "mxfp8" else "dgx-h100"
+    for target, words in (("megatron-lm", "--tp-comm-overlap"),
+                          ("megatron-bridge", "cfg.model.tp_comm_overlap = True")):
+        stack = "megatron-core" if target == "megatron-lm" else target
+        files = folder_of(target, layout=layout, node=node, stack=stack, precision=precision).files
+        assert any(words in text for text in files.values()) == hidden
+
+
+def test_megatron_bridge_says_what_the_plan_counts_on():
+    layout = "tp=1,pp=2,vpp=2,ep=8,dp=8,recompute=full"
+    text = folder_of("megatron-bridge", stack="megatron-bridge", layout=layout, **MIXTURE).files["pretrain.py"]
+    for words in ('"flex", "hybridep"', "cross_entropy_fusion_impl = 'te'", "moe_permute_fusion=True",
+                  "overlap_p2p_comm, cfg.model.batch_p2p_comm = True, False"):
+        assert words in text
+    text = folder_of("megatron-bridge", stack="megatron-bridge", layout="tp=2,dp=8").files["pretrain.py"]
+    assert '"hybridep"' not in text
+    assert "overlap_p2p_comm" not in text
+
+
+@pytest.mark.parametrize("target", ["megatron-lm", "megatron-bridge"])
+def test_megatron_has_no_loss_that_is_fused_with_its_projection(target):
+    stack = "megatron-core" if target == "megatron-lm" else target
+    with pytest.raises(InputError, match="loss: fused"):
+        folder_of(target, stack=stack, layout="tp=2,dp=8", loss="fused")
+
+
+def test_a_loss_in_chunks_is_trls_own():
+    folder_of("deepspeed", stack="deepspeed", layout="dp=8,zero=3", method="full", loss="chunked")
+    with pytest.raises(InputError, match="loss: chunked"):
+        folder_of("deepspeed", stack="deepspeed", layout="dp=8,zero=3", loss="chunked")

@@ -56,6 +56,8 @@ def _method(work: Work) -> Settings | No:
 TABLE: Table = {
     **megatron_lm.TABLE,
     ("precision",): plain("precision", "mixed_precision", _RECIPES),
+    # in place, as its recipes have it; Megatron-Core's own is native
+    ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": "te", "plain": None}),
     ("method", "lora_rank"): _method,
     ("lora_targets",): modules_by({}, lambda names: {"peft.target_modules": [_ADAPTED[name] for name in names]}),
 }
@@ -75,7 +77,7 @@ def emit(work: Work) -> Program:
                    files={"pretrain.py": text, "train.sh": script(f"{head}: runs on every node",
                                                                   megatron_lm.environment(work), body)},
                    parts=(Part("train", "train.sh", work.placed.nodes, work.gpus_per_node),),
-                   notes=megatron_lm.notes(work))
+                   notes=(*megatron_lm.notes(work), *([_HYBRID] if _hybrid(work) else ())))
 
 
 _HEAD = """import os
@@ -91,8 +93,16 @@ from megatron.bridge.training.gpt_step import forward_step
 from megatron.bridge.training.mixed_precision import get_mixed_precision_config
 from megatron.bridge.training.pretrain import pretrain
 
+try:
+    from deep_ep import HybridEPBuffer
+except ImportError:
+    HybridEPBuffer = None
+
 
 def config():"""
+_HYBRID = ("The expected step time counts on HybridEP (DeepEP's branch hybrid-ep, in NVIDIA's NeMo images): "
+           "pretrain.py uses it where deep_ep can be imported. Without it, a token goes out once for each of its "
+           "experts, which is slower.")
 _TAIL = """    else:
         cfg.dataset.blend = ([os.environ["DATA"]], None)
         cfg.tokenizer.tokenizer_model = os.environ["TOKENIZER"]
@@ -107,6 +117,11 @@ _TAIL = """    else:
 
 if __name__ == "__main__":
     pretrain(config(), forward_step)"""
+
+
+def _hybrid(work: Work) -> bool:
+    """Say whether the plan counts on a token going once a GPU, not once for each of its experts."""
+    return work.layout.ep > 1 and work.stack.experts is not None and work.stack.experts.deduplicated
 
 
 def _lines(work: Work, settings: Settings) -> Iterator[str]:
@@ -163,6 +178,11 @@ def _layout_lines(work: Work, settings: Settings) -> Iterator[str]:
         yield "    cfg.ddp.overlap_param_gather = False"
     if work.layout.pp > 1:
         yield "    cfg.model.pipeline_dtype = torch.bfloat16"
+    if work.layout.vpp > 1:  # CommOverlapConfig's choice for chunks; Megatron-LM's own default
+        yield "    cfg.model.overlap_p2p_comm, cfg.model.batch_p2p_comm = True, False"
+    if _hybrid(work):
+        yield "    if HybridEPBuffer is not None:"
+        yield '        cfg.model.moe_token_dispatcher_type, cfg.model.moe_flex_dispatcher_backend = "flex", "hybridep"'
     if adapters:
         modules = settings.get("peft.target_modules")
         where = f", target_modules={modules!r}" if modules else ""

@@ -16,13 +16,20 @@ _FORMATS: dict[str, Settings] = {
     "mxfp8": {"bf16": True, "fp8-format": "e4m3", "fp8-recipe": "mxfp8"},
     "fp4": {"bf16": True, "fp4-format": "e2m1", "fp4-recipe": "nvfp4"},
 }
+_USER_BUFFERS = ("bf16", "fp8", "mxfp8")
+"""Formats that Transformer Engine's user buffers hold: initialize_ub has bfloat16 by default, and FP8."""
 _OPTIMIZERS = {"adamw": "adam", "sgd-momentum": "sgd", "muon": "muon", "lion": "lion"}
 _EXCHANGES = {"ring": "p2p", "all-to-all": "a2a", "all-gather": "allgather"}
 
 
 def _tensor(work: Work) -> Settings:
-    tp = work.layout.tp
-    return {"tensor-model-parallel-size": tp} | ({"sequence-parallel": True} if work.value("sp") and tp > 1 else {})
+    """Say what the plan counts on: exchanges that run under their products, where user buffers have the format."""
+    tp, settings = work.layout.tp, dict[str, object]()
+    if work.value("sp") and tp > 1:
+        settings["sequence-parallel"] = True
+        if work.stack.overlap.tensor_parallel and work.layout.precision in _USER_BUFFERS:
+            settings["tp-comm-overlap"] = True
+    return {"tensor-model-parallel-size": tp} | settings
 
 
 def _context(work: Work) -> Settings:
@@ -125,7 +132,7 @@ TABLE: Table = {
     ("method", "lora_rank"): _method,
     ("optimizer",): plain("optimizer", "optimizer", _OPTIMIZERS),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
-    ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None, "fused": "te"}),
+    ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None}),
     **WHOLE,
     ("packing",): only("packing", "packed", reason="its data set fills every sequence"),
 }
@@ -144,8 +151,6 @@ def emit(work: Work) -> Program:
     """Return the arguments of a plan as a script."""
     model, layout = model_flags(work), settings_of(work, TABLE)
     unknown = open_details(work.model)
-    if "cross-entropy-fusion-impl" in layout:
-        layout["cross-entropy-loss-fusion"] = True
     run = {"seq-length": work.sequence_length, "max-position-embeddings": work.sequence_length,
            "lr-decay-style": "cosine", "lr-warmup-fraction": 0.01, "weight-decay": 0.1, "clip-grad": 1.0,
            "eval-iters": 0, "eval-interval": 10**6,
