@@ -9,7 +9,21 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, fi
 
 from planner.catalog.price import Term
 from planner.scenario.demand import Confidence
-from planner.units import DAY, SECONDS, YEAR, Gpus, Money, MoneyPerKwh, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
+from planner.units import (
+    DAY,
+    SECONDS,
+    YEAR,
+    Gpus,
+    Money,
+    MoneyPerKwh,
+    Nodes,
+    Quantity,
+    Seconds,
+    Watts,
+    exact,
+    parse,
+    trimmed,
+)
 from planner.units.reading import MONEY_PER_HOUR
 from planner.yaml_io import Frozen, absent, empty
 

@@ -79,8 +79,8 @@ def _electricity_counts(sourcing: Sourcing, rent: Rent | None, nodes: Collection
             own or sourcing.buy or rent is None or not set(nodes) <= set(_offered(rent, catalog)))):
         return
     raise document.error(("sourcing", "electricity"), "has no effect here: " + (
-        "the question is of memory alone" if nodes is None else "what providers ask for includes electricity; it counts "
-        "for nodes that you own (--own 8xh100) or buy (--terms buy)"))
+        "the question is of memory alone" if nodes is None else "what providers ask for includes electricity; it "
+        "counts for nodes that you own (--own 8xh100) or buy (--terms buy)"))
 
 
 def _of_instances(rent: Rent, hardware: Hardware, catalog: Catalog, defaults: Defaults, *, open_to_all: bool) -> Rent:
