@@ -23,6 +23,7 @@ from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of,
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.sites import site_of
 from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY
@@ -65,7 +66,7 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens, or the load of a service; without, planner plan lists the "
                          "fewest GPUs of each kind")
-    question, site = question_of(scenario, catalog), catalog.site(scenario.sourcing.site)
+    question, site = question_of(scenario, catalog), site_of(scenario.sourcing, catalog)
     if traced:
         only(question, "compare --trace")
     market = question.terms.market

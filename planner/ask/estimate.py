@@ -27,12 +27,13 @@ from planner.jobs.kinds import (
 from planner.jobs.media_sizes import sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
+from planner.scenario.called import as_called
 from planner.scenario.configs.read import NODE, Config
 from planner.scenario.hardware_names import node_named
 from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
-from planner.scenario.model_notes import text_notes
+from planner.scenario.model_notes import stands_for, text_notes
 from planner.scenario.pool import ANY
 from planner.scenario.scenario import AnyScenario, only_training
 from planner.units import show_bytes
@@ -197,8 +198,9 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         if not idle.left_to_plan or idle.path in overrides:
             raise document.error(idle.path.split("."), idle.why)
     said = estimate_notes(scenario.workload, catalog, document) if scenario.workload else []
+    called = as_called(reference, overrides, scenario.workload)
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
-        *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in (
+        *stands_for(called), *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in (
             *(default for default in said if default.name in SEEN), *thousands(document)))))
 
 

@@ -12,6 +12,7 @@ from planner.layouts.candidate import Candidate
 from planner.money.purchase import YEAR_HOURS
 from planner.money.rent import RentalOffer, candidates_with_offers
 from planner.scenario.hardware_alone import HardwareQuestion
+from planner.scenario.sites import site_of
 from planner.units import DAY, YEAR
 
 SLACK = 1e-9
@@ -51,7 +52,7 @@ class Ways:
 
 def rent_or_buy(question: HardwareQuestion, catalog: Catalog) -> Ways:
     """Return what each way to have the hardware costs. Raises PlannerError where there is none."""
-    buy, site = question.sourcing.buy, catalog.site(question.sourcing.site)
+    buy, site = question.sourcing.buy, site_of(question.sourcing, catalog)
     assert buy is not None
     names = list(question.hardware.candidates)
     candidates, offers, without = candidates_with_offers(names, question.sourcing, catalog)

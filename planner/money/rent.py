@@ -16,6 +16,7 @@ from planner.layouts.candidate import Candidate
 from planner.money.fabric_bill import parts_of
 from planner.money.purchase import Estate
 from planner.scenario.limits import Rent, Sourcing
+from planner.scenario.sites import power_of, site_of
 from planner.units import YEAR
 
 MOST_BOUGHT = 131_072
@@ -128,7 +129,7 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
                    "electricity" for hint, names in hints.items() for name in names}
     return candidates, [replace(
         _owned(candidate.node, sourcing, at, catalog, count), assumed=True, note=notes[candidate.node.name],
-        instance=f"your own {candidate.node.name}, electricity of {sourcing.site}")
+        instance=f"your own {candidate.node.name}, {power_of(sourcing, catalog)}")
         for at, candidate in enumerate(candidates)]
 
 
@@ -179,9 +180,9 @@ def offered(label: str, catalog: Catalog) -> tuple[Candidate, PriceList, Offer] 
 
 def _owned(node: Node, sourcing: Sourcing, candidate: int, catalog: Catalog, count: int | None) -> RentalOffer:
     """Return owned nodes as an offer at what their electricity costs under load."""
-    site = catalog.site(sourcing.site)
+    site = site_of(sourcing, catalog)
     usd = node.power.load / 1000 * site.pue * site.electricity
-    return RentalOffer(OWNED, f"{count} owned {node.name}, electricity of {site.name}", "", "", candidate,
+    return RentalOffer(OWNED, f"{count} owned {node.name}, {power_of(sourcing, catalog)}", "", "", candidate,
                        round(usd, 6), site.source, site.as_of, site.kind, count)
 
 
@@ -193,7 +194,7 @@ def _bought(node: Node, sourcing: Sourcing, at: int, catalog: Catalog) -> Rental
     price = catalog.purchase(node.name) if sourcing.buy else None
     if price is None or sourcing.buy is None:
         return None
-    site, candidate, limit = catalog.site(sourcing.site), usual_candidate(node, catalog), MOST_BOUGHT // node.gpus
+    site, candidate, limit = site_of(sourcing, catalog), usual_candidate(node, catalog), MOST_BOUGHT // node.gpus
     if site.ownership is None:
         raise MissingFact(site.name, "ownership")
     terms, years = site.ownership, sourcing.buy.years

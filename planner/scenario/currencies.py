@@ -9,40 +9,46 @@ from dataclasses import replace
 
 from planner.scenario.default import Default, Defaults
 from planner.units import parse
-from planner.units.reading import MONEY, MONEY_PER_HOUR
+from planner.units.reading import MONEY, MONEY_PER_HOUR, MONEY_PER_KWH
 from planner.yaml_io import Document
 
 _CALLED = {"EUR": "€ eur euro euros", "GBP": "£ gbp pound pounds", "CHF": "chf francs"}
 _NAMES = {said: currency for currency, names in _CALLED.items() for said in names.split()}
 _NAMED = re.compile("|".join(f"(?<![a-z]{{2}}){re.escape(said)}(?![a-z])" for said in sorted(
     _NAMES, key=len, reverse=True)), re.IGNORECASE)
-_KEYS = ("budget", "budget_by_quarter")
+_KEYS = {"limits": ("budget", "budget_by_quarter"), "sourcing": ("electricity",)}
 
 
 def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document, Defaults]:
-    """Return a question with its budgets in dollars, and the rates that were taken. `rates` are USD for one of each."""
-    limits = document.data.get("limits") if isinstance(document.data, dict) else None
-    if not isinstance(limits, dict):
+    """Return a question with its money in dollars, and the rates that were taken. `rates` are USD for one of each."""
+    if not isinstance(document.data, dict):
         return document, []
-    said, changed = Defaults(), dict(limits)
-    for key in _KEYS:
-        text = limits.get(key)
-        match = _NAMED.search(text) if isinstance(text, str) else None
-        if match is None or not isinstance(text, str):
-            continue
-        currency = _NAMES[match[0].lower()]
-        usd = _read(text[:match.start()] + "$" + text[match.end():])
-        if usd is not None and currency in rates:
-            amount, unit = usd
-            changed[key] = f"{amount * rates[currency]:.10g} {unit}"
-            said.append(Default(name=key, value=changed[key],
-                                why=f"{text} at {rates[currency]:g} USD for 1 {currency}, an "
-                                "assumed rate: write USD for another"))
-    return replace(document, data={**document.data, "limits": changed}), said
+    said, changed = Defaults(), dict(document.data)
+    for block, keys in _KEYS.items():
+        if isinstance(values := changed.get(block), dict):
+            changed[block] = {key: _dollars(key, value, rates, said) if key in keys else value
+                              for key, value in values.items()}
+    return replace(document, data=changed), said
+
+
+def _dollars(key: str, text: object, rates: Mapping[str, float], said: Defaults) -> object:
+    """Return a value in dollars where it names a currency of `rates`, and add the rate taken to what is `said`."""
+    match = _NAMED.search(text) if isinstance(text, str) else None
+    if match is None or not isinstance(text, str):
+        return text
+    currency = _NAMES[match[0].lower()]
+    usd = _read(text[:match.start()] + "$" + text[match.end():])
+    if usd is None or currency not in rates:
+        return text
+    amount, unit = usd
+    changed = f"{amount * rates[currency]:.10g} {unit}"
+    said.append(Default(name=key, value=changed, why=f"{text} at {rates[currency]:g} USD for 1 {currency}, an assumed "
+                        "rate: write USD for another"))
+    return changed
 
 
 def _read(text: str) -> tuple[float, str] | None:
-    for units, unit in ((MONEY, "USD"), (MONEY_PER_HOUR, "USD/h")):
+    for units, unit in ((MONEY, "USD"), (MONEY_PER_HOUR, "USD/h"), (MONEY_PER_KWH, "USD/kWh")):
         with suppress(ValueError):
             return parse(text, units, "amount of money", f"500 {unit}"), unit
     return None

@@ -24,7 +24,9 @@ _ALSO = {
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
     "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
     "chunked-prefill-size",
-    "concurrency": "concurrent-requests max-concurrency", "max-power": "power"}
+    "concurrency": "concurrent-requests max-concurrency", "max-power": "power",
+    "electricity": "electricity-price electricity-cost power-price power-cost kwh-price price-per-kwh usd-per-kwh "
+                   "energy-price"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
 _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
@@ -50,9 +52,6 @@ INSTEAD = {
                     "explain tells how open the choice is"),
     **dict.fromkeys(("daily-users", "users-per-day", "dau", "mau", "monthly-users", "users-per-month"),
                     "write --users for how many are at it at once, or their requests: --rate 50000/day"),
-    **dict.fromkeys(("electricity", "electricity-price", "kwh-price", "power-price"), "the price of electricity is a "
-                    "site's: copy catalogs/sites/us-average.yaml into a folder's sites/ with yours, and write "
-                    "--catalogs FOLDER --site NAME"),
     "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
 """Flags of other tools that the planner has not, with what to write."""
 RATES = {said: unit for unit, names in {

@@ -171,6 +171,8 @@ TABLE: dict[str, Flag] = {
                            "SHARE"),
           years=Flag("buy.years", "How long nodes are rented or bought for. Default: as the site keeps them.", "N"),
           site=Flag("", "Site of owned and bought nodes: its prices of electricity and space.", "NAME"),
+          electricity=Flag("", "Price of electricity for owned and bought nodes: 0.12 (USD/kWh). Default: the site's.",
+                           "PRICE"),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
           deadline=Flag("", "Longest duration: 60d.", "TIME"),

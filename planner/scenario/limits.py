@@ -9,7 +9,21 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, fi
 
 from planner.catalog.price import Term
 from planner.scenario.demand import Confidence
-from planner.units import DAY, SECONDS, YEAR, Gpus, Money, Nodes, Quantity, Seconds, Watts, exact, parse, trimmed
+from planner.units import (
+    DAY,
+    SECONDS,
+    YEAR,
+    Gpus,
+    Money,
+    MoneyPerKwh,
+    Nodes,
+    Quantity,
+    Seconds,
+    Watts,
+    exact,
+    parse,
+    trimmed,
+)
 from planner.units.reading import MONEY_PER_HOUR
 from planner.yaml_io import Frozen, absent, empty
 
@@ -171,6 +185,8 @@ class Sourcing(Frozen):
     """Node types that you own, and how many, or GPUs: they cost their electricity. Also as 32xdgx-h100, 4x4090."""
     site: str = "us-average"
     """The site of owned and bought nodes."""
+    electricity: MoneyPerKwh | None = Field(default=None, exclude_if=absent)
+    """Price of a kWh for owned and bought nodes: 0.12 USD; as the site has it where not given."""
     price_age: Seconds | None = None
     """Warn about prices older than this."""
 

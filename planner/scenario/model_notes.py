@@ -29,6 +29,12 @@ def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
                  for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH)))
 
 
+def stands_for(called: Sequence[Default]) -> tuple[str, ...]:
+    """Return which model or method a name stands for, of what is planned under another name than the question's."""
+    pairs = (default.value.partition(" for ") for default in called)
+    return tuple(f"{said} stands for {planned}" for planned, _, said in pairs)
+
+
 def _alone(model: Model) -> str:
     """Return why text alone is planned for."""
     if not any(tower.encoder for tower in model.towers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from planner.catalog.load import Catalog
@@ -11,6 +11,7 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.hardware_names import meant_by, owned_nodes, sold_as
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
+from planner.scenario.sites import site_of
 from planner.scenario.unmodeled import seeing
 from planner.yaml_io import Document, Frozen
 
@@ -57,6 +58,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
         rent = Rent()
         defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
     candidates = tuple(dict.fromkeys((*named_nodes, *own)))
+    _electricity_counts(sourcing, rent, {*candidates, *own} if priced else None, own, catalog, document)
     if gpus is not None and limits.gpus is None and limits.max_gpus is None:
         defaults.append(Default(name="max_gpus", value=str(gpus), why=f"as {text(hardware.candidates)} has"))
         limits = limits.model_copy(update={"max_gpus": gpus})
@@ -68,6 +70,17 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
             "memory does not depend on offers"))
     return {"hardware": hardware.model_copy(update={"candidates": candidates}), "limits": limits,
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
+
+
+def _electricity_counts(sourcing: Sourcing, rent: Rent | None, nodes: Collection[str] | None, own: Collection[str],
+                        catalog: Catalog, document: Document) -> None:
+    """Raise InputError where a price of electricity does nothing: all `nodes` are rented, or none has a price."""
+    if sourcing.electricity is None or (nodes is not None and (
+            own or sourcing.buy or rent is None or not set(nodes) <= set(_offered(rent, catalog)))):
+        return
+    raise document.error(("sourcing", "electricity"), "has no effect here: " + (
+        "the question is of memory alone" if nodes is None else "what providers ask for includes electricity; it "
+        "counts for nodes that you own (--own 8xh100) or buy (--terms buy)"))
 
 
 def _of_instances(rent: Rent, hardware: Hardware, catalog: Catalog, defaults: Defaults, *, open_to_all: bool) -> Rent:
@@ -98,7 +111,7 @@ def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: D
         own[node] = own.get(node, 0) + nodes
     if own:
         with named(document, "sourcing", "site"):
-            site = catalog.site(sourcing.site)
+            site = site_of(sourcing, catalog)
         if "site" not in sourcing.model_fields_set:
             defaults.append(Default(name="site", value=site.name, why="the default site of owned nodes"))
     return own

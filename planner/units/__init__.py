@@ -23,6 +23,7 @@ from planner.units.reading import (
     KG_PER_KWH,
     MAX_COUNT,
     MONEY,
+    MONEY_PER_KWH,
     NODES,
     SECONDS,
     USD,
@@ -118,6 +119,9 @@ Money: TypeAlias = Annotated[float, Quantity(
 """What a question says of money, in dollars whether it says so or not."""
 UsdPerKwh: TypeAlias = Annotated[float, Quantity(
     USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh", least="0.00001 USD/kWh", most="1000 USD/kWh")]
+MoneyPerKwh: TypeAlias = Annotated[float, Quantity(
+    MONEY_PER_KWH, "price of electricity", "0.12 USD/kWh", "USD/kWh", least="0.00001 USD/kWh", most="1000 USD/kWh")]
+"""What a question says of electricity, in dollars whether it says so or not."""
 UsdPerKwMonth: TypeAlias = Annotated[float, Quantity(
     USD_PER_KW_MONTH, "colocation price", "150 USD/kW-month", "USD/kW-month", least="0.01 USD/kW-month",
     most="1,000,000 USD/kW-month")]

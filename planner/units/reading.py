@@ -142,6 +142,10 @@ MONEY_PER_HOUR = Units(USD_PER_HOUR, USD_PER_HOUR.spoken, _EUROS | {
     "": "a service is paid for by time: write '{0} USD/h' or '{0} USD/month'"} | {
     scale: f"a service is paid for by time: write '{{0}} {scale}USD/month'" for scale in ("k", "M")}, dollars=True)
 USD_PER_KWH = Units({"USD/kWh": 1.0})
+MONEY_PER_KWH = Units(USD_PER_KWH, {"USD": 1.0, "/kWh": 1.0, "USD/MWh": 1e-3, "/MWh": 1e-3} | dict.fromkeys((
+    f"{cent}{per}" for cent in ("cents", "cent", "ct", "c", "\N{CENT SIGN}", "USDcents", "UScents")
+    for per in ("/kWh", "")), 0.01), _EUROS, bare="USD/kWh")
+"""What a question says of electricity."""
 USD_PER_KW_MONTH = Units({"USD/kW-month": 1.0})
 USD_PER_KW = Units({"USD/kW": 1.0})
 KG_PER_KWH = Units({"kg/kWh": 1.0, "g/kWh": 1e-3})

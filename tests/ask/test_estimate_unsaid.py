@@ -29,3 +29,9 @@ def test_one_number_for_a_day_is_told_to_be_left_out(capsys: Captured) -> None:
     assert "the same all day needs no day" in said(
         capsys, "plan", "--model", "llama-3.1-8b", "--on", "h100", "--day", "24")
     assert "needs no day" not in said(capsys, "plan", "--model", "llama-3.1-8b", "--on", "h100", "--day", "1,2,3")
+
+
+@pytest.mark.parametrize(("model", "tells"), [("qwen3-coder-30b", True), ("qwen3-30b-a3b", False)])
+def test_an_alias_is_said(model: str, tells: bool, capsys: Captured) -> None:
+    out = said(capsys, "estimate", "--model", model, "--node", "dgx-h100", "--method", "lora")
+    assert ("qwen3-coder-30b stands for qwen3-30b-a3b" in out) == tells

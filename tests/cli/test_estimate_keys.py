@@ -54,7 +54,8 @@ OTHER_LEARNED: dict[str, Any] = {
     "placement": "colocated", "rollouts_on": "dgx-a100", "stack": "nemo-rl", "engine": "sglang", "gpus": 1,
     "confidence": 0.6}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
-            "max_power", "objective", "one_provider", "homogeneous", "own", "robust", "site", "utilization", "years")
+            "max_power", "objective", "one_provider", "homogeneous", "own", "robust", "site", "utilization", "years",
+            "electricity")
 
 
 @cache

@@ -32,6 +32,8 @@ from planner.render.report.templates import templates
 from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.tables import MOST_LISTED, render_answer_line
 from planner.render.topology_svg import topology_svg
+from planner.scenario.limits import Sourcing
+from planner.scenario.sites import site_of
 from planner.units import GIB, show_seconds, show_usd
 
 
@@ -142,7 +144,7 @@ def _entries(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
         yield candidate.fabric
     if a.offer and offered(a.offer, catalog) is None:
         with suppress(UnknownName):
-            yield catalog.site((asked.get("sourcing") or {}).get("site", ""))
+            yield site_of(Sourcing.model_validate(asked.get("sourcing") or {}), catalog)
     mine = next((job for job in asked.get("jobs", ()) if job["name"] == a.job), asked)
     with suppress(UnknownName):
         yield catalog.model(str((mine.get("workload") or {}).get("model", "")))
