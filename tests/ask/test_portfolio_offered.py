@@ -51,6 +51,12 @@ def test_what_is_found_is_optimal_where_the_bound_of_all_says_so(best, status, b
     assert _proven(Schedule("optimal", value=100, bound=100), best) == Schedule(status, value=100, bound=bound)
 
 
+def test_ctrl_c_while_the_bound_is_sought_ends_the_question():
+    best = Schedule("feasible", value=120, bound=95, interrupted=True)
+    assert _proven(Schedule("optimal", value=100, bound=100), best).interrupted
+    assert _proven(Schedule("infeasible"), best) == Schedule("undecided", interrupted=True)
+
+
 def test_a_no_of_few_columns_is_no_no_of_all():
     none = Schedule("infeasible")
     assert _proven(none, none).status == "infeasible"

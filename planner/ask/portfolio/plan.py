@@ -143,6 +143,7 @@ def solved(agenda: Agenda, effort: Effort) -> Schedule:
 def _proven(found: Schedule, best: Schedule) -> Schedule:
     """Return a schedule of the columns that were offered, with the bound that holds for all of them."""
     if found.value is None:
-        return found if best.status == "infeasible" else Schedule("undecided")
+        return found if best.status == "infeasible" else Schedule("undecided", interrupted=best.interrupted)
     bound = None if best.bound is None else min(best.bound, found.value)
-    return replace(found, status="optimal" if bound == found.value else "feasible", bound=bound)
+    return replace(found, status="optimal" if bound == found.value else "feasible", bound=bound,
+                   interrupted=best.interrupted)
