@@ -12,7 +12,7 @@ from planner.catalog.calibration import Reliability
 from planner.jobs.columns import MICRO, Columns, Demand, ReplicaColumn
 from planner.jobs.job import Job
 from planner.jobs.market import Market
-from planner.jobs.offering import Offering, spread
+from planner.jobs.offering import MOST_WAYS, Offering, beyond, spread
 from planner.jobs.pools import Supplier
 from planner.scenario.moment import months_since
 from planner.scenario.portfolio import Portfolio, PortfolioJob
@@ -66,12 +66,20 @@ class Agenda:
     offering: Offering
     left_out: int = 0
     """Columns that were not offered."""
+    beyond: tuple[tuple[Option, ...], ...] = ()
+    """By task, what none of those is better than."""
     empty: tuple[int, ...] = ()
     """Jobs without any column on any pool."""
     ceilings: tuple[str, ...] = ()
     """Names of the problem's ceilings."""
     missed: tuple[str, ...] | None = None
     """Which targets services miss by replay, and by how much; none where nothing was replayed."""
+
+    @property
+    def relaxed(self) -> Problem | None:
+        """The problem with what no column that was left out is better than; none where all are offered."""
+        return replace(self.problem, tasks=tuple(replace(task, options=task.options + more) for task, more in zip(
+            self.problem.tasks, self.beyond, strict=True))) if any(self.beyond) else None
 
     def answering(self, columns: Sequence[Columns]) -> Agenda:
         """Return the same question with other columns of its jobs."""
@@ -97,6 +105,7 @@ class Agenda:
                   if mine.job in jobs]
         problem = replace(self.problem, tasks=tasks, services=tuple(service for _, service in served))
         return replace(self, problem=problem, items=tuple(self.items[at] for at in kept),
+                       beyond=tuple(self.beyond[at] for at in kept),
                        services=tuple(mine for mine, _ in served))
 
 
@@ -108,8 +117,12 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
     standing: list[Standing] = []
     services: list[Service] = []
     left_out, empty = 0, []
+    best: list[tuple[Option, ...]] = []
     instances: dict[str, range] = {}
     offering = Offering(portfolio, suppliers, reliability)
+    runs = [[] if mine.demands else offering.options(mine) for mine in columns]
+    ways = portfolio.horizon.periods * sum(len(options) * sum(1 for _ in _instances(portfolio, asked))
+                                           for options, asked in zip(runs, portfolio.jobs, strict=True))
     for at in _in_order(portfolio):
         asked, mine = portfolio.jobs[at], columns[at]
         if mine.demands:
@@ -119,12 +132,13 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
                                     tuple(_loads(portfolio, asked, mine.demands[0], blocks, suppliers))))
             empty += [] if blocks else [at]
             continue
-        options = offering.options(mine)
-        kept = spread(options, suppliers)
+        options = runs[at]
+        kept = spread(options, suppliers, every=ways <= MOST_WAYS)
         left_out += len(options) - len(kept)
         empty += [] if kept else [at]
         first = len(tasks)
         for number, release in _instances(portfolio, asked):
+            best.append(beyond(options, kept))
             items.append(JobTask(at, number, tuple(column for _, column in kept)))
             tasks.append(_task(portfolio, asked, release, [option for option, _ in kept],
                                tuple(other for name in asked.after for other in instances[name])))
@@ -139,7 +153,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
-                  tuple(standing), offering, left_out, tuple(empty), tuple(ceilings))
+                  tuple(standing), offering, left_out, tuple(best), tuple(empty), tuple(ceilings))
 
 
 def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Service]) -> Supplier:

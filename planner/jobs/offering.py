@@ -15,8 +15,10 @@ from planner.solver.column import Column
 from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Block, Option
 from planner.solver.quantize import DURATION_QUANTUM, cost_cents, duration_limit, price
 
+MOST_WAYS = 100_000
+"""Ways of all tasks, columns times periods, up to which every column is offered."""
 MOST_OPTIONS = 8
-"""Columns of a job offered on one pool, evenly over the numbers of nodes; the plan counts those left out."""
+"""Above that: columns of a job offered on one pool, evenly over the times; the plan counts those left out."""
 MOST_ENDLESS = 12
 """The same over all pools whose nodes are taken as needed."""
 
@@ -111,8 +113,9 @@ class Offering:
         return self._as_good(mine, theirs, new, other, first=first)
 
 
-def spread(options: Sequence[tuple[Option, Column]], suppliers: Sequence[Supplier]) -> list[tuple[Option, Column]]:
-    """Return few options of every pool: the cheapest, the fastest, the smallest, and some evenly between."""
+def spread(options: Sequence[tuple[Option, Column]], suppliers: Sequence[Supplier], *,
+           every: bool) -> list[tuple[Option, Column]]:
+    """Return every option by pool, or few of each: the cheapest, the fastest, the smallest, some evenly between."""
     groups: dict[int, list[tuple[Option, Column]]] = {}
     for option in options:
         pool = option[0].pool
@@ -129,5 +132,26 @@ def spread(options: Sequence[tuple[Option, Column]], suppliers: Sequence[Supplie
             wanted = steps[0] + (steps[-1] - steps[0]) * number / (most - 1)
             if len(chosen) < most:
                 chosen.add(min(range(len(mine)), key=lambda at: abs(steps[at] - wanted)))
-        kept += [pair for at, pair in enumerate(mine) if len(mine) <= most or at in chosen]
+        kept += [pair for at, pair in enumerate(mine) if every or len(mine) <= most or at in chosen]
     return kept
+
+
+def beyond(options: Sequence[tuple[Option, Column]], kept: Sequence[tuple[Option, Column]]) -> tuple[Option, ...]:
+    """Return what no option that was left out is better than: of those between two kept ones, the least of each figure.
+
+    A schedule of all options costs no less than one of the kept ones and of these, which proves how good it is.
+    """
+    offered, best = {id(pair) for pair in kept}, list[Option]()
+    for pool in sorted({pair[0].pool for pair in options}):
+        between: list[Option] = []
+        mine = sorted((pair for pair in options if pair[0].pool == pool), key=lambda pair: (
+            pair[0].seconds, pair[0].nodes, pair[1].key))
+        for pair in (*mine, None):
+            if pair is not None and id(pair) not in offered:
+                between.append(pair[0])
+                continue
+            if between:
+                best.append(Option(pool, *(min(getattr(option, name) for option in between) for name in (
+                    "nodes", "seconds", "micro_usd", "resume_seconds", "resume_micro_usd"))))
+            between = []
+    return tuple(best)

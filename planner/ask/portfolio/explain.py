@@ -204,7 +204,7 @@ def _held(agenda: Agenda, number: int, what: str, catalog: Catalog) -> Agenda | 
     """Return the question with one job held to some pools, to be done, or to be in time; none where nothing does."""
     problem, mine = agenda.problem, {at for at, item in enumerate(agenda.items) if item.job == number}
     tasks, items = list(problem.tasks), list(agenda.items)
-    services, standing = list(problem.services), list(agenda.services)
+    services, standing, beyond = list(problem.services), list(agenda.services), list(agenda.beyond)
     pools = None if what in (PLANNED, IN_TIME) else {
         agenda.suppliers.index(supplier) for supplier in _meant(agenda, what, catalog)}
     for at in mine:
@@ -219,6 +219,7 @@ def _held(agenda: Agenda, number: int, what: str, catalog: Catalog) -> Agenda | 
             return None
         tasks[at] = replace(task, options=tuple(task.options[place] for place in kept))
         items[at] = replace(items[at], columns=tuple(items[at].columns[place] for place in kept))
+        beyond[at] = tuple(option for option in beyond[at] if option.pool in pools)
     for at, service in enumerate(standing):
         if service.job == number and pools is not None:
             kept = [block for block, each in enumerate(services[at].blocks) if each.pool in pools]
@@ -227,4 +228,4 @@ def _held(agenda: Agenda, number: int, what: str, catalog: Catalog) -> Agenda | 
             services[at] = replace(services[at], blocks=tuple(services[at].blocks[block] for block in kept))
             standing[at] = replace(service, columns=tuple(service.columns[block] for block in kept))
     return replace(agenda, problem=replace(problem, tasks=tuple(tasks), services=tuple(services)),
-                   items=tuple(items), services=tuple(standing))
+                   items=tuple(items), services=tuple(standing), beyond=tuple(beyond))

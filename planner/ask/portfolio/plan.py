@@ -134,4 +134,15 @@ def solved(agenda: Agenda, effort: Effort) -> Schedule:
     # CP-SAT takes half a second to load
     from planner.solver.fleet.scheduling import checked
 
-    return checked(agenda.problem, effort)
+    found, relaxed = checked(agenda.problem, effort), agenda.relaxed
+    if relaxed is None or found.interrupted or (found.value is not None and found.bound is None):
+        return found
+    return _proven(found, checked(relaxed, effort))
+
+
+def _proven(found: Schedule, best: Schedule) -> Schedule:
+    """Return a schedule of the columns that were offered, with the bound that holds for all of them."""
+    if found.value is None:
+        return found if best.status == "infeasible" else Schedule("undecided")
+    bound = None if best.bound is None else min(best.bound, found.value)
+    return replace(found, status="optimal" if bound == found.value else "feasible", bound=bound)
