@@ -25,9 +25,9 @@ def estimate_posttraining(work: PostTraining, catalog: Catalog, node: str, gpus:
             for way in ways_on(question, total, layout)]
     held = f" with {', '.join(f'{key}={value}' for key, value in layout.items())}" if layout else ""
     if not ways:
-        raise InputError(f"no way to run {work.method} of {work.model} on {total} GPUs of {candidates[0].node.name}"
-                         f"{held}: no replica of the rollouts holds the longest answer beside the trainer, or no "
-                         f"layout is legal; {helps(work)}")
+        raise InputError(f"no way to run {work.method} of {work.model} on {total} GPU{'' if total == 1 else 's'} of "
+                         f"{candidates[0].node.name}{held}: no replica of the rollouts holds the longest answer beside "
+                         f"the trainer, or no layout is legal; {helps(work)}")
     fitting = [way for way in ways if way.lacking <= 0]
     way = min(fitting, key=lambda each: each.rank) if fitting else min(ways, key=lambda each: each.lacking)
     name = f"{work.model} {work.method}, {work.prompts} x {work.samples_per_prompt} answers a step"
