@@ -143,8 +143,10 @@ def _entries(plan: Plan, a: Assignment, catalog: Catalog) -> Iterator[Sourced]:
         yield candidate.node
         yield candidate.fabric
     if a.offer and offered(a.offer, catalog) is None:
+        told = asked.get("sourcing") or {}  # of many jobs it has other keys than of one
         with suppress(UnknownName):
-            yield site_of(Sourcing.model_validate(asked.get("sourcing") or {}), catalog)
+            yield site_of(Sourcing.model_validate({key: told[key] for key in ("site", "electricity") if key in told}),
+                          catalog)
     mine = next((job for job in asked.get("jobs", ()) if job["name"] == a.job), asked)
     with suppress(UnknownName):
         yield catalog.model(str((mine.get("workload") or {}).get("model", "")))
