@@ -20,10 +20,11 @@ from planner.errors import InputError
 from planner.jobs.solved import effort_of
 from planner.scenario.adding import with_jobs
 from planner.scenario.configs.read import Config
-from planner.scenario.flags import FLAGS, NAMES, by_path
+from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.hardware_alone import asks_for_hardware, load_hardware
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.said import by_path
 from planner.sweeping.line import Sweep
 
 TYPE_CHECKING = False

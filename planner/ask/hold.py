@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Counted, Infeasible, Objective, Plan, Search, Status
 from planner.ask.account import provenance_of
 from planner.ask.fastest import fastest
+from planner.ask.narrower import narrow_notes
 from planner.ask.no_more import TRAINS, lenders, no_more
 from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
@@ -98,7 +100,7 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     if work is None:
         if not tally.serve(*holding_served(scenario, catalog)):
             tally.without.append("inference")
-        return _plan(scenario, catalog, defaults, tally, started)
+        return _plan(scenario, catalog, defaults, tally, started, narrow_notes(scenario, catalog, tally.best))
     methods = list(holding(scenario, catalog))
     for number, (method, models, asking) in enumerate(methods):
         inside = [model for model in models if _may_be_inside(scenario, catalog, method, model)]
@@ -118,9 +120,11 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
                 tally.others += _largest_alone(
                     tally, [name for name in models[at + 1:] if name in inside], asking, model)
             break
-    expected = [] if work.has_several or not tally.proven else [
-        *_no_more(only_training(scenario, "what holds it"), catalog, tally),
-        *_expected(scenario, catalog, tally.best, tally.others, effort)]
+    asked = "inference" in [method for method, _, _ in methods]
+    expected = narrow_notes(scenario, catalog, tally.best, _larger(scenario, catalog, tally)) if asked else []
+    if tally.proven and not work.has_several:
+        expected += [*_no_more(only_training(scenario, "what holds it"), catalog, tally),
+                     *_expected(scenario, catalog, tally.best, tally.others, effort)]
     return _plan(scenario, catalog, defaults, tally, started, expected)
 
 
@@ -165,6 +169,14 @@ def _no_more(scenario: Scenario, catalog: Catalog, tally: _Found) -> list[str]:
     tally.proven &= more.proven
     tally.without = [method for method in tally.without if method not in {made.workload for made in best}]
     return notes
+
+
+def _larger(scenario: AnyScenario, catalog: Catalog, tally: _Found) -> Iterator[str]:
+    """Yield the models that may be inside, larger than the one that is held to serve it."""
+    shown = {made.workload for made in tally.best}
+    for _, models, _ in holding(scenario, catalog, ("inference",)):
+        yield from (model for model in takewhile(lambda name: f"inference {name}" not in shown, models)
+                    if _may_be_inside(scenario, catalog, "inference", model))
 
 
 def _asks_of_every(scenario: AnyScenario) -> bool:

@@ -28,6 +28,10 @@ def joined(name: str) -> str:
     return "".join(filter(str.isalnum, name))
 
 
+_NUMBERED = re.compile(r"(?P<family>[a-z]{3,})-?(?P<number>\d+(?:\.\d+)?)-(?P<size>\d+(?:\.\d+)?[bm])", re.ASCII)
+"""A name of a family, the number of its generation, and a size: llama-3.1-70b."""
+
+
 class Spellings:
     """Entries of one kind by all that they are called."""
 
@@ -41,11 +45,19 @@ class Spellings:
     def entry(self, wanted: str) -> str | None:
         """Return the name that is meant by a canonical spelling; none where it is none's, or that of several."""
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
-        return self.known.get(wanted) or self._by_letters.get(joined(wanted)) or self._shortened.get(wanted)
+        return self.known.get(wanted) or self._by_letters.get(joined(wanted)) or self._shortened.get(wanted) or (
+            self._newest.get(wanted))
 
     @cached_property
     def _by_letters(self) -> dict[str, str]:
         return _alone((joined(spelling), name) for spelling, name in self.known.items())
+
+    @cached_property
+    def _newest(self) -> dict[str, str]:
+        """Families with a size alone (llama-70b): the newest generation that has it."""
+        made = sorted((float(match["number"]), f"{match['family']}-{match['size']}", name)
+                      for spelling, name in self.known.items() if (match := _NUMBERED.fullmatch(spelling)))
+        return {short: name for _, short, name in made}
 
     @cached_property
     def _shortened(self) -> dict[str, str]:

@@ -45,7 +45,8 @@ _MEANT = {"plan": "train run finetune tune portfolio size capacity cost recommen
 """What people call the verbs."""
 _RUN = ("plan", "compare", "estimate", "simulate")
 """Those that answer by these names too, as the options are the same."""
-_SERVES = ("serve", "infer", "inference")
+ASKED = ("plan", "compare", "estimate", "explain")
+"""Those that a question in a sentence may begin with."""
 EXAMPLES = """Four questions to begin with:
 
   planner plan --model llama-3.1-70b --tokens 1T --deadline "60 days" --on h100,h200,b200
@@ -109,18 +110,9 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]
                         ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest near names for an unknown command."""
-        from planner.errors import did_you_mean
-
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            meant = next((verb for verb, words in _MEANT.items() if args[0].lower() in words.split()), None)
-            if meant not in _RUN:
-                ctx.fail(f"No such command {args[0]!r}" + (did_you_mean(args[0], COMMANDS) if meant is None else
-                                                           f": planner {meant} answers that"))
-            if not ctx.ensure_object(GlobalOptions).quiet:
-                printing.note(f"note: planner {meant} answers that, and takes the same options")
-            serves = args[0].lower() in _SERVES and "--method" not in args
-            args = [meant, *args[1:], *(("--method", "inference") if serves else ())]
+        """Read a question in a sentence, and suggest near names for an unknown command."""
+        if args and not args[0].startswith("-"):
+            args = _asked(ctx, args)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and any(not word.startswith("-") for word in rest):
             from planner.cli.spoken import hardware_known, joined
@@ -137,6 +129,44 @@ class LazyGroup(click.Group):
         """Run a command."""
         with _reader_may_leave(), _unseen():
             return super().invoke(ctx)
+
+
+def _asked(ctx: click.Context, args: list[str]) -> list[str]:
+    """Return a command line whose question is in words, or begins with another name of a verb, in verbs and flags."""
+    from planner.errors import did_you_mean
+
+    settings, first = ctx.ensure_object(GlobalOptions), args[0].lower()
+    many = next((at for at, word in enumerate(args) if word.startswith("-")), len(args))
+    words, flags = args[:many], args[many:]
+    if " -" in args[0]:
+        return ["estimate", "--from", *args]
+    if args[0] in COMMANDS and (args[0] not in ASKED or many == 1 or (many == 2 and " " not in args[1])):
+        return args
+    from planner.cli.spoken import given, is_scenario
+
+    named = any(map(is_scenario, words[1:]))
+    if named and args[0] in COMMANDS:
+        return args
+    meant = next((verb for verb, called in _MEANT.items() if first in called.split()), None)
+    if meant in (None, *_RUN) and not named:
+        from planner.catalog.load import Catalog
+        from planner.cli.sentence import shown, spoken
+
+        verb, said = (meant if many == 1 and meant != "estimate" else None), words
+        if args[0] in COMMANDS:
+            verb, said = args[0], words[1:]
+        read = spoken(said, Catalog(settings.catalogs), verb, given(flags))
+        if read is not None:
+            if not settings.quiet:
+                printing.note(f"note: read as planner {shown(read)}" if many > 1 or meant is None else
+                              f"note: planner {read[0]} answers that, and takes the same options")
+            return [*read, *flags]
+    if meant not in _RUN:
+        ctx.fail(f"No such command {args[0]!r}" + (did_you_mean(args[0], COMMANDS) if meant is None else
+                                                   f": planner {meant} answers that"))
+    if not settings.quiet:
+        printing.note(f"note: planner {meant} answers that, and takes the same options")
+    return [meant, *args[1:]]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
 from planner.scenario.load import Reference, load_question
 from planner.scenario.portfolio import AnyQuestion
+from planner.scenario.said import in_their_places
 from planner.text_io import visible
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def say_read(config: Config | None, *, as_json: bool) -> None:
 
 def overrides(flags: Mapping[str, object]) -> dict[str, object]:
     """Return the flags that were given as scenario values by path."""
-    return {FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
-            for flag, value in flags.items() if value not in (None, ())}
+    return in_their_places({FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
+                            for flag, value in flags.items() if value not in (None, ())})
 
 
 def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Catalog,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from planner.errors import InputError
-from planner.scenario.flag_names import CALLED, RATES, SIZES, TOKEN_RATES
+from planner.scenario.flag_names import SIZES
+from planner.scenario.said import own_name, rate_of
 from planner.units.reading import parse_count
 
 HOLDING = ("context", "context-length", "context-window")
@@ -23,26 +24,51 @@ def rephrased(args: Sequence[str], options: Mapping[str, click.Option]) -> list[
     while waiting:
         name, given, value = (word := waiting.pop(0)).partition("=")
         said = name[2:].replace("_", "-") if name.startswith("--") and name not in options else ""
-        if (said not in RATES and said not in TOKEN_RATES and said not in SIZES) or not (given or waiting):
-            argv.append(word)
-            continue
-        if said in SIZES and "model" in flags:
-            argv.append(word)
-            continue
-        value = value if given else waiting.pop(0)
-        if said in SIZES:
-            argv += ["--model", value]
-        elif "--rate" not in options:
-            argv += [name, value]
-        elif said in RATES:
-            argv += ["--rate", f"{value}/{RATES[said]}"]
-        else:
-            argv += ["--rate", f"{_requests(said, value, flags):.9g}/{TOKEN_RATES[said]}"]
-    asks_room = set(HOLDING) & {each[2:].partition("=")[0] for each in args if each.startswith("--")}
+        value = value or next(iter(waiting), "")
+        meant = list(_meant(said, value, flags, options)) if said and value else []
+        argv += meant or [word]
+        if meant and not given:
+            waiting.pop(0)
+    if "gpus-per-node" in flags:
+        argv = _whole_nodes(argv, flags, options)
+    asks_room = set(HOLDING) & {word[2:].partition("=")[0] for word in args if word.startswith("--")}
     if "--node" in options and set(flags) <= _NEUTRAL | {"seq-len"} and (
             asks_room or _compressed(flags.get("model", ""))):
         argv += ["--method", "inference"]
     return argv
+
+
+def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str, click.Option]) -> Iterator[str]:
+    """Yield the flag and the value that are meant by a flag which is none of the planner's; none where it is neither.
+    """
+    rate = rate_of(said) if "--rate" in options else None
+    if said in SIZES and "model" not in flags:
+        yield from ("--model", value)
+    elif rate is not None:
+        tokens = rate[0] in ("token", "tokens")
+        many = f"{_requests(said, value, flags):.9g}" if tokens else value
+        plain = tokens or rate[0].startswith("request")
+        yield from ("--rate", f"{many}/{rate[1]}" if plain else f"{many} {rate[0]}/{rate[1]}")
+
+
+def _whole_nodes(argv: Sequence[str], flags: Mapping[str, str], options: Mapping[str, click.Option]) -> list[str]:
+    """Return the arguments of `--nodes 4 --gpus-per-node 8` with the GPUs of all nodes, as launchers count them."""
+    each, known = flags["gpus-per-node"], {option.removeprefix("--") for option in options}
+    made: list[str] = []
+    waiting = list(argv)
+    while waiting:
+        name, given, value = (word := waiting.pop(0)).partition("=")
+        own = own_name(name[2:], known) if name.startswith("--") else None
+        said = own or name.removeprefix("--")
+        if said not in ("gpus-per-node", "max-nodes", "on") or not (given or waiting):
+            made.append(word)
+            continue
+        value = value if given else waiting.pop(0)
+        if said == "on":
+            made += ["--on", value if value[:1].isdigit() else f"{each}x{value}"]
+        elif said == "max-nodes" and value.isdecimal() and each.isdecimal():
+            made += ["--gpus", str(int(value) * int(each))]
+    return made
 
 
 def _compressed(model: str) -> bool:
@@ -55,22 +81,24 @@ def _compressed(model: str) -> bool:
 def _flags(args: Sequence[str], options: Mapping[str, click.Option]) -> dict[str, str]:
     """Return the flags that were given, by the planner's names, with the word behind each."""
     found = {}
+    known = {option.removeprefix("--") for option in options}
     for at, word in enumerate(args):
         name, given, value = word.partition("=")
         if name.startswith("--"):
             said = name[2:].replace("_", "-")
-            own = said if name in options else CALLED.get(said, said)
+            own = said if name in options else own_name(said, known) or said
             found[own] = value if given else next(iter(args[at + 1:at + 2]), "")
     return found
 
 
 def _requests(said: str, value: str, flags: Mapping[str, str]) -> float:
-    """Return the requests whose prompts and answers are so many tokens."""
+    """Return the requests whose prompts and answers are so many tokens; lengths left open are the usual ones."""
+    from planner.catalog.load import Catalog
+
+    usual = Catalog().recipes.requests
+    lengths = {"input": usual.input, "output": usual.output}
     try:
-        lengths = [parse_count(flags[side], side) for side in ("input", "output")]
-        return parse_count(value, said) / sum(lengths)
-    except KeyError:
-        raise click.UsageError(f"--{said} counts prompts and answers: say with --input and --output how many tokens a "
-                               "request has, so that it is a rate of requests") from None
-    except InputError as error:
+        total = sum(parse_count(flags[side], side) if side in flags else length for side, length in lengths.items())
+        return parse_count(value, said) / total
+    except (InputError, ValueError) as error:
         raise click.UsageError(f"--{said}: {error}") from None

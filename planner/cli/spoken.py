@@ -13,8 +13,9 @@ import click
 
 from planner.cli.rephrased import rephrased
 from planner.errors import InputError
-from planner.scenario.flag_names import CALLED, INSTEAD, SWITCHES
-from planner.scenario.flags import FLAGS
+from planner.scenario.flag_names import INSTEAD, SWITCHES
+from planner.scenario.flags import FLAGS, NAMES
+from planner.scenario.said import own_name
 from planner.scenario.words import named
 
 _BETWEEN = ("or", "and", "vs", "versus")
@@ -49,7 +50,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
         if option is None or not _takes_words(option) or not (given or waiting):
             continue
         words = [value if given else waiting.pop(0)]
-        while waiting and not waiting[0].startswith("-") and not _is_scenario(waiting[0]):
+        while waiting and not waiting[0].startswith("-") and not is_scenario(waiting[0]):
             words.append(waiting.pop(0))
         several = len(words) > 1 or any(each in _BETWEEN for each in words[0].split())
         text = words[0] if not several else _list(words, option, known) if option.multiple else " ".join(words)
@@ -91,15 +92,21 @@ def _called(word: str, options: Mapping[str, click.Option]) -> str:
         return f"{dashed}{given}{value}"
     if (why := INSTEAD.get(name[2:])) is not None:
         raise click.UsageError(f"No such option: {name}: {why}")
-    own = f"--{CALLED.get(name[2:], '')}"
-    return f"{own}{given}{value}" if own in options else word
+    own = own_name(name[2:], {option[2:] for option in options if option.startswith("--")})
+    return f"--{own}{given}{value}" if own else word
 
 
 def _takes_words(option: click.Option) -> bool:
     return not (option.is_flag or option.count or option._flag_needs_value or isinstance(option.type, click.Path))
 
 
-def _is_scenario(word: str) -> bool:
+def given(flags: Sequence[str]) -> set[str]:
+    """Return the names of the flags among these words, by the planner's own."""
+    names = (word[2:].partition("=")[0] for word in flags if word.startswith("--"))
+    return {own_name(name, {own.replace("_", "-") for own in NAMES}) or name for name in names}
+
+
+def is_scenario(word: str) -> bool:
     """Say whether a word is a file, or the name of a scenario that comes with the planner, slips allowed."""
     from planner.scenario.load import shipped
 

@@ -19,8 +19,8 @@ from planner.cli.options import common, is_quiet, open_catalog, warn
 from planner.cli.printing import say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_INPUT, EXIT_OK, EXIT_STOPPED
-from planner.scenario.flag_names import CALLED
 from planner.scenario.flags import NAMES
+from planner.scenario.said import own_name
 from planner.text_io import real
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def _by_path(text: str) -> str:
     """Return `rate=5,10` with the path of the value that the flag sets."""
     name, equals, values = text.partition("=")
     said = name.strip().removeprefix("--").replace("_", "-")
-    return f"{NAMES.get(CALLED.get(said, said).replace('-', '_'), name)}{equals}{values}"
+    own = own_name(said, {each.replace("_", "-") for each in NAMES}) or said
+    return f"{NAMES.get(own.replace('-', '_'), name)}{equals}{values}"
 
 
 def _check_engine(engine: str, scheduler: str | None, workers: int | None) -> None:

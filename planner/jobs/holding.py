@@ -12,14 +12,16 @@ from planner.catalog.stack import Method
 from planner.jobs.kinds import training_question
 from planner.jobs.market import unpriced
 from planner.jobs.serving.holding import fewest_serving, service_for
+from planner.jobs.serving.narrower import in_fewer_bits
 from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.facts import MOST_HOLDING
 from planner.physics.shapes import parameters
 from planner.scenario.portfolio import AnyQuestion
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.serving import Serving
 from planner.scenario.workload import EVERY, Training
 
-__all__ = ["MOST_HOLDING", "asks_what_holds", "holding", "holding_served", "trained_by"]
+__all__ = ["MOST_HOLDING", "asks_what_holds", "held_in_fewer_bits", "holding", "holding_served", "trained_by"]
 METHODS: tuple[Method, ...] = ("inference", "qlora", "lora", "full")
 
 
@@ -41,17 +43,32 @@ def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = 
 
     `model` is one of those that a training question asks about. Raises PlannerError.
     """
-    limits = scenario.limits
+    found, account = _fewest(_served(scenario, catalog, model), scenario, catalog)
+    several = isinstance(scenario, Scenario) and scenario.workload.has_several
+    return [made.model_copy(update={"workload": f"{made.method} {model}"}) if several else made
+            for made in found], account
+
+
+def held_in_fewer_bits(scenario: AnyScenario, catalog: Catalog, model: str | None = None
+                       ) -> Iterator[tuple[str, Assignment]]:
+    """Yield the formats narrower than the one that `holding_served` has, each with the fewest GPUs that hold it so."""
+    for name, narrow in in_fewer_bits(_served(scenario, catalog, model)):
+        yield from ((name, made) for made in _fewest(narrow, scenario, catalog)[0][:1])
+
+
+def _served(scenario: AnyScenario, catalog: Catalog, model: str | None) -> Serving:
     if isinstance(scenario, ServingScenario):
         (asked,) = scenario.services
-    else:
-        assert isinstance(scenario, Scenario)
-        asked = service_for(scenario.workload, model or scenario.workload.model, catalog)
+        return asked
+    assert isinstance(scenario, Scenario)
+    return service_for(scenario.workload, model or scenario.workload.model, catalog)
+
+
+def _fewest(asked: Serving, scenario: AnyScenario, catalog: Catalog) -> tuple[list[Assignment], Search]:
+    limits = scenario.limits
     found, account = fewest_serving(asked, catalog, unpriced(scenario.hardware.candidates, catalog).candidates,
                                     limits.gpus or limits.max_gpus or MOST_HOLDING)
-    several = isinstance(scenario, Scenario) and scenario.workload.has_several
-    return [made.model_copy(update={"workload": f"{made.method} {model}"} if several else {}) for made in found
-            if limits.max_nodes is None or made.nodes <= limits.max_nodes], account
+    return [made for made in found if limits.max_nodes is None or made.nodes <= limits.max_nodes], account
 
 
 def holding(scenario: AnyScenario, catalog: Catalog, methods: Sequence[Method] | None = None

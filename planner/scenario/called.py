@@ -38,7 +38,8 @@ def as_called(reference: object, overrides: Mapping[str, object], answered: obje
     model, shape = work.get("model"), getattr(answered, "model", None)
     if isinstance(model, str) and isinstance(shape, str) and "," not in model and (
             not _alike(joined(canonical(model)), joined(canonical(shape)))):
-        said.append(Default(name="model", value=f"{shape} for {model}", why="models of one shape have one name"))
+        said.append(Default(name="model", value=f"{shape} for {model}", why="models of one shape have one name, "
+                            "and a family with a size alone means its newest"))
     return said
 
 

@@ -5,21 +5,28 @@ from __future__ import annotations
 _ALSO = {
     "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node", "lora-rank": "rank lora-r",
+    "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device",
+    "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
     "precision": "dtype", "objective": "minimize optimize goal sort sort-by",
     "max-nodes": "nodes num-nodes nnodes",
-    "global-batch": "batch-size train-batch-size global-batch-size", "model": "model-name model-id base-model hf-model",
+    "global-batch": "batch-size train-batch-size global-batch-size",
+    "model": "llm checkpoint model-name model-id base-model hf-model",
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
     "e2e": "latency response-time",
+    "samples-per-prompt": "group-size num-generations generations-per-prompt rollouts n-rollouts "
+                          "completions-per-prompt",
+    "from": "config config-file from-config",
     "samples": "pairs clips num-samples dataset-size num-examples examples rows",
     "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
-    "input": "input-tokens input-len input-length prompt prompt-tokens prompt-length isl",
+    "input": "tokens-per-doc tokens-per-document tokens-per-request input-tokens input-len input-length prompt "
+             "prompt-tokens prompt-length isl",
     "output": "output-tokens output-len output-length max-new-tokens max-tokens osl",
-    "gpus": "num-gpus n-gpus ngpus gpu-count",
-    "method": "task", "epochs": "num-epochs num-train-epochs", "dataset": "data", "deadline": "within",
+    "gpus": "num-gpus n-gpus ngpus gpu-count count world-size",
+    "method": "task workload algorithm algo", "epochs": "num-epochs num-train-epochs", "dataset": "data",
+    "deadline": "within by finish-by done-by due until before",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
     "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
@@ -31,6 +38,10 @@ CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
 """What people call flags on the command line, with the flag that it is."""
 _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the latency targets still met"
 _NOTHING = "leave it out: it changes neither time, memory nor money"
+FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "name", "required", "expected", "desired",
+                     "avg", "average", "training", "train", "finetune", "finetuning", "serving", "inference", "type",
+                     "the", "my", "max", "maximum"))
+"""Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
 SIZES = ("params", "parameters", "model-size", "size")
 """Flags of a model's size, which is a model where none is named."""
 INSTEAD = {
@@ -42,6 +53,7 @@ INSTEAD = {
                     "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
     **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
     "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
+    **dict.fromkeys(("interconnect", "network", "fabric"), "the node type has its network: planner catalog list nodes"),
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
     "slo": "write --ttft 2s, --tpot 50ms or --e2e 10s",
@@ -54,14 +66,8 @@ INSTEAD = {
                     "write --users for how many are at it at once, or their requests: --rate 50000/day"),
     "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
 """Flags of other tools that the planner has not, with what to write."""
-RATES = {said: unit for unit, names in {
-    "min": "requests-per-minute requests-per-min rpm", "hour": "requests-per-hour hourly-requests",
-    "day": "requests-per-day daily-requests requests-a-day", "month": "requests-per-month monthly-requests"}.items()
-         for said in names.split()}
+SHORT_RATES = {"rpm": "min", "qpm": "min", "rph": "hour", "rpd": "day"}
 """Flags of requests in a time, with the unit that --rate takes."""
-TOKEN_RATES = {"tokens-per-day": "day", "daily-tokens": "day", "tokens-per-month": "month", "monthly-tokens": "month",
-               "tokens-per-hour": "hour"}
-"""Flags of a service's tokens in a time, prompts and answers together, with the time."""
 SWITCHES = {said: setting for setting, names in {
     "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
     "--terms=reserved-1y,reserved-3y": "reserved",

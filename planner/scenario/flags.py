@@ -11,7 +11,7 @@ from planner.catalog.generation_law import StepCache
 from planner.catalog.hardware import Precision
 from planner.catalog.stack import Method, Tuned
 from planner.catalog.stack import Reference as Frozen
-from planner.errors import InputError, UnknownName
+from planner.errors import InputError
 from planner.scenario.diffusion import DiffusionMethod, DiffusionOptimizer, Latents
 from planner.scenario.limits import ServingObjective
 from planner.scenario.posttraining import Placement, Reference, RlMethod
@@ -195,25 +195,6 @@ FLAGS: dict[str, str] = {name: flag.path for name, flag in TABLE.items()}
 """Name -> the scenario value that it sets."""
 NAMES: dict[str, str] = FLAGS | {flag.also: flag.path for flag in TABLE.values() if flag.also}
 """The same with the other names."""
-
-
-def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object], dict[str, str]]:
-    """Return keywords as values by scenario path, those that are not None, and the name by which each was given.
-
-    Raises UnknownName ("argument of planner.plan", which is `what`), and InputError where two names mean the same.
-    """
-    stated: dict[str, object] = {}
-    names: dict[str, str] = {}
-    for name, value in values.items():
-        if name not in NAMES:
-            raise UnknownName(what, name, NAMES)
-        if value is None:
-            continue
-        path = NAMES[name]
-        if path in stated:
-            raise InputError(f"{names[path]} and {name} mean the same: give one of them")
-        stated[path], names[path] = plain(value, name), name
-    return stated, names
 
 
 def plain(value: object, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - as a file would hold it

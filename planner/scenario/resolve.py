@@ -25,6 +25,7 @@ from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import (
     common,
     refuse_stack,
+    tuned_on_samples,
     usual,
     usual_drafts,
     usual_precision,
@@ -81,6 +82,8 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
                      at: tuple[str | int, ...] = ("workload",)) -> tuple[Training, Defaults]:
     """Return a training job resolved, and what decided it; `at` is where the document has it. Raises InputError."""
     asked = work
+    work = tuned_on_samples(work)
+    tuned = work.method != asked.method
     work, defaults = in_tokens_seen(work, catalog, document, at)
     chosen: dict[str, object] = {"model": work.model}
     typical = common(catalog.recipes, work.method)
@@ -105,11 +108,12 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         chosen["global_batch"] = batch.of(length)
         if batch.tokens:
             defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
-    stated = {name for name in work.model_fields_set if getattr(work, name) is not None}
+    stated = {name for name in work.model_fields_set if getattr(work, name) is not None} - {"method" if tuned else ""}
     said = {**chosen, **usual_stack(chosen, work.trains, catalog)}
     if catalog.recipes.sequences(work.preference) > 1 and isinstance(taken := said.get("global_batch"), Batch):
         said["global_batch"] = str(taken).replace("sequences", "pairs")
-    defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why})
+    defaults += _said(said, stated, {"sequence_length": typical.why, "global_batch": typical.why, **(
+        {"method": "samples are what a model is tuned on"} if tuned else {})})
     return work.model_copy(update=chosen), defaults
 
 
@@ -217,7 +221,7 @@ def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, documen
             raise document.error(("workloads",), "one service at a time is estimated, and the scenario has several")
         service, _ = resolve_service(scenario.workload, catalog, document)
         return scenario.model_copy(update={"workload": service})
-    work, _ = in_tokens_seen(scenario.workload, catalog, document)
+    work, _ = in_tokens_seen(tuned_on_samples(scenario.workload), catalog, document)
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):

@@ -58,6 +58,12 @@ def usual_requests(service: Serving, model: Model, recipes: Recipes) -> tuple[di
                      for name, length in lengths.items() if length.value]
 
 
+def tuned_on_samples(work: Training) -> Training:
+    """Return a job of samples by no method as one that tunes all weights: nobody pre-trains on samples."""
+    alone = work.method is None and (work.samples is not None or work.dataset is not None)
+    return work.model_copy(update={"method": "full"}) if alone else work
+
+
 def usual_drafts(service: Serving, recipes: Recipes) -> tuple[dict[str, Speculative], Defaults]:
     """Return speculative decoding with the share accepted that a service leaves open, and what decided it."""
     asked, usually = service.speculative, recipes.drafts

@@ -16,8 +16,9 @@ import pytest
 import planner
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.flags import NAMES, by_path
+from planner.scenario.flags import NAMES
 from planner.scenario.load import load_any
+from planner.scenario.said import by_path
 
 
 class Odd:

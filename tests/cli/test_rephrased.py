@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
+from planner.catalog.load import Catalog
 from planner.cli.main import group
 from planner.cli.rephrased import rephrased
 from planner.scenario.resolve import format_of
@@ -26,9 +27,10 @@ def test_room_for_a_context_is_asked_of_inference(line: str, held: bool) -> None
     assert (rephrased(line.split(), _options("estimate"))[-2:] == ["--method", "inference"]) is held
 
 
-def test_tokens_a_month_need_the_lengths_of_requests() -> None:
-    with pytest.raises(click.UsageError, match="--input and --output"):
-        rephrased(["--tokens-per-month", "3G", "--input", "1500"], _options("plan"))
+def test_tokens_a_month_of_requests_of_usual_lengths() -> None:
+    usual = Catalog().recipes.requests
+    line = ["--tokens-per-month", "3G", "--input", "1500"]
+    assert rephrased(line, _options("plan"))[:2] == ["--rate", f"{3e9 / (1500 + usual.output):.9g}/month"]
 
 
 def test_a_size_beside_a_model_is_left_as_it_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, kv_tokens, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
-from planner.jobs.serving.options import deployment, held, residual
+from planner.jobs.serving.narrower import in_fewer_bits
+from planner.jobs.serving.options import deployment, held, lacks, residual
 from planner.jobs.serving.rates import BUSIEST, layouts
 from planner.jobs.serving.service import Service, service_of
 from planner.layouts.table import Floats, Ints
@@ -83,7 +85,20 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
                       f"{plural(total, 'GPU')}")
     enough = table.gpus[held(catalog, service, d, table, service.length).concurrency >= 1].min(initial=NEVER)
     return best, f"None of {len(tried)} layouts on {plural(total, 'GPU')} holds a request" + (
-        "" if enough == NEVER else f"; a replica of {enough} does")
+        "" if enough == NEVER else f"; a replica of {enough} does") + "".join(
+            f"; in {name} these do: --quantization {name}"
+            for name in islice(_held_by(asked, catalog, node, filling), 1))
+
+
+def _held_by(asked: Serving, catalog: Catalog, node: str, rows: Replicas) -> Iterator[str]:
+    """Yield the narrower formats in which some of the layouts hold a request, the widest first."""
+    for name, narrow in in_fewer_bits(asked):
+        service = service_of(narrow, catalog)
+        candidate = usual_candidate(catalog.node(node), catalog)
+        if lacks(catalog, service, candidate, name) is None and (held(
+                catalog, service, deployment(catalog, service, candidate, name), rows, service.length
+        ).concurrency >= 1).any():
+            yield name
 
 
 def _on(asked: Serving, catalog: Catalog, node: str) -> tuple[Service, Deployment]:

@@ -1,0 +1,125 @@
+"""What the numbers of a sentence are in a question: samples where a model is tuned are documents where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from planner.cli.phrases import OF_TOKENS, SIDES, noun_of
+from planner.units import SECONDS, parse
+
+PATIENCE = 300.0
+"""Seconds up to which a time is one that a user waits, and no deadline."""
+
+
+class Amount(NamedTuple):
+    """A number with what it counts."""
+
+    value: str
+    """With its scale: 10k."""
+    noun: str
+    per: str
+    """In which time, or for whom."""
+    beside: frozenset[str]
+    """Words around it."""
+    text: str
+    """As it stands in the sentence."""
+
+
+class About(NamedTuple):
+    """What else the sentence says."""
+
+    asks: set[str]
+    kinds: frozenset[str]
+    """Of things that are counted in it."""
+    serves: bool
+    tunes: bool
+
+
+def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None], flags: Mapping[str, Sequence[str]],
+             unread: list[str]) -> None:
+    """Put the flags that the numbers are; those that may be anything are left unread."""
+    kinds = frozenset(noun_of(amount.noun) or "" for amount in amounts)
+    tunes = "tune" in asks or bool(set(flags.get("method", ())) - {"inference"})
+    if not tunes and (kinds & _SERVING or any(amount.per for amount in amounts if noun_of(amount.noun) not in _APART)):
+        asks.add("serve")
+    about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes)
+    for amount in amounts:
+        flag, value = _flag(amount, about)
+        if flag:
+            put(flag, value)
+        else:
+            unread.append(amount.text)
+    if tunes and "images" in kinds and "images" not in flags:
+        put("images", "1")
+
+
+def _flag(amount: Amount, about: About) -> tuple[str, str]:
+    """Return the flag that a number is, and its value; empty where it is none."""
+    kind = noun_of(amount.noun) or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
+    if kind in _READ:
+        return _READ[kind](amount, about)
+    return (kind if kind in _ALIKE else _OTHERS.get(kind, "")), amount.value
+
+
+def _asked(amount: Amount, about: About) -> tuple[str, str]:
+    """Read requests, documents and images: so many in a time, or in all."""
+    kind, value = noun_of(amount.noun), amount.value
+    if amount.per or "daily" in amount.beside:
+        return "rate", f"{value} {'requests' if kind == 'documents' else amount.noun}/{amount.per or 'day'}"
+    if kind == "requests":
+        return ("concurrency" if amount.beside & _TOGETHER else "documents"), value
+    return ("documents" if kind == "documents" and not about.tunes else "samples"), value
+
+
+def _tokens(amount: Amount, about: About) -> tuple[str, str]:
+    if amount.per in ("s", "sec", "second"):
+        return "tpot", f"{amount.value} tokens/s"
+    if amount.per and SECONDS.factor(amount.per):
+        return f"tokens-per-{amount.per}", amount.value
+    behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
+    if behind:
+        return behind[-1], amount.value
+    return ("input" if about.serves or about.kinds & {"documents", "requests"} else "tokens"), amount.value
+
+
+def _time(amount: Amount, about: About) -> tuple[str, str]:
+    value, seconds, year = f"{amount.value} {amount.noun}", SECONDS.factor(amount.noun) or 0.0, SECONDS.factor("y")
+    if "rent" in about.asks:
+        return "years", f"{parse(value, SECONDS, 'time', '3 years') / (year or 1.0):.6g}"
+    if "first" in about.asks:
+        return "ttft", value
+    if "each-token" in about.asks:
+        return "tpot", value
+    waits = about.serves and parse(f"1 {amount.noun}", SECONDS, "time", "2 s") < PATIENCE and seconds < PATIENCE
+    return ("e2e" if waits else "deadline"), value
+
+
+def _money(amount: Amount, about: About) -> tuple[str, str]:
+    return "budget", f"{amount.value} USD/{amount.per}" if amount.per else f"{amount.value} USD"
+
+
+def _power(amount: Amount, about: About) -> tuple[str, str]:
+    return "max-power", f"{amount.value} {amount.noun}"
+
+
+def _rate(amount: Amount, about: About) -> tuple[str, str]:
+    return "rate", f"{amount.value} {amount.noun}"
+
+
+def _share(amount: Amount, about: About) -> tuple[str, str]:
+    return "utilization", f"{amount.value}%"
+
+
+def _size(amount: Amount, about: About) -> tuple[str, str]:
+    return "model", amount.value.lower()
+
+
+_SERVING = {"users", "rate", "requests"}
+_APART = ("money", "size")
+_TOGETHER = {"concurrent", "simultaneous", "parallel", "once", "concurrently", "simultaneously"}
+_ALIKE = ("users", "samples", "epochs", "steps", "gpus", "frames")
+_OTHERS = {"context": "seq-len"}
+_READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
+    "tokens": _tokens, "time": _time, "requests": _asked, "documents": _asked, "images": _asked, "clips": _asked,
+    "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size}

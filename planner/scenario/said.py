@@ -1,0 +1,117 @@
+"""Names of values as people make them up (`--total-tokens`, `gpu=`, `--images-per-second`), with the planner's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from planner.errors import InputError, UnknownName
+from planner.scenario.flag_names import CALLED, FILLERS, INSTEAD, SHORT_RATES, SIZES, SWITCHES
+from planner.scenario.flags import FLAGS, NAMES, plain
+from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS
+
+_LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
+_COUNTS = 1024
+"""Up to which a bare number is one of GPUs and no name of a card (4090)."""
+
+
+def own_name(said: str, known: Collection[str]) -> str | None:
+    """Return the one of the `known` names, with dashes, that somebody means by a name; none where it is none's."""
+    name = said.replace("_", "-")
+    rest = [word for word in name.split("-") if word not in FILLERS]
+    for each in (name, "-".join(rest)):
+        for spelling in (each, f"{each}s", each.removesuffix("s")):
+            for own in (spelling, CALLED.get(spelling, "")):
+                if own and own in known:
+                    return own
+    return None
+
+
+def rate_of(said: str) -> tuple[str, str] | None:
+    """Return what is counted and the time, of a name such as requests-per-day or daily-tokens; none of another."""
+    name = said.replace("_", "-")
+    if name in SHORT_RATES:
+        return "requests", SHORT_RATES[name]
+    words = [word for word in name.split("-") if word not in FILLERS]
+    if len(words) == 3 and words[1] in ("per", "a", "an"):
+        noun, time = words[0], words[2]
+    elif len(words) == 2 and words[0] in _LY:
+        noun, time = words[1], _LY[words[0]]
+    else:
+        return None
+    counted = REQUEST_RATE.factor(f"{noun}/{time}") or (
+        TOKENS.factor(noun) and SECONDS.factor(time) and (SECONDS.factor(time) or 0.0) > 1.0)
+    return (noun, time) if counted else None
+
+
+def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object], dict[str, str]]:
+    """Return keywords as values by scenario path, those that are not None, and the name by which each was given.
+
+    Names and places are as people take them: see `in_our_names` and `in_their_places`.
+
+    Raises UnknownName ("argument of planner.plan", which is `what`), and InputError where two names mean the same.
+    """
+    stated: dict[str, object] = {}
+    names: dict[str, str] = {}
+    for name, value in in_our_names(values, what).items():
+        if name not in NAMES:
+            raise UnknownName(what, name, NAMES)
+        if value is None:
+            continue
+        path = NAMES[name]
+        if path in stated:
+            raise InputError(f"{names[path]} and {name} mean the same: give one of them")
+        stated[path], names[path] = plain(value, name), name
+    return in_their_places(stated), names
+
+
+def in_our_names(values: Mapping[str, object], what: str
+                 ) -> dict[str, object]:
+    """Return keywords with those that are called otherwise under their own names.
+
+    Raises InputError for a value that the planner has not, with what to write.
+    """
+    known = {name.replace("_", "-") for name in NAMES}
+    meant: dict[str, object] = {}
+    for name, value in values.items():
+        dashed, rate = name.replace("_", "-"), rate_of(name)
+        if name in NAMES or value is None:
+            meant[name] = value
+        elif dashed in SIZES and "model" not in values:
+            meant["model"] = value
+        elif rate is not None and TOKENS.factor(rate[0]) is None:
+            meant["rate"] = f"{value} {rate[0]}/{rate[1]}"
+        elif dashed in INSTEAD:
+            raise InputError(f"{what} {name}: {INSTEAD[dashed]}")
+        elif value is True and dashed in SWITCHES:
+            flag, _, setting = SWITCHES[dashed].removeprefix("--").partition("=")
+            meant[flag.replace("-", "_")] = setting
+        else:
+            called = (own_name(name, known) or name).replace("-", "_")
+            if called in meant or (called != name and values.get(called) is not None):
+                raise InputError(f"{name} and {called} mean the same: give one of them")
+            meant[called] = value
+    return meant
+
+
+def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values by path with hardware that is given where GPUs are counted (gpus=8xh100), and a count that is given
+    where hardware is named (gpu=8), each in its place.
+    """
+    meant, gpus, on = dict(values), FLAGS["gpus"], FLAGS["on"]
+    names = [part.strip() for part in text.split(",")] if isinstance(text := values.get(gpus), str) else text
+    if isinstance(names, list | tuple) and on not in values and all(
+            isinstance(each, str) and _is_hardware(each) for each in names):
+        meant[on] = list(names)
+        del meant[gpus]
+    named = values.get(on)
+    one = named[0] if isinstance(named, list | tuple) and len(named) == 1 else named
+    if gpus not in values and str(one).strip().isdecimal() and int(str(one)) <= _COUNTS:
+        meant[gpus] = str(one).strip()
+        del meant[on]
+    return meant
+
+
+def _is_hardware(text: str) -> bool:
+    """Say whether text where GPUs are counted names some: it has letters that count nothing, and digits behind them."""
+    words = text.strip().lstrip("0123456789., ").lower()
+    return words[:1].isalpha() and any(map(str.isdigit, words))

@@ -1,0 +1,66 @@
+"""A question in a sentence is read as a command, or refused with the words that are not understood."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.cli.main import main
+from planner.cli.sentence import shown, spoken
+from planner.errors import InputError
+
+CATALOG = Catalog()
+SAID = [
+    ("how many H100s do I need to pretrain a 13B model on 1 trillion tokens in 30 days?",
+     "plan --on h100s --method pretrain --model 13b --tokens 1T --deadline '30 days'"),
+    ("does mixtral 8x7b fit on 2x a100 80gb", "plan --model mixtral-8x7b --on '2x a100 80gb'"),
+    ("does llama 3.1 70b qlora fit on 2x 3090", "estimate --model llama-3.1-70b --method qlora --on '2x 3090'"),
+    ("can I run qwen3 32b in int4 on a 5090",
+     "estimate --model qwen3-32b --quantization int4 --on 'a 5090' --method inference"),
+    ("serve llama-3.1-8b for 200 users under 2 seconds",
+     "plan --model llama-3.1-8b --users 200 --e2e '2 seconds' --method inference"),
+    ("largest model I can qlora on a single 4090", "plan --method qlora --on 'a single 4090'"),
+    ("H100 vs H200 for serving llama 70b at 5 requests/s",
+     "compare --on h100,h200 --model llama-70b --rate '5 requests/s' --method inference"),
+    ("rent or buy 8 H100 for 18 months", "compare --on '8 h100' --years 1.47945"),
+    ("embed 50 million documents of 512 tokens with bge-m3 in 24 hours",
+     "plan --model bge-m3 --documents 50M --input 512 --deadline '24 hours'"),
+    ("generate 1 million images with flux-dev in a week",
+     "plan --model flux-dev --samples 1M --deadline '1 week' --method inference"),
+    ("finetune qwen2.5-vl-7b on 100k images", "plan --model qwen2.5-vl-7b --samples 100k --images 1 --method full"),
+    ("dpo llama-3.1-8b on 60k pairs on my 4x4090", "plan --method dpo --model llama-3.1-8b --own 4x4090 --samples 60k"),
+    ("max context length of llama 3.1 8b on 24gb", "plan --model llama-3.1-8b --on 24gb --method inference"),
+    ("cost per million tokens of llama-3.1-70b on h100", "plan --model llama-3.1-70b --on h100 --documents 1M"),
+    ("why not a100 for llama-3.1-8b full on 100M tokens",
+     "explain --model llama-3.1-8b --method full --tokens 100M --why-not gpu=a100"),
+    ("lora llama-3.1-8b, rank 64, 3 epochs, 20k samples, context 2k, under $50, spot on aws",
+     "plan --method lora --model llama-3.1-8b --lora-rank 64 --seq-len 2k --terms spot --provider aws --epochs 3 "
+     "--samples 20k --budget '50 USD'"),
+    ("serve deepseek r1 with sglang, 2k tokens in 300 out, 1M requests a day",
+     "plan --model deepseek-r1 --engine sglang --input 2k --output 300 --rate '1M requests/day' --method inference"),
+]
+
+
+@pytest.mark.parametrize(("line", "meant"), SAID)
+def test_a_sentence_is_a_command(line: str, meant: str) -> None:
+    read = spoken(line.split(), CATALOG)
+    assert read is not None
+    assert sorted(shown(read).split(" --")) == sorted(meant.split(" --"))
+
+
+@pytest.mark.parametrize(("line", "unread"), [
+    ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
+    ("qlora llama-3.1-8b with 17", "'17'")])
+def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
+    with pytest.raises(InputError, match=f"not understood: .*{unread}"):
+        spoken(line.split(), CATALOG)
+
+
+def test_flags_behind_a_sentence_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["finetune", "llama-3.1-8b", "on", "100M", "tokens", "--gpu", "8xh100", "--show-scenario"]
+    assert main(asked) == 0
+    out, err = capsys.readouterr()
+    assert "read as planner plan --model llama-3.1-8b --tokens 100M --method full" in err
+    assert "method: full" in out
+    assert main(["finetune", "--model", "llama-3.1-8b", "--tokens", "100M", "--on", "8xh100", "--show-scenario"]) == 0
+    assert "method: full" in capsys.readouterr().out
