@@ -73,7 +73,8 @@ __all__ = [
     "sweep",
     "validate",
 ]
-_HOMES = {"planner.api.functions": ("compare", "estimate", "explain", "plan", "sweep", "validate"),
+_FUNCTIONS = "planner.api.functions"
+_HOMES = {_FUNCTIONS: ("compare", "estimate", "explain", "plan", "sweep", "validate"),
           "planner.answer.assignment": ("Assignment",), "planner.answer.comparison": ("Comparison",),
           "planner.answer.explanation": ("Explanation",), "planner.answer.schema": ("Plan",),
           "planner.answer.validation": ("Validation",), "planner.sweeping.line": ("Sweep",),
@@ -88,4 +89,16 @@ def __getattr__(name: str) -> object:
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)
-    raise AttributeError(f"module 'planner' has no attribute {name!r}")
+    return _meant(name)
+
+
+def _meant(name: str) -> object:
+    """Return a function by another name that people have for it, as the command line does: serve, finetune, fits."""
+    from functools import partial
+
+    from planner.scenario.flag_names import MEANT, VERBS
+
+    verb = next((verb for verb in ("plan", "compare", "estimate") if name in VERBS[verb].split()), None)
+    if verb is None and name not in MEANT:
+        raise AttributeError(f"module 'planner' has no attribute {name!r}; it has {', '.join(_HOMES[_FUNCTIONS])}")
+    return partial(getattr(import_module(_FUNCTIONS), verb or "plan"), **MEANT.get(name, {}))

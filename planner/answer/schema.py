@@ -181,8 +181,10 @@ class Plan(Shown, Frozen):
         if self.infeasible is not None:
             return f"infeasible: {'; '.join(self.infeasible.because)}"
         status = ": ".join(filter(None, (self.status, self.objective.shown())))
-        return "; ".join((status, *(": ".join(filter(None, (assignment.hardware, assignment.price)))
-                                    for assignment in self.assignments)))
+        held = self.objective.name == "gpus"  # what holds which model, by which method
+        return "; ".join((status, *(": ".join(filter(None, (
+            f"{assignment.workload} on {assignment.hardware}" if held else assignment.hardware, assignment.price)))
+            for assignment in self.assignments)))
 
     def table(self) -> Table:
         """Return the assignments, then the alternatives."""

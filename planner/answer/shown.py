@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from planner.errors import Unsupported
+from planner.errors import Unsupported, did_you_mean
 
+SHORT = 2
+"""Letters of a word that says nothing of what is meant: to, as, of."""
 LONGEST = 50
 """Rows of a table in a notebook; more are counted."""
 _TABLE = "border-collapse:collapse;text-align:left;font-variant-numeric:tabular-nums"
@@ -43,6 +45,16 @@ class Shown(ABC):
         return f"<{type(self).__name__} {self.headline()}>"
 
     __str__ = __repr__
+
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> object:
+            """Refuse what it has not, with what it has: its fields, and those of the first of each list."""
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                if name.startswith("_"):
+                    raise
+                raise AttributeError(f"{type(self).__name__} has no {name!r}{_alike(self, name)}") from None
 
     def _repr_html_(self) -> str:
         """Return a table that needs nothing around it, as notebooks ask for; every text is escaped."""
@@ -81,3 +93,15 @@ def _flat(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, object]]:
             yield from _flat(value, f"{prefix}{key}.")
         elif not isinstance(value, list):
             yield prefix + key, value
+
+
+def _alike(model: object, name: str) -> str:
+    """Return which fields are meant by a name, of the answer or of the first in one of its lists, to end a message."""
+    assert isinstance(model, BaseModel)
+    fields = [*type(model).model_fields, "model_dump() for a dict"]
+    firsts = {field: value[0] for field in type(model).model_fields if isinstance(
+        value := getattr(model, field), tuple) and value and isinstance(value[0], BaseModel)}
+    inner = [f"{field}[0].{key}" for field, first in firsts.items() for key in type(first).model_fields]
+    words = [word for word in name.lower().split("_") if len(word) > SHORT]
+    near = [each for each in (*fields, *inner) if any(word in each for word in words)]
+    return f"; did you mean {', '.join(near[:3])}?" if near else did_you_mean(name, fields)

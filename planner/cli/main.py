@@ -8,11 +8,11 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,6 +20,9 @@ from planner.cli import printing
 from planner.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, PlannerError
 from planner.process import interrupts
 from planner.process.version import __version__
+
+if TYPE_CHECKING:
+    from planner.catalog.load import Catalog
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SAID = re.compile('"""`planner (?P<name>[a-z]+)(?: [^`]*)?`: (?P<help>[^"\n]+)')
@@ -38,11 +41,6 @@ def _commands() -> dict[str, str]:
 
 COMMANDS = _commands()
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
-_MEANT = {"plan": "train run finetune tune portfolio size capacity cost recommend serve infer inference",
-          "compare": "rent buy versus vs",
-          "estimate": "fit fits check memory vram speed throughput", "simulate": "replay benchmark bench",
-          "catalog": "models gpus hardware prices list"}
-"""What people call the verbs."""
 _RUN = ("plan", "compare", "estimate", "simulate")
 """Those that answer by these names too, as the options are the same."""
 ASKED = ("plan", "compare", "estimate", "explain")
@@ -74,6 +72,8 @@ class GlobalOptions:
     quiet: bool = False
     as_json: bool = False
     catalogs: tuple[Path, ...] = ()
+    opened: dict[tuple[Path, ...], Catalog] = field(default_factory=dict)
+    """Catalogs that were read, by their folders."""
 
 
 class _InterruptedError(Exception):
@@ -117,7 +117,7 @@ class LazyGroup(click.Group):
         if command is not None and any(not word.startswith("-") for word in rest):
             from planner.cli.spoken import hardware_known, joined
 
-            rest = joined(rest, command, hardware_known(ctx.ensure_object(GlobalOptions).catalogs))
+            rest = joined(rest, command, hardware_known(ctx.ensure_object(GlobalOptions)))
         return name, command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them
@@ -134,6 +134,7 @@ class LazyGroup(click.Group):
 def _asked(ctx: click.Context, args: list[str]) -> list[str]:
     """Return a command line whose question is in words, or begins with another name of a verb, in verbs and flags."""
     from planner.errors import did_you_mean
+    from planner.scenario.flag_names import VERBS
 
     settings, first = ctx.ensure_object(GlobalOptions), args[0].lower()
     many = next((at for at, word in enumerate(args) if word.startswith("-")), len(args))
@@ -147,15 +148,15 @@ def _asked(ctx: click.Context, args: list[str]) -> list[str]:
     named = any(map(is_scenario, words[1:]))
     if named and args[0] in COMMANDS:
         return args
-    meant = next((verb for verb, called in _MEANT.items() if first in called.split()), None)
+    meant = next((verb for verb, called in VERBS.items() if first in called.split()), None)
     if meant in (None, *_RUN) and not named:
-        from planner.catalog.load import Catalog
+        from planner.cli.options import open_catalog
         from planner.cli.sentence import shown, spoken
 
         verb, said = (meant if many == 1 and meant != "estimate" else None), words
         if args[0] in COMMANDS:
             verb, said = args[0], words[1:]
-        read = spoken(said, Catalog(settings.catalogs), verb, given(flags))
+        read = spoken(said, open_catalog(settings.catalogs, settings), verb, given(flags))
         if read is not None:
             if not settings.quiet:
                 printing.note(f"note: read as planner {shown(read)}" if many > 1 or meant is None else

@@ -117,9 +117,14 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def open_catalog(folders: tuple[Path, ...]) -> Catalog:
-    """Return the shipped catalog with the user's folders on top."""
-    return Catalog(folders)
+def open_catalog(folders: tuple[Path, ...], settings: GlobalOptions | None = None) -> Catalog:
+    """Return the shipped catalog with the user's folders on top: of one command line, read once."""
+    context = click.get_current_context(silent=True)
+    if settings is None:
+        settings = _settings(context) if context is not None else GlobalOptions()
+    if folders not in settings.opened:
+        settings.opened[folders] = Catalog(folders)
+    return settings.opened[folders]
 
 
 def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +17,7 @@ from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
 from planner.scenario.load import Reference, load_question
 from planner.scenario.portfolio import AnyQuestion
-from planner.scenario.said import in_their_places
+from planner.scenario.said import DEADLINE, by_calendar, in_their_places
 from planner.text_io import visible
 
 if TYPE_CHECKING:
@@ -98,8 +99,12 @@ def say_read(config: Config | None, *, as_json: bool) -> None:
 
 def overrides(flags: Mapping[str, object]) -> dict[str, object]:
     """Return the flags that were given as scenario values by path."""
-    return in_their_places({FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
-                            for flag, value in flags.items() if value not in (None, ())})
+    given = in_their_places({FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
+                             for flag, value in flags.items() if value not in (None, ())})
+    dated = by_calendar(given, date.today())
+    if dated != given and not is_quiet():
+        note(f"note: {given[DEADLINE]} is {dated[DEADLINE]} from today")
+    return dated
 
 
 def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Catalog,

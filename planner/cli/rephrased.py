@@ -93,9 +93,9 @@ def _flags(args: Sequence[str], options: Mapping[str, click.Option]) -> dict[str
 
 def _requests(said: str, value: str, flags: Mapping[str, str]) -> float:
     """Return the requests whose prompts and answers are so many tokens; lengths left open are the usual ones."""
-    from planner.catalog.load import Catalog
+    from planner.cli.options import open_catalog
 
-    usual = Catalog().recipes.requests
+    usual = open_catalog(()).recipes.requests
     lengths = {"input": usual.input, "output": usual.output}
     try:
         total = sum(parse_count(flags[side], side) if side in flags else length for side, length in lengths.items())

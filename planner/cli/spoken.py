@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.said import own_name
 from planner.scenario.words import named
 
+if TYPE_CHECKING:
+    from planner.cli.main import GlobalOptions
+
 _BETWEEN = ("or", "and", "vs", "versus")
 """Words between the values of a list."""
 AXES = {said: axis for axis, names in {
@@ -26,6 +30,8 @@ AXES = {said: axis for axis, names in {
     "cp": "cp context-parallel-size", "zero": "zero zero-stage", "recompute": "recompute", "vpp": "vpp",
     "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size"}.items() for said in names.split()}
 """What people call the axes of a layout on the command line, with their names in --layout."""
+_SHORT = 4
+"""Letters of a part of a flag's name that says nothing alone."""
 _ALIKE = 0.85
 """From which likeness a word is a scenario's name with a slip in it."""
 
@@ -90,9 +96,11 @@ def _called(word: str, options: Mapping[str, click.Option]) -> str:
         return word
     if (dashed := name.replace("_", "-")) in options:
         return f"{dashed}{given}{value}"
-    if (why := INSTEAD.get(name[2:])) is not None:
-        raise click.UsageError(f"No such option: {name}: {why}")
     own = own_name(name[2:], {option[2:] for option in options if option.startswith("--")})
+    # --cpu-offload is of offload
+    words = (name[2:], *(part for part in dashed[2:].split("-") if not own and len(part) > _SHORT))
+    if (why := next((INSTEAD[part] for part in words if part in INSTEAD), None)) is not None:
+        raise click.UsageError(f"No such option: {name}: {why}")
     return f"--{own}{given}{value}" if own else word
 
 
@@ -148,16 +156,14 @@ def _pieces(word: str) -> Iterator[str]:
         yield "," if each in _BETWEEN else each
 
 
-def hardware_known(folders: Sequence[os.PathLike[str]]) -> Callable[[str], bool]:
+def hardware_known(settings: GlobalOptions) -> Callable[[str], bool]:
     """Return what says whether the catalog knows a name of hardware."""
     def known(name: str) -> bool:
-        from pathlib import Path
-
-        from planner.catalog.load import Catalog
+        from planner.cli.options import open_catalog
         from planner.scenario.hardware_names import candidate_nodes
 
         try:
-            return bool(candidate_nodes([name], Catalog([Path(folder) for folder in folders])))
+            return bool(candidate_nodes([name], open_catalog(settings.catalogs, settings)))
         except InputError:
             return False
 

@@ -45,8 +45,10 @@ def _yes_or_no(plan: Plan) -> str:
     if counted is None:
         return ""
     model, these = plan.provenance.scenario["workload"]["model"], f"{counted.gpus:,} x {counted.gpu}"
-    does, does_not = ([METHODS.get(method, method) for method, holds in counted.holds.items() if holds is answer]
-                      for answer in (True, False))
+    # another format may hold where the one that a model is published in does not
+    formats = {a.workload: f" in {a.layout.precision}" for a in plan.assignments if a.serving}
+    does, does_not = ([f"{METHODS.get(method, method)}{'' if answer else formats.get(method, '')}"
+                       for method, holds in counted.holds.items() if holds is answer] for answer in (True, False))
     verb, negated = ("hold", "do not hold") if counted.gpus > 1 else ("holds", "does not hold")
     if not does:
         return f"No: {these} {negated} {model} for {' or '.join(does_not)}. "

@@ -72,6 +72,10 @@ def serving_sentence(plan: Plan) -> str:
     return f"{best}: {said.removesuffix(',') if price.startswith(',') or not price else said}{price} ({proof})"
 
 
+WHOLE = 10
+"""Tokens/s from which parts of one are left out."""
+
+
 def _pace(mine: Sequence[Assignment]) -> str:
     """Return how fast answers come, the slowest of a service's replicas, at the median; nothing where none are read."""
     waits = [a.serving.ttft_seconds.p50 for a in mine if a.serving and a.serving.made and a.serving.documents is None]
@@ -81,7 +85,8 @@ def _pace(mine: Sequence[Assignment]) -> str:
                and a.serving.role != "prefill" and a.serving.tpot_seconds.p50 > 0]
     if not writing:
         return ""
-    return f", {1 / max(level.tpot_seconds.p50 for level in writing):,.2g} tokens/s to each,"
+    pace = 1 / max(level.tpot_seconds.p50 for level in writing)
+    return f", {pace:,.0f} tokens/s to each," if pace >= WHOLE else f", {pace:.2g} tokens/s to each,"
 
 
 def longest(serving: ServingFigures) -> str:

@@ -78,3 +78,12 @@ SWITCHES = {said: setting for setting, names in {
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
 """What people write without a value, with the flag and value that it is."""
+VERBS = {"plan": "train run finetune fine-tune tune portfolio size capacity cost recommend serve infer inference",
+         "compare": "rent buy versus vs",
+         "estimate": "fit fits check memory vram speed throughput", "simulate": "replay benchmark bench",
+         "catalog": "models gpus hardware prices list"}
+"""What people call the verbs."""
+MEANT = {name: {key: value} for key, value, names in (
+    ("method", "inference", "serve infer inference"), ("method", "full", "finetune tune"),
+    ("objective", "largest", "largest")) for name in names.split()}
+"""What they say beside the verb, where no value says otherwise."""

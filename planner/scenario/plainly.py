@@ -8,11 +8,14 @@ from typing import Any
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
 from planner.scenario.limits import Buy, Rent
+from planner.scenario.said import own_name
 from planner.scenario.serving import LOADS
 
 JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
                  "from", "growth"})
 """Keys of a job that are its own."""
+TOP = frozenset({"name", "workload", "workloads", "hardware", "sourcing", "limits", "jobs", "horizon"})
+"""Keys at the top of a file that are its own."""
 TERMS, KEPT, BOUGHT = "sourcing.rent.terms", "sourcing.buy.years", "buy"
 _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.candidates", "gpu": "hardware.candidates"}
 """Keys of blocks that no flag is called by."""
@@ -25,6 +28,7 @@ def in_blocks(data: object) -> object:
     """
     if not isinstance(data, dict):
         return data
+    data = _called(data)
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
@@ -32,6 +36,14 @@ def in_blocks(data: object) -> object:
     if "jobs" in blocks and isinstance(blocks.get("horizon"), str):
         blocks["horizon"] = {"length": blocks["horizon"]}
     return blocks
+
+
+def _called(data: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a mapping with keys that nobody knows under the names that people mean by them: gpu_type, task."""
+    known = {name.replace("_", "-") for name in NAMES} | TOP | _BLOCKS.keys()
+    named = {key: own_name(str(key), known) for key in data if str(key).replace("_", "-") not in known}
+    return {key if (own := named.get(key)) is None or own in data or own.replace("-", "_") in data
+            else own.replace("-", "_"): value for key, value in data.items()}
 
 
 def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from planner.scenario.job import JobScenario
 from planner.scenario.lengths import Length, Lengths
 from planner.scenario.passes import check_amount, steps_of
 from planner.scenario.tuned import RANK
-from planner.scenario.workload import AUTO, Count, Passes, Stacks
+from planner.scenario.workload import AUTO, Count, Passes, Stacks, Whole
 from planner.units import SECONDS, Tokens, exact, parse
 from planner.units.reading import LATENCY
 from planner.yaml_io import Frozen
@@ -71,13 +71,13 @@ class PostTraining(Frozen):
     """What trains: all weights of the policy, adapters, or adapters on frozen weights of four bits."""
     lora_rank: int | None = Field(default=None, gt=0, le=4096)
     """Rank of the adapters; none means 16."""
-    steps: int | None = Field(default=None, ge=1, le=10**9)
+    steps: Whole | None = Field(default=None, ge=1, le=10**9)
     """Steps of the whole job; none means passes over the samples."""
     samples: Count | None = None
     """Prompts to draw answers to."""
     epochs: Passes | None = None
     """Passes over the samples; none means one."""
-    prompts: int = Field(default=128, ge=1, le=10**6)
+    prompts: Whole = Field(default=128, ge=1, le=10**6)
     """Prompts of a step."""
     samples_per_prompt: int = Field(default=8, ge=1, le=10**5)
     """Answers to each prompt."""

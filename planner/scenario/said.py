@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import date
 
 from planner.errors import InputError, UnknownName
+from planner.scenario.dates import days_until
 from planner.scenario.flag_names import CALLED, FILLERS, INSTEAD, SHORT_RATES, SIZES, SWITCHES
 from planner.scenario.flags import FLAGS, NAMES, plain
 from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS
 
 _LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
+DEADLINE = FLAGS["deadline"]
 _COUNTS = 1024
 """Up to which a bare number is one of GPUs and no name of a card (4090)."""
 
@@ -61,7 +64,7 @@ def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object],
         if path in stated:
             raise InputError(f"{names[path]} and {name} mean the same: give one of them")
         stated[path], names[path] = plain(value, name), name
-    return in_their_places(stated), names
+    return by_calendar(in_their_places(stated), date.today()), names
 
 
 def in_our_names(values: Mapping[str, object], what: str
@@ -109,6 +112,13 @@ def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
         meant[gpus] = str(one).strip()
         del meant[on]
     return meant
+
+
+def by_calendar(values: Mapping[str, object], today: date) -> dict[str, object]:
+    """Return values by path with a deadline that is a date as the days until it."""
+    said = values.get(DEADLINE)
+    days = days_until(said, today) if isinstance(said, str) else None
+    return dict(values) if days is None else {**values, DEADLINE: f"{days} d"}
 
 
 def _is_hardware(text: str) -> bool:

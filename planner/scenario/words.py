@@ -36,7 +36,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "kto": "kahnemantverskyoptimization bco", "orpo": "oddsratiopreferenceoptimization",
         "simpo": "simplepreferenceoptimization cpo",
         "reward-model": "rm reward rewardmodeling rewardmodelling rewardmodeltraining rewardtraining",
-        "inference": "infer serving serve"}),
+        "inference": "infer serving serve embed embedding embeddings batchinference offlineinference deploy "
+                     "deployment"}),
     "workload.reference": (get_args(Reference), {
         "adapters-off": "adapteroff disabledadapters", "precomputed": "precompute precomputedlogprobs"}),
     "workload.tuning": (get_args(Tuned), {

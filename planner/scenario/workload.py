@@ -74,11 +74,17 @@ def _samples(value: object) -> int:
     return parse_count(value, "number of samples", "50k", DOCUMENTS)
 
 
+def _whole(value: object) -> object:
+    return parse_count(value, "count", "1k", DOCUMENTS) if isinstance(value, str) else value
+
+
 def _epochs(value: object) -> object:
     return parse(value, EPOCHS, "number of epochs", "3") if isinstance(value, str) else value
 
 
 Count = Annotated[int, BeforeValidator(_samples), Field(gt=0, le=10**12)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+"""A number of steps, prompts or the like: 5k too."""
 Passes = Annotated[float, BeforeValidator(_epochs), Field(gt=0, le=10**6)]
 
 

@@ -131,3 +131,12 @@ def test_what_is_wrong_is_named_as_it_was_given(verb: str, values: dict[str, Any
     base = {"model": "gpt2"} if verb == "estimate" else JOB
     with pytest.raises(InputError, match=said):
         VERBS[verb](**{**base, **values})
+
+
+def test_a_function_and_a_figure_by_another_name() -> None:
+    plan = planner.finetune(**JOB)  # type: ignore[attr-defined] - a name that people guess
+    assert plan.provenance.scenario["workload"]["method"] == "full"
+    with pytest.raises(AttributeError, match=r"Plan has no 'cost'; did you mean assignments\[0\].cost_usd"):
+        plan.cost  # noqa: B018 - is what is refused
+    with pytest.raises(AttributeError, match="has no attribute 'bake'; it has compare, estimate"):
+        planner.bake  # type: ignore[attr-defined]  # noqa: B018

@@ -184,8 +184,17 @@ def test_gpus_that_do_not_hold_it_are_a_no() -> None:
     plan = hold("llama-3.1-70b", "2x4090", workload__method="inference")
     assert plan.counted is not None
     assert (plan.counted.holds, plan.counted.fastest) == ({"inference": False}, ())
-    assert holding_sentence(plan).startswith("No: 2 x rtx-4090 do not hold llama-3.1-70b for inference. Fewest GPUs")
+    assert holding_sentence(plan).startswith("No: 2 x rtx-4090 do not hold llama-3.1-70b for inference in bf16. Fewest")
     assert hold("llama-3.1-8b", "h100-sxm", workload__method="lora").counted is None
+    # 70.6e9 weights are 33 GiB in 4 bits and 66 in 8; two cards have 47
+    assert [note for note in plan.notes if "4 x rtx-4090 in fp8 and 2 x rtx-4090 in int4 do, against 8" in note]
+    assert not [note for note in hold("llama-3.1-8b", "h100-sxm", workload__method="inference").notes if "int4" in note]
+
+
+def test_the_largest_served_in_fewer_bits_is_named() -> None:
+    plan = hold("any", "2x5090", workload__method="inference")
+    (note,) = (note for note in plan.notes if "to serve it" in note)
+    assert "in int4, 2 x rtx-5090 hold glm-4.5-air to serve it" in note
 
 
 def test_without_a_model_it_is_the_largest_on_one_node() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from planner.cli.main import group, main
+from planner.cli.main import GlobalOptions, group, main
 from planner.cli.spoken import hardware_known, joined
 
-KNOWN = hardware_known([])
+KNOWN = hardware_known(GlobalOptions())
 SAID = [
     ("--on rtx 3090 --tokens 10 billion", {"on": "rtx 3090", "tokens": "10 billion"}),
     ("--model llama 3.1 8b --deadline 2 days", {"model": "llama 3.1 8b", "deadline": "2 days"}),

@@ -128,3 +128,13 @@ def test_without_the_libraries_it_says_what_to_install(tmp_path, monkeypatch, fi
     path.write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"pyarrow: pip install 'planner\[datasets\]'"):
         asked(dataset=str(path))
+
+
+def test_samples_by_no_method_tune_all_weights():
+    work = {name: value for name, value in WORK.items() if name != "workload.method"}
+    tuned, defaults = load_any(None, {**work, "workload.samples": "10k"}, CATALOG)
+    assert tuned.workload.method == "full"
+    assert tuned.workload.global_batch.sequences < 1000
+    assert any((one.name, one.value) == ("method", "full") for one in defaults)
+    trained, _ = load_any(None, {**work, "workload.tokens": "1G"}, CATALOG)
+    assert trained.workload.method == "pretrain"

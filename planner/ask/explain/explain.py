@@ -31,8 +31,9 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
 
         return explain_portfolio(scenario, catalog, choices, effort)
     if asks_what_holds(scenario):
-        raise Unsupported("explain without workload.tokens or a load: this question is about memory alone; planner "
-                          "estimate shows where the bytes go")
+        raise Unsupported("explain without workload.tokens or a load: this question is about memory alone; say how "
+                          "much work it is, such as --tokens 100M, --samples 10k or --rate 5; planner estimate shows "
+                          "where the bytes go")
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
     plan = settle(solve_lifted(question, effort)).solved

@@ -1,0 +1,235 @@
+"""Words of a sentence read one by one: hardware, models, numbers with what they count, methods, formats, providers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from planner.catalog.architecture import Model
+from planner.catalog.engine import Engine
+from planner.catalog.load import Catalog
+from planner.catalog.spelling import canonical, joined
+from planner.catalog.stack import Stack
+from planner.cli.meaning import Amount
+from planner.cli.phrases import FOLLOW, LEADING, PHRASES, SIDES, SILENT, noun_of
+from planner.errors import InputError
+from planner.scenario.dates import days_until
+from planner.scenario.flag_names import SWITCHES
+from planner.scenario.flags import TABLE
+from planner.scenario.hardware_names import candidate_nodes
+from planner.scenario.said import own_name
+from planner.scenario.words import SYNONYMS, method_named, named
+from planner.units import SECONDS
+
+_MOST = 6
+"""Words of a name at most."""
+_SCALES = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T", "mn": "M", "bn": "B", "k": "k", "m": "M",
+           "b": "B", "t": "T", "g": "G"}
+_ONES = {word: str(count) for count, words in enumerate((
+    "zero", "a an one single", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")) for word in
+         words.split()} | {"twelve": "12", "sixteen": "16", "twenty": "20", "thirty": "30", "fifty": "50",
+                           "hundred": "100", "hundreds": "100", "thousands": "1000", "dozen": "12"}
+_NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
+
+
+@dataclass(slots=True)
+class Sentence:
+    """Words, and what has been read of them."""
+
+    words: Sequence[str]
+    catalog: Catalog
+    flags: dict[str, list[str]] = field(default_factory=dict)
+    """Flags with their values; a switch has none."""
+    asks: set[str] = field(default_factory=set)
+    """What the question is about: see `phrases`."""
+    amounts: list[Amount] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    at: int = 0
+
+    def put(self, flag: str, *values: str) -> None:
+        """Note a flag with a value more."""
+        self.flags.setdefault(flag, []).extend(values)
+
+    def phrase(self, at: int, most: int = _MOST) -> Iterator[tuple[int, str]]:
+        """Yield how many words from `at` on are a phrase, and it, the longest first."""
+        for many in range(min(most, len(self.words) - at), 0, -1):
+            yield many, " ".join(self.words[at:at + many])
+
+    def read(self) -> Sentence:
+        """Read all words."""
+        while self.at < len(self.words):
+            taken = next(filter(None, (rule(self) for rule in _RULES)), 0)
+            if not taken:
+                self.unread.append(self.words[self.at])
+            self.at += taken or 1
+        return self
+
+
+def _phrase(said: Sentence) -> int:
+    for many, text in said.phrase(said.at):
+        if text in PHRASES:
+            for what in PHRASES[text].split():
+                if what.startswith("--"):
+                    flag, _, value = what[2:].partition("=")
+                    said.put(flag, *filter(None, [value]))
+                else:
+                    said.asks.add(what)
+            return many
+    return 0
+
+
+def _hardware(said: Sentence) -> int:
+    """Read hardware, with its count."""
+    for many, text in said.phrase(said.at):
+        last = said.words[said.at + many - 1]
+        if (text in SILENT or last in SILENT or last in _ONES or (many > 1 and last in FOLLOW) or not any(
+                map(str.isdigit, text)) or (many == 1 and text.isdigit() and (
+                    said.at + 1 < len(said.words) and noun_of(said.words[said.at + 1]) is not None))):
+            continue
+        if _knows(text, said.catalog):
+            owned = "own" in said.asks
+            said.put("own" if owned else "on", text)
+            return many
+    return 0
+
+
+def _knows(text: str, catalog: Catalog) -> bool:
+    try:
+        return bool(candidate_nodes([text], catalog))
+    except InputError:
+        return False
+
+
+def _date(said: Sentence) -> int:
+    """Read a day of the calendar by which it is done."""
+    if said.words[said.at] not in ("by", "before", "until", "till"):
+        return 0
+    for many, text in said.phrase(said.at + 1, 4):
+        if days_until(text, date.today()) is not None:
+            said.put("deadline", text)
+            return many + 1
+    return 0
+
+
+def _amount(said: Sentence) -> int:
+    """Read a number with what it counts, and per what time."""
+    words, behind = said.words, said.at + 1
+    match = _NUMBER.fullmatch(words[said.at])
+    number, unit = (match["number"], match["unit"]) if match else (_ONES.get(words[said.at], ""), "")
+    scale = _SCALES.get(unit, "") or ("" if noun_of(unit) else _SCALES.get(unit[:1], ""))
+    unit = "" if unit in _SCALES else unit[1:] if scale else unit
+    if not scale and not unit and words[behind:behind + 1] and words[behind] in _SCALES:
+        scale, behind = _SCALES[words[behind]], behind + 1
+    if not number or (unit and not noun_of(unit)):
+        return 0
+    beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out"}
+    while not unit and behind < len(words) and words[behind] in LEADING and not noun_of(words[behind]):
+        beside.add(words[behind])
+        behind += 1
+    noun = "usd" if match and match["sign"] else unit
+    if not noun and behind < len(words) and noun_of(words[behind]):
+        noun, behind = words[behind], behind + 1
+    if not noun and not scale and not match:
+        return 0
+    per = ""
+    while behind < len(words) and words[behind] in FOLLOW:
+        each = words[behind] in ("per", "a", "an", "each", "every")
+        time = words[behind + 1] if each and behind + 1 < len(words) else ""
+        if time and (SECONDS.factor(time) or time in ("user", "request", "document")):
+            per, behind = time, behind + 2
+        elif (each and words[behind] != "each") or (words[behind] in SIDES and noun and noun_of(noun) != "tokens") or (
+                words[behind] in ("in", "at") and _is_number(words, behind + 1)):
+            break
+        else:
+            beside.add(words[behind])
+            behind += 1
+    said.amounts.append(Amount(number + scale, noun, per, frozenset(beside), " ".join(words[said.at:behind])))
+    return behind - said.at
+
+
+def _is_number(words: Sequence[str], at: int) -> bool:
+    """Say whether a number stands here, so that the word before it is of that one."""
+    return at < len(words) and (words[at] in _ONES or bool(_NUMBER.fullmatch(words[at])))
+
+
+def _keyed(said: Sentence) -> int:
+    """Read the name of a flag with a number behind it: context 32k, lora rank 16."""
+    for many, text in said.phrase(said.at, 3):
+        flag = own_name(text.replace(" ", "-"), OPTIONS) or ""
+        behind = said.at + many
+        while behind < len(said.words) - 1 and said.words[behind] in ("of", "is", "=", "length", "size"):
+            behind += 1
+        if flag in OPTIONS and behind < len(said.words) and (match := _NUMBER.fullmatch(said.words[behind])):
+            value, taken = said.words[behind], behind + 1 - said.at
+            if taken + said.at < len(said.words) and not match["unit"] and (
+                    said.words[said.at + taken] in _SCALES or SECONDS.factor(said.words[said.at + taken])):
+                value, taken = f"{value} {said.words[said.at + taken]}", taken + 1
+            said.put(flag, value)
+            return taken
+    return 0
+
+
+OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}
+
+
+def _model(said: Sentence) -> int:
+    for many, text in said.phrase(said.at):
+        last = said.words[said.at + many - 1]
+        if text in SILENT or (many > 1 and last in SILENT) or (many > 1 and last in FOLLOW):
+            continue
+        if len(joined(text)) > 2 and (said.catalog.known_model(text) or said.catalog.known_diffusion(text)):
+            said.put("model", text.replace(" ", "-"))
+            return many
+    return _of_family(said)
+
+
+def _of_family(said: Sentence) -> int:
+    """Read the name of a model that the catalog does not know and that begins as the names of a family of its do."""
+    known = {_letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
+    if _letters(said.words[said.at]) not in known:
+        return 0
+    taken = 1
+    while said.at + taken < len(said.words) and any(map(str.isdigit, said.words[said.at + taken])) and not noun_of(
+            next(iter(said.words[said.at + taken + 1:]), "")):
+        taken += 1
+    said.put("model", "-".join(said.words[said.at:said.at + taken]))
+    return taken
+
+
+def _letters(name: str) -> str:
+    """Return what a name begins with up to its first sign or digit; none where these are few."""
+    start = re.split(r"[^a-z]", canonical(name))[0]
+    return start if len(start) > 2 else ""
+
+
+def _word(said: Sentence) -> int:
+    """Read a method, a format, a provider, terms, an engine or a stack."""
+    for many, text in said.phrase(said.at, 3):
+        method = method_named(text)
+        if method in SYNONYMS["workload.method"][0] and joined(text) not in ("infer", "reward", "preference"):
+            said.put("method", text.replace(" ", "-"))
+            return many
+        for flag, path in (("quantization", "workload.quantization"), ("provider", "sourcing.rent.providers"),
+                           ("terms", "sourcing.rent.terms"), ("region", "sourcing.rent.regions")):
+            if (name := named(path, text)) in SYNONYMS[path][0] and text not in ("block", "standard", "none"):
+                said.put(flag, str(name))
+                return many
+        if (switch := SWITCHES.get(text.replace(" ", "-"))) is not None:
+            flag, _, value = switch[2:].partition("=")
+            said.put(flag, value)
+            return many
+        for flag, entries in (("engine", said.catalog.all("engines", Engine)), (
+                "stack", said.catalog.all("stacks", Stack)), ("provider", said.catalog.price_lists)):
+            if joined(text) in {joined(entry.name) for entry in entries}:
+                said.put(flag, text.replace(" ", "-"))
+                return many
+    return 0
+
+
+def _silent(said: Sentence) -> int:
+    return 1 if said.words[said.at] in SILENT else 0
+
+
+_RULES: tuple[Callable[[Sentence], int], ...] = (_phrase, _date, _hardware, _model, _keyed, _amount, _word, _silent)

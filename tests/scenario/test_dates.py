@@ -1,0 +1,34 @@
+"""A deadline by the calendar is so many days from today."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from planner.errors import InputError
+from planner.scenario.dates import days_until
+from planner.scenario.said import by_calendar
+
+TODAY = date(2026, 11, 26)
+
+
+@pytest.mark.parametrize(("text", "day"), [
+    ("2027-03-01", date(2027, 3, 1)), ("2027-03", date(2027, 3, 1)), ("March", date(2027, 3, 1)),
+    ("by march 15", date(2027, 3, 15)), ("15 March 2028", date(2028, 3, 15)), ("March 1st, 2027", date(2027, 3, 1)),
+    ("december", date(2026, 12, 1)), ("November", date(2027, 11, 1)), ("end of December", date(2027, 1, 1)),
+    ("end of the year", date(2027, 1, 1)), ("friday", date(2026, 11, 27)), ("next thursday", date(2026, 12, 3)),
+    ("30d", None), ("2 weeks", None), ("Smarch", None), ("feb 30", None), ("5", None),
+    ("", None), ("march april", None)])
+def test_days_are_counted_until_it(text: str, day: date | None) -> None:
+    assert days_until(text, TODAY) == (None if day is None else (day - TODAY).days)
+
+
+def test_a_day_that_has_passed_is_refused() -> None:
+    with pytest.raises(InputError, match="'2025-01-01' has passed: a deadline is after 2026-11-26"):
+        days_until("2025-01-01", TODAY)
+
+
+def test_a_deadline_in_days_is_left_as_it_is() -> None:
+    assert by_calendar({"limits.deadline": "30d"}, TODAY) == {"limits.deadline": "30d"}
+    assert by_calendar({"limits.deadline": "March"}, TODAY) == {"limits.deadline": "95 d"}

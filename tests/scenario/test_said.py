@@ -1,0 +1,63 @@
+"""What people call values means the planner's own, in flags, keywords and files alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.catalog.load import Catalog
+from planner.errors import InputError, UnknownName
+from planner.scenario.load import load_question
+from planner.scenario.said import by_path, in_their_places, rate_of
+
+
+def paths(**values: object) -> dict[str, object]:
+    return by_path(values, "argument of planner.plan")[0]
+
+
+@pytest.mark.parametrize(("said", "path", "value"), [
+    ({"gpu": "h100"}, "hardware.candidates", "h100"), ({"gpu_type": "h100"}, "hardware.candidates", "h100"),
+    ({"total_tokens": "1T"}, "workload.tokens", "1T"), ({"num_documents": 5}, "workload.documents", 5),
+    ({"target_ttft": "1s"}, "workload.ttft", "1s"), ({"prompt_tokens": 500}, "workload.input", 500),
+    ({"epoch": 3}, "workload.epochs", 3), ({"requests_per_day": 50}, "workload.rate", "50 requests/day"),
+    ({"images_per_second": 2}, "workload.rate", "2 images/second"), ({"params": "7B"}, "workload.model", "7B"),
+    ({"spot": True}, "sourcing.rent.terms", "spot"), ({"gpus": "64xh100"}, "hardware.candidates", ["64xh100"]),
+    ({"gpus": ["h100", "b200"]}, "hardware.candidates", ["h100", "b200"]), ({"gpus": "64"}, "limits.gpus", "64"),
+    ({"gpu": "8"}, "limits.gpus", "8"), ({"gpu": "4090"}, "hardware.candidates", "4090")])
+def test_a_keyword_by_another_name(said: dict[str, object], path: str, value: object) -> None:
+    assert paths(**said) == {path: value}
+
+
+@pytest.mark.parametrize("gpus", ["many", "-8", "8 nodes", 8, "64 GPUs"])
+def test_what_is_no_hardware_stays_a_count(gpus: object) -> None:
+    assert in_their_places({"limits.gpus": gpus}) == {"limits.gpus": gpus}
+
+
+def test_two_names_of_one_value_and_none_of_any() -> None:
+    with pytest.raises(InputError, match="gpu and on mean the same"):
+        paths(gpu="h100", on="b200")
+    with pytest.raises(UnknownName, match="'frobnication'"):
+        paths(frobnication=3)
+    with pytest.raises(InputError, match="changes neither time, memory nor money"):
+        paths(learning_rate=1e-4)
+
+
+@pytest.mark.parametrize(("name", "counted"), [
+    ("requests-per-minute", ("requests", "minute")), ("daily_tokens", ("tokens", "day")), ("rpm", ("requests", "min")),
+    ("clips-per-day", ("clips", "day")), ("users-per-day", None), ("tokens-per-second", None), ("rate", None)])
+def test_a_rate_is_read_off_a_name(name: str, counted: tuple[str, str] | None) -> None:
+    assert rate_of(name) == counted
+
+
+def test_a_file_has_the_same_names() -> None:
+    asked, _ = load_question({"llm": "llama-3.1-8b", "task": "serve", "users": 10, "gpu_type": "l4",
+                              "budget": "5 USD/h"}, {}, Catalog())
+    same, _ = load_question({"model": "llama-3.1-8b", "method": "inference", "users": 10, "on": "l4",
+                             "budget": "5 USD/h"}, {}, Catalog())
+    assert asked == same
+
+
+@pytest.mark.parametrize(("said", "model"), [
+    ("llama 70b", "llama-3.3-70b"), ("gemma-27b", "gemma-3-27b"), ("qwen-7b", "qwen-7b"), ("llama-13.5b", None)])
+def test_a_family_and_a_size_are_its_newest(said: str, model: str | None) -> None:
+    known = Catalog().known_model(said)
+    assert (known and known.name) == model
