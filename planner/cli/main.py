@@ -41,10 +41,6 @@ def _commands() -> dict[str, str]:
 
 COMMANDS = _commands()
 """Command -> one line of help. The command lives in `planner.cli.<name>` as `command`."""
-_RUN = ("plan", "compare", "estimate", "simulate")
-"""Those that answer by these names too, as the options are the same."""
-ASKED = ("plan", "compare", "estimate", "explain")
-"""Those that a question in a sentence may begin with."""
 EXAMPLES = """Four questions to begin with:
 
   planner plan --model llama-3.1-70b --tokens 1T --deadline "60 days" --on h100,h200,b200
@@ -111,8 +107,11 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]
                         ) -> tuple[str | None, click.Command | None, list[str]]:
         """Read a question in a sentence, and suggest near names for an unknown command."""
-        if args and not args[0].startswith("-"):
-            args = _asked(ctx, args)
+        if args and not args[0].startswith("-") and (args[0] not in COMMANDS or (
+                args[1:] and not args[1].startswith("-"))):
+            from planner.cli.asked import as_asked
+
+            args = as_asked(args, ctx.ensure_object(GlobalOptions), COMMANDS)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and any(not word.startswith("-") for word in rest):
             from planner.cli.spoken import hardware_known, joined
@@ -129,45 +128,6 @@ class LazyGroup(click.Group):
         """Run a command."""
         with _reader_may_leave(), _unseen():
             return super().invoke(ctx)
-
-
-def _asked(ctx: click.Context, args: list[str]) -> list[str]:
-    """Return a command line whose question is in words, or begins with another name of a verb, in verbs and flags."""
-    from planner.errors import did_you_mean
-    from planner.scenario.flag_names import VERBS
-
-    settings, first = ctx.ensure_object(GlobalOptions), args[0].lower()
-    many = next((at for at, word in enumerate(args) if word.startswith("-")), len(args))
-    words, flags = args[:many], args[many:]
-    if " -" in args[0]:
-        return ["estimate", "--from", *args]
-    if args[0] in COMMANDS and (args[0] not in ASKED or many == 1 or (many == 2 and " " not in args[1])):
-        return args
-    from planner.cli.spoken import given, is_scenario
-
-    named = any(map(is_scenario, words[1:]))
-    if named and args[0] in COMMANDS:
-        return args
-    meant = next((verb for verb, called in VERBS.items() if first in called.split()), None)
-    if meant in (None, *_RUN) and not named:
-        from planner.cli.options import open_catalog
-        from planner.cli.sentence import shown, spoken
-
-        verb, said = (meant if many == 1 and meant != "estimate" else None), words
-        if args[0] in COMMANDS:
-            verb, said = args[0], words[1:]
-        read = spoken(said, open_catalog(settings.catalogs, settings), verb, given(flags))
-        if read is not None:
-            if not settings.quiet:
-                printing.note(f"note: read as planner {shown(read)}" if many > 1 or meant is None else
-                              f"note: planner {read[0]} answers that, and takes the same options")
-            return [*read, *flags]
-    if meant not in _RUN:
-        ctx.fail(f"No such command {args[0]!r}" + (did_you_mean(args[0], COMMANDS) if meant is None else
-                                                   f": planner {meant} answers that"))
-    if not settings.quiet:
-        printing.note(f"note: planner {meant} answers that, and takes the same options")
-    return [meant, *args[1:]]
 
 
 @contextmanager

@@ -57,6 +57,8 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
 def _flag(amount: Amount, about: About) -> tuple[str, str]:
     """Return the flag that a number is, and its value; empty where it is none."""
     kind = noun_of(amount.noun) or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
+    if not kind and "at" in amount.beside:
+        return "seq-len", amount.value
     if kind in _READ:
         return _READ[kind](amount, about)
     return (kind if kind in _ALIKE else _OTHERS.get(kind, "")), amount.value

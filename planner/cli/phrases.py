@@ -16,7 +16,7 @@ _ASKING = {
     "train": "train|training|run training", "--method=pretrain": "pretrain|pre-train|pretraining|pre-training|from "
     "scratch|continued pretraining",
     "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes",
-    "batch": "batch|batch job|offline|process|summarize|classify|translate|label|extract|annotate|ocr",
+    "batch": "batch|batch job|offline|process|transcribe|summarize|classify|translate|label|extract|annotate|ocr",
     "batch embed": "embed|embedding|embeddings|encode|vectorize|index",
     "generate": "generate|generating|render|create|make|produce",
     "largest": "largest model|biggest model|largest|biggest|what model|which model|what models|which models|largest "
@@ -24,6 +24,7 @@ _ASKING = {
     "longest": "max context length|max context|maximum context|maximum context length|longest context|longest "
                "sequence|max sequence length|max seq len|max sequence|largest context|how long a context|how much "
                "context|maximum sequence length",
+    "--max=micro-batch": "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
     "rent": "rent or buy|buy or rent|rent vs buy|buy vs rent|rent versus buy|buy versus rent|rent-or-buy|buy-or-rent|"
             "rent-vs-buy|buy-vs-rent|lease or buy|cloud or on-prem|on-prem or cloud|cloud vs on-prem|on-prem vs cloud|"
             "break even|break-even|tco",
@@ -33,6 +34,7 @@ _ASKING = {
     "tokens",
     "cost": "cost|costs|price|how much|cheapest|cheap|cost per million tokens|price per million tokens|per million "
             "tokens|cost per token|cost per million|dollars per million tokens|cheapest way",
+    "cost energy": "energy|carbon|kwh|electricity",
     "--objective=time": "fastest|as fast as possible|quickest|asap", "--objective=gpus": "fewest gpus|fewest|smallest "
     "cluster|minimum gpus|least gpus", "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand", "--terms=reserved-1y,reserved-3y": "reserved",
@@ -40,6 +42,7 @@ _ASKING = {
 PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phrases.split("|")}
 """Words -> what the question is about, or a flag with its value."""
 SILENT = _words(
+    "audio video image images videos picture pictures sound speech music text offload offloading cpu "
     ", a about also an and answer answers any approximately are around as at at-most average be been "
     "before being below best both box buying by can capacity card cards cloud clouds cluster clusters "
     "concurrently could current data dataset day's dense do does done during each each, either estimate "

@@ -16,10 +16,11 @@ from planner.cli.meaning import Amount
 from planner.cli.phrases import FOLLOW, LEADING, PHRASES, SIDES, SILENT, noun_of
 from planner.errors import InputError
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import SWITCHES
+from planner.scenario.flag_names import CALLED, SWITCHES
 from planner.scenario.flags import TABLE
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.said import own_name
+from planner.scenario.unmodeled import METHODS, family_of, seeing
 from planner.scenario.words import SYNONYMS, method_named, named
 from planner.units import SECONDS
 
@@ -31,6 +32,8 @@ _ONES = {word: str(count) for count, words in enumerate((
     "zero", "a an one single", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")) for word in
          words.split()} | {"twelve": "12", "sixteen": "16", "twenty": "20", "thirty": "30", "fifty": "50",
                            "hundred": "100", "hundreds": "100", "thousands": "1000", "dozen": "12"}
+_VERSIONS = ("tiny", "base", "small", "medium", "large", "turbo", "xl", "xxl")
+"""Words behind the name of a model that is not modeled."""
 _NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
 
 
@@ -157,15 +160,19 @@ def _is_number(words: Sequence[str], at: int) -> bool:
 def _keyed(said: Sentence) -> int:
     """Read the name of a flag with a number behind it: context 32k, lora rank 16."""
     for many, text in said.phrase(said.at, 3):
+        if text in SIDES and text not in OPTIONS and text not in CALLED:
+            continue
         flag = own_name(text.replace(" ", "-"), OPTIONS) or ""
         behind = said.at + many
         while behind < len(said.words) - 1 and said.words[behind] in ("of", "is", "=", "length", "size"):
             behind += 1
         if flag in OPTIONS and behind < len(said.words) and (match := _NUMBER.fullmatch(said.words[behind])):
-            value, taken = said.words[behind], behind + 1 - said.at
-            if taken + said.at < len(said.words) and not match["unit"] and (
-                    said.words[said.at + taken] in _SCALES or SECONDS.factor(said.words[said.at + taken])):
-                value, taken = f"{value} {said.words[said.at + taken]}", taken + 1
+            ends = behind + 1
+            plain = match["unit"] == "" or match["unit"] in _SCALES
+            while plain and ends < len(said.words) and (
+                    said.words[ends] in _SCALES or noun_of(said.words[ends]) in ("time", "money", "tokens")):
+                ends += 1
+            value, taken = " ".join(said.words[behind:ends]), ends - said.at
             said.put(flag, value)
             return taken
     return 0
@@ -228,8 +235,29 @@ def _word(said: Sentence) -> int:
     return 0
 
 
+def _unmodeled(said: Sentence) -> int:
+    """Read what is known and not modeled, for the question to be refused by what it is: whisper, RLHF, a TPU."""
+    word = said.words[said.at]
+    if word in SILENT:
+        return 0
+    if seeing(word) is not None:
+        behind = said.at + 1
+        while behind < len(said.words) and (said.words[behind] in _VERSIONS or said.words[behind][:1] == "v"):
+            behind += 1
+        said.put("model", "-".join(said.words[said.at:behind]))
+        return behind - said.at
+    if joined(word) in METHODS:
+        said.put("method", word)
+    elif family_of(word) is not None:
+        said.put("on", word)
+    else:
+        return 0
+    return 1
+
+
 def _silent(said: Sentence) -> int:
     return 1 if said.words[said.at] in SILENT else 0
 
 
-_RULES: tuple[Callable[[Sentence], int], ...] = (_phrase, _date, _hardware, _model, _keyed, _amount, _word, _silent)
+_RULES: tuple[Callable[[Sentence], int], ...] = (
+    _phrase, _date, _hardware, _model, _keyed, _amount, _word, _unmodeled, _silent)

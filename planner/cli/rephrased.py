@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
@@ -13,6 +14,11 @@ from planner.units.reading import parse_count
 
 HOLDING = ("context", "context-length", "context-window")
 """What asks for room for so many tokens, where nothing that is trained or served is named beside it."""
+LATENCIES = ("ttft", "tpot", "e2e")
+PACES = ("tps", "tokens-per-second", "tok-s")
+"""Flags of how fast a user's answer comes, where somebody is there to read it."""
+_PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
+"""Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
 _NEUTRAL = frozenset(("model", "node", "on", "gpus", "json", "catalogs", "verbose", "quiet"))
 
 
@@ -42,7 +48,12 @@ def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str
     """Yield the flag and the value that are meant by a flag which is none of the planner's; none where it is neither.
     """
     rate = rate_of(said) if "--rate" in options else None
-    if said in SIZES and "model" not in flags:
+    at = _PERCENTILE.search(said)
+    if at is not None and (latency := own_name(said.replace(at[0], "").strip("-"), LATENCIES)):
+        yield from (f"--{latency}", f"{value} at {at[1]}")
+    elif said in PACES and set(flags) & {"users", "concurrency", "rate"}:
+        yield from ("--tpot", f"{value} tokens/s")
+    elif said in SIZES and "model" not in flags:
         yield from ("--model", value)
     elif rate is not None:
         tokens = rate[0] in ("token", "tokens")

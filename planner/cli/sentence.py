@@ -50,22 +50,15 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
         return None
     asks, flags = sentence.asks, sentence.flags
     given = flags.keys() | set(beside)
-    chosen = verb or _verb(asks, flags, given)
+    chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
     if "why-not" in asks and "on" in flags:
         flags["why-not"] = [f"gpu={name}" for name in flags.pop("on")]
-    makes = "model" in flags and catalog.known_diffusion(flags["model"][0]) and "tune" not in asks
-    if (asks & {"serve", "hold"} or makes) and not given & {"method", "documents"}:
+    makes = "model" in flags and catalog.known_diffusion(flags["model"][0]) is not None
+    if makes:
+        flags.pop("images", None)  # a sample is one
+    if (asks & {"serve", "hold"} or (makes and "tune" not in asks)) and not given & {"method", "documents"}:
         flags["method"] = ["inference"]
-    if "tune" in asks and "method" not in given and given & {"tokens", "samples", "epochs"}:
-        flags["method"] = ["full"]
-    priced = "cost" in asks or (chosen == "compare" and "rent" not in asks)
-    if priced and "model" in given and given <= PRICED and flags.get("method") in (None, ["inference"]):
-        flags.pop("method", None)
-        flags["documents"] = ["1M"]
-    if "longest" in asks and not given & {"method", "tokens"}:
-        flags["method"] = ["inference"]
-    elif "longest" in asks:
-        flags["max"] = ["sequence"]
+    _imply(asks, flags, given, compares=chosen == "compare")
     command = [chosen]
     for flag, values in flags.items():
         command += [f"--{flag}", ",".join(values)] if values else [f"--{flag}"]
@@ -73,6 +66,20 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
         raise InputError(f"not understood: {', '.join(map(repr, sentence.unread))}; the rest reads as: planner "
                          f"{shown(command)}")
     return command
+
+
+def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], *, compares: bool) -> None:
+    """Put the flags that follow from what is asked together with what is given."""
+    if "tune" in asks and "method" not in given and {"tokens", "samples", "epochs"} & set(given):
+        flags["method"] = ["full"]
+    priced = ("cost" in asks or (compares and "rent" not in asks)) and PRICED.issuperset(given)
+    if priced and "model" in given and flags.get("method") in (None, ["inference"]):
+        flags.pop("method", None)
+        flags["documents"] = ["1M"]
+    if "longest" in asks and not {"method", "tokens"} & set(given):
+        flags["method"] = ["inference"]
+    elif "longest" in asks:
+        flags["max"] = ["sequence"]
 
 
 def shown(command: Sequence[str]) -> str:

@@ -7,14 +7,15 @@ _ALSO = {
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
     "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device",
     "lora-rank": "rank lora-r",
-    "lora-targets": "lora-target lora-target-modules target-modules", "quantization": "quant quantize",
+    "lora-targets": "lora-target lora-target-modules target-modules",
+    "quantization": "quant quantize gguf bits weight-format weights-format format",
     "precision": "dtype", "objective": "minimize optimize goal sort sort-by",
     "max-nodes": "nodes num-nodes nnodes",
     "global-batch": "batch-size train-batch-size global-batch-size",
     "model": "llm checkpoint model-name model-id base-model hf-model",
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
-    "own": "have my-gpus owned", "documents": "num-prompts batch-requests", "tpot": "itl",
-    "e2e": "latency response-time",
+    "own": "have my-gpus owned", "documents": "num-prompts batch-requests docs pages", "tpot": "itl",
+    "e2e": "latency response-time total-latency end-to-end",
     "samples-per-prompt": "group-size num-generations generations-per-prompt rollouts n-rollouts "
                           "completions-per-prompt",
     "from": "config config-file from-config",
@@ -42,6 +43,11 @@ FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "na
                      "avg", "average", "training", "train", "finetune", "finetuning", "serving", "inference", "type",
                      "the", "my", "max", "maximum"))
 """Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
+LENGTHS = frozenset(("length", "lengths", "len", "tokens", "token", "toks", "size"))
+SIDES = {"input": frozenset(("input", "prompt", "prompts", "question", "query", "in", "context-in", "doc", "document")),
+         "output": frozenset(("output", "out", "response", "answer", "reply", "gen", "generation", "generated",
+                              "completion", "decode"))}
+"""Side of a request -> the words that flags of its length begin with: --response-length, --gen-len."""
 SIZES = ("params", "parameters", "model-size", "size")
 """Flags of a model's size, which is a model where none is named."""
 INSTEAD = {
@@ -64,7 +70,8 @@ INSTEAD = {
                     "explain tells how open the choice is"),
     **dict.fromkeys(("daily-users", "users-per-day", "dau", "mau", "monthly-users", "users-per-month"),
                     "write --users for how many are at it at once, or their requests: --rate 50000/day"),
-    "tokens-per-second": "write --tpot '25 tokens/s' for the pace of one answer, --rate for all requests"}
+    **dict.fromkeys(("tokens-per-second", "tps", "tok-s"), "write --tpot '25 tokens/s' for the pace of one answer, "
+                    "--rate for all requests")}
 """Flags of other tools that the planner has not, with what to write."""
 SHORT_RATES = {"rpm": "min", "qpm": "min", "rph": "hour", "rpd": "day"}
 """Flags of requests in a time, with the unit that --rate takes."""

@@ -58,7 +58,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
         rent = Rent()
         defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
     candidates = tuple(dict.fromkeys((*named_nodes, *own)))
-    _electricity_counts(sourcing, rent, {*candidates, *own} if priced else None, own, catalog, document)
+    _site_counts(sourcing, rent, {*candidates, *own} if priced else None, own, catalog, document)
     if gpus is not None and limits.gpus is None and limits.max_gpus is None:
         defaults.append(Default(name="max_gpus", value=str(gpus), why=f"as {text(hardware.candidates)} has"))
         limits = limits.model_copy(update={"max_gpus": gpus})
@@ -72,15 +72,20 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
 
 
-def _electricity_counts(sourcing: Sourcing, rent: Rent | None, nodes: Collection[str] | None, own: Collection[str],
-                        catalog: Catalog, document: Document) -> None:
-    """Raise InputError where a price of electricity does nothing: all `nodes` are rented, or none has a price."""
-    if sourcing.electricity is None or (nodes is not None and (
+def _site_counts(sourcing: Sourcing, rent: Rent | None, nodes: Collection[str] | None, own: Collection[str],
+                 catalog: Catalog, document: Document) -> None:
+    """Raise InputError where a site, or a price of electricity, does nothing: all `nodes` are rented, or none has a
+    price.
+    """
+    # a file that a question was written to has its site in any case
+    said = {"electricity", *(["site"] if ("sourcing", "site") in document.labels else [])}
+    asked = sorted(name for name in said & sourcing.model_fields_set if getattr(sourcing, name) is not None)
+    if not asked or (nodes is not None and (
             own or sourcing.buy or rent is None or not set(nodes) <= set(_offered(rent, catalog)))):
         return
-    raise document.error(("sourcing", "electricity"), "has no effect here: " + (
-        "the question is of memory alone" if nodes is None else "what providers ask for includes electricity; it "
-        "counts for nodes that you own (--own 8xh100) or buy (--terms buy)"))
+    raise document.error(("sourcing", asked[0]), "has no effect here: " + (
+        "the question is of memory alone" if nodes is None else "what providers ask for includes electricity and "
+        "space; it counts for nodes that you own (--own 8xh100) or buy (--terms buy)"))
 
 
 def _of_instances(rent: Rent, hardware: Hardware, catalog: Catalog, defaults: Defaults, *, open_to_all: bool) -> Rent:

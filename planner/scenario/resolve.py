@@ -24,6 +24,7 @@ from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import (
     common,
+    refuse_idle_limits,
     refuse_stack,
     tuned_on_samples,
     usual,
@@ -50,8 +51,6 @@ _ENDINGS: Sequence[tuple[set[str], str]] = (
     ({"w4a16"}, "w4a16"), ({"gptq", "int8"}, "gptq-int8"), ({"awq"}, "int4"), ({"gptq"}, "int4"), ({"nf4"}, "nf4"),
     ({"bnb"}, "nf4"), ({"int4"}, "int4"), ({"4bit"}, "int4"), ({"int8"}, "int8"))
 """Parts of a model's name that say how its weights are quantized, the first that is there."""
-
-
 _GGUF = re.compile(r"(?<=[-.:])i?q\d[-_](?:[01]|k(?:[-_][sml])?|xs|xxs|nl)(?=[-.:]|$)", re.IGNORECASE)
 """llama.cpp's name of a format in the name of a file: Llama-3.3-70B-Instruct-Q4_K_M.gguf."""
 
@@ -65,6 +64,8 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     if work.tokens is None and scenario.objective != "gpus" and "objective" in scenario.model_fields_set:
         raise document.error(("objective",), f"objective: {scenario.objective} needs workload.tokens; without tokens "
                              "the question is the fewest GPUs that hold the model")
+    if work.tokens is None:
+        refuse_idle_limits(scenario.limits, document, "workload.tokens, such as --tokens 100M or --samples 10k")
     if scenario.robust and (work.tokens is None or scenario.objective != "cost"):
         raise document.error(("robust",), "the mean cost is of a job with workload.tokens and objective: cost")
     # what holds a model is no question of offers, so every kind of GPU is a candidate
@@ -190,7 +191,8 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         services = {"workloads": tuple(service for service, _ in resolved)}
         defaults += [default.model_copy(update={"name": f"{service.label}.{default.name}"})
                      for service, decided in resolved for default in decided]
-    holds = scenario.asks_what_holds
+    if holds := scenario.asks_what_holds:
+        refuse_idle_limits(scenario.limits, document, "a load, such as --rate 5, --users 50 or --documents 1M")
     update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults, priced=not holds)
     limits, named_places = scenario.limits, ANY not in scenario.hardware.candidates
     if scenario.objective in ("rate", "users") and named_places and limits.budget is None and limits.max_power is None:

@@ -7,7 +7,7 @@ from datetime import date
 
 from planner.errors import InputError, UnknownName
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import CALLED, FILLERS, INSTEAD, SHORT_RATES, SIZES, SWITCHES
+from planner.scenario.flag_names import CALLED, FILLERS, INSTEAD, LENGTHS, SHORT_RATES, SIDES, SIZES, SWITCHES
 from planner.scenario.flags import FLAGS, NAMES, plain
 from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS
 
@@ -21,9 +21,12 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     """Return the one of the `known` names, with dashes, that somebody means by a name; none where it is none's."""
     name = said.replace("_", "-")
     rest = [word for word in name.split("-") if word not in FILLERS]
-    for each in (name, "-".join(rest)):
+    # --gen-len, --doc-length and --response-tokens are of one side of a request
+    side = next((side for side, words in SIDES.items() if rest[:1] and rest[0] in words and (
+        len(rest) == 1 or set(rest[1:]) <= LENGTHS)), "")
+    for each in (name, "-".join(rest), side):
         for spelling in (each, f"{each}s", each.removesuffix("s")):
-            for own in (spelling, CALLED.get(spelling, "")):
+            for own in (spelling, CALLED.get(spelling, "")) if spelling else ():
                 if own and own in known:
                     return own
     return None

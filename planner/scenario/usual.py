@@ -14,9 +14,11 @@ from planner.errors import Unsupported
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.lengths import Length
+from planner.scenario.limits import Limits, ServingLimits
 from planner.scenario.serving import Serving
 from planner.scenario.speculative import Speculative
 from planner.scenario.workload import AUTO, Training
+from planner.yaml_io import Document
 
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
@@ -107,3 +109,11 @@ def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Preci
     bf16 = {"bf16" for gpu in gpus.values() if gpu.name not in without}
     precisions = tuple(precision for precision in (*BF16, *_INSTEAD) if precision in bf16 | instead)
     return precisions, Default(name="precision", value=", ".join(precisions), why=f"no bf16 on {some}")
+
+
+def refuse_idle_limits(limits: Limits | ServingLimits, document: Document, amount: str) -> None:
+    """Raise InputError for a limit of time or money where no `amount` of work is given, so that it bounds nothing."""
+    for name in ("deadline", "budget"):
+        if getattr(limits, name) is not None:
+            raise document.error(("limits", name), "has no effect on what holds a model, which is the question "
+                                 f"without {amount}")

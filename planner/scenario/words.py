@@ -45,7 +45,7 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "lora": "peft adapter adapters", "qlora": "4bitlora lora4bit"}),
     "workload.precision": (get_args(Precision), _formats(get_args(Precision))),
     "workload.quantization": (get_args(Quantization), _formats(get_args(Quantization)) | {
-        "bf16": "bfloat16 fp16 float16 none 16bit", "int8": "8bit w8a8", "int4": "4bit awq gptq gptqint4",
+        "bf16": "bfloat16 fp16 float16 none 16bit 16", "int8": "8bit w8a8 8", "int4": "4bit awq gptq gptqint4 4",
         "nvfp4": "fp4", "gptq-int8": "int8gptq", "nf4": "bnb bitsandbytes",
         "q8_0": "q8 8bitgguf", "q6_k": "q6", "q5_k_m": "q5 q5k", "q4_k_m": "q4 q4k gguf ggufq4 4bitgguf",
         "q3_k_m": "q3 q3k", "q2_k": "q2"}),

@@ -62,7 +62,10 @@ def read_jobs(path: Path) -> JobLog:
     if not lines:
         raise InputError("the file is empty: expected a log of jobs with a header", file=str(path))
     mark = max(",|;\t", key=lines[0].count)
-    rows = list(csv.reader(lines, delimiter=mark))
+    try:
+        rows = list(csv.reader(lines, delimiter=mark))
+    except csv.Error as error:
+        raise InputError(f"not CSV: {error}", file=str(path)) from None
     columns = _columns(rows[0], str(path))
     jobs: list[tuple[float, float, float, int]] = []
     out: Counter[str] = Counter()

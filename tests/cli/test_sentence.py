@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from planner.catalog.load import Catalog
@@ -36,6 +38,12 @@ SAID = [
     ("lora llama-3.1-8b, rank 64, 3 epochs, 20k samples, context 2k, under $50, spot on aws",
      "plan --method lora --model llama-3.1-8b --lora-rank 64 --seq-len 2k --terms spot --provider aws --epochs 3 "
      "--samples 20k --budget '50 USD'"),
+    ("train a lora for sdxl on 40 images with a 4080", "plan --method lora --model sdxl --on 'a 4080' --samples 40"),
+    ("max batch size for llama 3.1 8b lora at 4096 on an a100 40gb",
+     "estimate --max micro-batch --model llama-3.1-8b --method lora --seq-len 4096 --on 'an a100 40gb'"),
+    ("pretrain 13B on 300B tokens with a budget of 200k dollars by 1 march 2098",
+     "plan --method pretrain --model 13b --tokens 300B --budget '200k dollars' --deadline '1 march 2098'"),
+    ("is an A10G enough for whisper large v3", "plan --on a10g --model whisper-large-v3"),
     ("serve deepseek r1 with sglang, 2k tokens in 300 out, 1M requests a day",
      "plan --model deepseek-r1 --engine sglang --input 2k --output 300 --rate '1M requests/day' --method inference"),
 ]
@@ -64,3 +72,19 @@ def test_flags_behind_a_sentence_are_kept(capsys: pytest.CaptureFixture[str]) ->
     assert "method: full" in out
     assert main(["finetune", "--model", "llama-3.1-8b", "--tokens", "100M", "--on", "8xh100", "--show-scenario"]) == 0
     assert "method: full" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("args", "read"), [
+    (["vllm", "serve", "Qwen/Qwen3-8B", "--max-model-len", "8192"], "read from a vLLM command"),
+    (["vllm serve Qwen/Qwen3-8B --max-model-len 8192"], "read from a vLLM command"),
+    (["estimate", "lora.yml", "--gpu", "4090"], "read from an axolotl config"),
+    (["plan", "jobs.log", "--on", "8xh100", "--wait", "4 h"], "Fewest: 1 node of dgx-h100")])
+def test_a_config_or_a_log_stands_for_itself(args: list[str], read: str, tmp_path: Path,
+                                             monkeypatch: pytest.MonkeyPatch,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lora.yml").write_text("base_model: Qwen/Qwen3-8B\nadapter: lora\nsequence_len: 2048\n"
+                                       "micro_batch_size: 1\ndatasets: []\n")
+    (tmp_path / "jobs.log").write_text("submit,start,end,gpus\n2026-10-01T08:00,2026-10-01T09:00,2026-10-01T11:00,8\n")
+    assert main(args) == 0
+    assert read in " ".join(capsys.readouterr().out.split())

@@ -45,3 +45,5 @@ def test_bought_nodes_pay_it_too() -> None:
 def test_where_it_does_nothing_it_is_refused(question: dict[str, str], why: str) -> None:
     with pytest.raises(InputError, match=why):
         planner.plan(model="llama-3.1-8b", electricity="0.3", **question)
+    with pytest.raises(InputError, match=f"site: has no effect here: {why}"):
+        planner.plan(model="llama-3.1-8b", site="own-hall", **question)

@@ -164,7 +164,8 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
     ("", "the file is empty"), ("a,b\n1,2\n", "no column for submit"), ("submit,gpus\n1,2\n", "neither a column"),
     ("submit,seconds,gpus\nx,5,1\n", ":2: submit 'x': expected seconds, or a moment"),
     ("submit,seconds,gpus\n1,x,1\n", ":2: duration 'x'"), ("submit,seconds,gpus\n1,5,many\n", ":2: gpus 'many'"),
-    ("submit,seconds,gpus\n1,5\n", "2 values in a row of 3"), ("submit,seconds,gpus\n1,5,0\n", "no job in it")])
+    ("submit,seconds,gpus\n1,5\n", "2 values in a row of 3"), ("submit,seconds,gpus\n1,5,0\n", "no job in it"),
+    (f"submit,seconds,gpus\n1,5,{'9' * 200_000}\n", "not CSV: field larger than")])
 def test_a_wrong_log_is_refused_by_line_and_column(tmp_path, text, message):
     (tmp_path / "log.csv").write_text(text)
     with pytest.raises(InputError) as caught:

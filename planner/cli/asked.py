@@ -1,0 +1,93 @@
+"""A command line as people begin it: a sentence, another name of a verb, a config or a log instead of a scenario."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.cli import printing
+from planner.cli.options import open_catalog
+from planner.cli.sentence import shown, spoken
+from planner.cli.spoken import given, is_scenario
+from planner.errors import InputError, did_you_mean
+from planner.scenario.flag_names import VERBS
+
+if TYPE_CHECKING:
+    from planner.cli.main import GlobalOptions
+
+RUN = ("plan", "compare", "estimate", "simulate")
+"""Verbs that answer by their other names too, as the options are the same."""
+ASKED = ("plan", "compare", "estimate", "explain")
+"""Those that a question in a sentence may begin with."""
+READ = ("plan", "estimate")
+"""Those that read the config of another tool."""
+LAUNCHERS = frozenset(("vllm", "sglang", "torchrun", "accelerate", "deepspeed", "python", "python3", "llamafactory-cli",
+                       "axolotl"))
+"""Programs whose command line is a config, typed as it is."""
+
+
+def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) -> list[str]:
+    """Return the arguments of one of the `commands`, with flags.
+
+    Raises UsageError for a verb of none, and InputError for words that are not understood.
+    """
+    commands = list(commands)
+    words = args[:next((at for at, word in enumerate(args) if word.startswith("-")), len(args))]
+    if (config := _config(args, words)) is not None:
+        return config
+    mine = args[0] in commands
+    if mine and (args[0] not in ASKED or len(words) == 1 or (len(words) == 2 and " " not in words[1])):
+        return args
+    meant = next((verb for verb, called in VERBS.items() if args[0].lower() in called.split()), None)
+    if meant in (None, *RUN) and not any(map(is_scenario, words[1:])):
+        verb = args[0] if mine else meant if len(words) == 1 and meant != "estimate" else None
+        flags = args[len(words):]
+        read = spoken(words[1:] if mine else words, open_catalog(settings.catalogs, settings), verb, given(flags))
+        if read is not None:
+            _say(settings, f"read as planner {shown(read)}" if len(words) > 1 or meant is None else
+                 f"planner {read[0]} answers that, and takes the same options")
+            return [*read, *flags]
+    if mine:
+        return args
+    if meant not in RUN:
+        raise click.UsageError(f"No such command {args[0]!r}" + (did_you_mean(args[0], commands) if meant is None else
+                                                                 f": planner {meant} answers that"))
+    _say(settings, f"planner {meant} answers that, and takes the same options")
+    return as_asked([meant, *args[1:]], settings, commands)
+
+
+def _config(args: list[str], words: Sequence[str]) -> list[str] | None:
+    """Return the arguments where they name, or are, the config of another tool or a log; none otherwise."""
+    if " -" in args[0]:
+        return ["estimate", "--from", *args]
+    if args[0].lower() in LAUNCHERS and (len(words) < len(args) or "serve" in words):
+        return ["estimate", "--from", shlex.join(args)]
+    option = _read_as(words[1]) if args[0] in READ and len(words) > 1 else ""
+    return [args[0], option, *args[1:]] if option else None
+
+
+def _say(settings: GlobalOptions, text: str) -> None:
+    if not settings.quiet:
+        printing.note(f"note: {text}")
+
+
+def _read_as(file: str) -> str:
+    """Return the option that takes a file which is no scenario: a config of another tool, or a log of jobs."""
+    if not os.path.isfile(file):
+        return ""
+    from planner.scenario.configs.read import read_config
+    from planner.simulate.joblog import read_jobs
+
+    with suppress(InputError):
+        read_config(file)
+        return "--from"
+    with suppress(InputError):
+        read_jobs(Path(file))
+        return "--jobs"
+    return ""
