@@ -13,7 +13,8 @@ from pydantic import Field
 from planner.answer.media import DiffusionAssignment
 from planner.answer.placement import Commitment, Failures, Placement, WholeRun
 from planner.answer.posttraining import PostTrainingAssignment
-from planner.catalog.stack import Reference, Tuned
+from planner.catalog.preference import Tuned
+from planner.catalog.stack import Reference
 from planner.yaml_io import Frozen, absent
 
 __all__ = [

@@ -80,6 +80,8 @@ class KernelShape(Sourced):
     """Rate of the last-level cache over that of memory, for what a kernel reads that the one before has written."""
     elementwise_backward: float = Field(ge=1e-4, le=100)
     """Bytes that elementwise work moves backward over forward."""
+    adapter_backward: float = Field(ge=1e-4, le=100)
+    """The same of what adapters add to a product."""
     recompute: dict[RecomputeModule, Annotated[float, Field(ge=0, le=1)]]
     """Of modules that are parts of others, their share of those: moe_act of routed experts, mla_up_proj of attention's
     products, every-second-matmul of the whole forward."""

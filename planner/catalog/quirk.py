@@ -53,7 +53,7 @@ COLUMNS = frozenset({
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
     "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
     "disaggregated", "concurrency", "isl", "osl", "offload_activations", "run_class", "kind", "params_b", "packed",
-    "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len", "train_engine"})
+    "attention_impl", "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len", "train_engine"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""

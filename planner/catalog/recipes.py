@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from planner.catalog.preference import Preference
 from planner.catalog.ranges import Held
 from planner.catalog.sourced import Sourced
-from planner.catalog.stack import Preference
 from planner.units import Seconds
 from planner.yaml_io import Frozen
 

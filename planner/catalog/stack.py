@@ -8,7 +8,9 @@ from pydantic import Field, field_validator
 
 from planner.catalog.architecture import Fused
 from planner.catalog.hardware import Precision
+from planner.catalog.preference import Preference, PreferenceSupport
 from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
+from planner.catalog.recipes import TrainedBytes
 from planner.catalog.sourced import Sourced
 from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
@@ -19,11 +21,7 @@ RecomputeModule = Literal["core_attn", "layernorm", "mlp", "mlp_act", "moe", "mo
 KeptProduct = Literal["gate", "wo", "wkv_a"]
 Weights = Literal["pretrain", "full", "lora", "qlora", "inference"]
 """Methods whose name says what trains, and from where."""
-Preference = Literal["dpo", "kto", "orpo", "simpo", "reward-model"]
-"""Methods that train on preferences: pairs of answers, or answers that are labeled good or bad."""
 Method = Literal[Weights, Preference]
-Tuned = Literal["full", "lora", "qlora"]
-"""What trains of a model that is trained already."""
 Trained = Literal["language", "projector", "encoder"]
 """Parts of a model that sees or hears."""
 Reference = Literal["copy", "adapters-off", "precomputed"]
@@ -108,24 +106,6 @@ class Refusal(Frozen):
     """Of what training this is true; none named means of any."""
     reason: str = Field(min_length=3)
     """Why, as a plan and an error say it."""
-
-
-class PreferenceSupport(Frozen):
-    """How a framework trains on preferences."""
-
-    methods: tuple[Preference, ...] = Field(min_length=1)
-    """Those that it has."""
-    tunings: tuple[Tuned, ...] = ("full", "lora", "qlora")
-    """What it can train by them."""
-    precomputed: tuple[Preference, ...] = ()
-    """Those whose reference it can run on all samples before training, which leaves it out of the memory."""
-    padding_free: bool = False
-    """Whether the answers of a micro-batch stand end to end, and are not padded to the longest."""
-    loss_bytes_per_logit: Annotated[float, Field(ge=0, le=1000)] | None = None
-    """Where its loss of preferences is another than its own."""
-    place: Annotated[int, Field(ge=1, le=100)] | None = None
-    """Among the stacks that people use for it, which `stack: auto` searches; none where it is searched by name alone.
-    """
 
 
 class Stack(Sourced):
@@ -221,9 +201,11 @@ class Stack(Sourced):
     fused: tuple[Fused, ...] = ()
     """Products that the framework holds as one matrix, with one adapter, where the model's own code does not."""
     adapter_passes: Passes = 1.0
-    """Times the input and output of an adapted product pass through memory forward for its adapter, twice backward."""
+    """Times the input and output of an adapted product pass through memory forward for its adapter."""
     adapter_casts: Passes = 0.0
-    """The same, added on a base that is not quantized: PEFT casts inputs to the 32 bits of its adapters there."""
+    """The same of the input alone, added on a base that is not quantized: PEFT casts it to 32 bits there and back."""
+    quantized_adapter: TrainedBytes | None = None
+    """Bytes per parameter of adapters on a quantized base; none as PEFT has them, in 32 bits."""
     fused_adapters: bool = False
     """Whether products with adapters are one kernel: it reads what attention and the feed-forward keep, keeps no input
     of an adapter beside that, and works the activation's output out again."""

@@ -47,7 +47,7 @@ def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) ->
     quantization = _quantization(run, stack, method, catalog, assumed)
     held = recipes.bases[quantization] if quantization else 2.0  # the dtype columns are of the adapters
     # FSDP 1 flattens what it shards, adapters with a quantized base, so that all of it is stored in one 16-bit type
-    usual = recipes.adapter if quantization else adapter_bytes(recipes, stack)
+    usual = (stack.quantized_adapter or recipes.adapter) if quantization else adapter_bytes(recipes, stack)
     if quantization and run.sharding == "fsdp":
         usual = TrainedBytes(weight=2, gradient=2, moments=4)
     return Tuning(

@@ -13,6 +13,7 @@ from planner.evidence.rl_lengths import RunLengths, lengths
 from planner.evidence.rl_rows import RlRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
+from planner.evidence.software import attending
 from planner.jobs.posttraining.assignment import verdict
 from planner.jobs.posttraining.held import Held
 from planner.jobs.posttraining.job import NODES
@@ -73,11 +74,8 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> MicroBatch:
     candidate, cp, tp = _candidate(run, catalog), run.train_cp or 1, run.train_tp or 1
     copies = max(1, run.gpus // (cp * tp))
     length, times = run.seq_len_mean, round(catalog.sources.number("micro_batches", run) or 1)
-    stack = catalog.stack(each.trainers[_kind(run, each.trainers)])
-    slower = catalog.sources.number("attention_rate", run)
-    if slower is not None:
-        stack = stack.model_copy(update={"attention_kernel": {
-            name: slower * rate for name, rate in stack.attention_kernel.items()}})
+    stack = attending(catalog.stack(each.trainers[_kind(run, each.trainers)]),
+                      catalog.sources.number("attention_rate", run))
     trainer = trainer_of(catalog, model, candidate, stack,
                          Packed(times * copies, length, length, length, 1), method=_method(run), rank=_rank(run),
                          confidence=CONFIDENCE, loss=each.loss if is_learned(run) else "plain",

@@ -74,6 +74,12 @@ def _published(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str]
     return stack.model_copy(update=changes) if changes else stack
 
 
+def attending(stack: Stack, rate: float | None) -> Stack:
+    """Return a stack whose attention reaches `rate` of its own; none leaves it as it is."""
+    return stack if rate is None else stack.model_copy(update={"attention_kernel": {
+        name: rate * own for name, own in stack.attention_kernel.items()}})
+
+
 def _planned(run: TrainRun, name: str, model: Model, catalog: Catalog) -> Stack:
     """Return the stack of a plan that was launched, as the plan had it: no habit of a source bears on it."""
     stack, backward = catalog.stack(name), catalog.sources.flag("optimizer_in_backward", run)
@@ -96,6 +102,7 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     tile = said.number("live_mlp", run)
     if tile is not None:
         changes["live_mlp"] = tile
+    changes["attention_kernel"] = attending(stack, said.number("attention_rate", run)).attention_kernel
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
     if said.flag("keeps_half", run):

@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 from planner.catalog.generation_law import StepCache
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method, Tuned
+from planner.catalog.preference import Tuned
+from planner.catalog.stack import Method
 from planner.catalog.stack import Reference as Frozen
 from planner.errors import InputError
 from planner.scenario.diffusion import DiffusionMethod, DiffusionOptimizer, Latents

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, get_args
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
+from planner.catalog.preference import Tuned
 from planner.catalog.recipes import Recipes
-from planner.catalog.stack import Method, Stack, Tuned
+from planner.catalog.stack import Method, Stack
 from planner.errors import Unsupported
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from planner.catalog.hardware import Precision
+from planner.catalog.preference import Tuned
 from planner.catalog.price import Term
-from planner.catalog.stack import Method, Reference, Tuned, Weights
+from planner.catalog.stack import Method, Reference, Weights
 from planner.errors import InputError
 from planner.scenario.limits import ServingObjective
 from planner.scenario.posttraining import RlMethod

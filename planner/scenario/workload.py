@@ -14,7 +14,8 @@ from pydantic import (
 )
 
 from planner.catalog.hardware import Precision
-from planner.catalog.stack import Method, Preference, Reference, Trained, Tuned, Weights
+from planner.catalog.preference import Preference, Tuned
+from planner.catalog.stack import Method, Reference, Trained, Weights
 from planner.errors import About
 from planner.scenario.batch import GlobalBatch
 from planner.scenario.pixels import PixelSize, check_images

@@ -11,7 +11,8 @@ from planner.ask.estimate import HEARD, Measured
 from planner.catalog.architecture import Model
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
-from planner.catalog.stack import Preference, Weights
+from planner.catalog.preference import Preference
+from planner.catalog.stack import Weights
 from planner.scenario.diffusion import DiffusionMethod
 from planner.scenario.flags import NAMES, TABLE
 from planner.scenario.kind import KEYS, Kind, kind_by_model

@@ -48,6 +48,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         acted = k * kind.experts.per_token * kind.experts.ffn / tp
     if not tuning.trains_base:
         outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, e)
+        # a frozen norm in plain kernels keeps its 32-bit copy alone
+        inputs = inputs * (stack.fused_norm_and_activation or tuning.keeps_frozen_inputs)
     projected = e * kind.attention_width / tp if kind.latent_width else 0.0
     drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp if kind.experts is None else dense,
              "mlp_act": k * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}

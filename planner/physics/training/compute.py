@@ -83,11 +83,13 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
     backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
     matrices, share = adapted
     if matrices:
-        # adapter products are bound by reading inputs and outputs; their gradients read both twice
-        passes = stack.adapter_passes + (0.0 if tuning.quantized else stack.adapter_casts)
-        again = _passes(question, on, passes, tokens * np.maximum(k, n))
-        moved = 2 * tokens * (matrices * k + share * n) * again / on.memory + 2 * matrices * law.launch
-        forward, backward = forward + moved, backward + 2 * moved
+        # adapter products are bound by reading inputs and outputs, and casts of the inputs
+        passes = stack.adapter_passes
+        casts = passes + (0.0 if tuning.quantized else stack.adapter_casts)
+        wide, narrow = (_passes(question, on, of, tokens * np.maximum(k, n)) for of in (casts, passes))
+        moved = 2 * tokens * (matrices * k * wide + share * n * narrow) / on.memory
+        forward = forward + moved + 2 * matrices * law.launch
+        backward = backward + law.adapter_backward * moved + 4 * matrices * law.launch
     # quantized weights are expanded to 16 bits before every product
     slow = stack.dequantize.get(tuning.base or "", 1.0)
     expand = slow * (tuning.base_bytes + 2) * k * n / on.memory if tuning.quantized else 0.0

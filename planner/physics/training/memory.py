@@ -129,7 +129,7 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
     usable, host = on.usable[rows.candidate], on.host[rows.candidate]
     on_node = np.minimum(rows.gpus, on.gpus[rows.candidate])
     room = (usable / question.memory_margin(rows) - stack.context_bytes - communicators) / stack.allocator_ratio
-    per_logit = 0.0 if question.tuning.forward_only else question.loss_bytes_per_logit + question.sample.reference_logit
+    per_logit = 0.0 if question.tuning.forward_only else question.loss_bytes_per_logit
     share = trained_share(question)
     states = _layers(question, rows, shape.kinds, share)
     first = added(_layers(question, rows, shape.lead, float(share == 1)), _tables(question, rows, table),

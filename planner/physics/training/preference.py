@@ -31,8 +31,8 @@ class Sample:
     """Whether a frozen copy of the model is held beside it."""
     reference_logit: float = 0.0
     """Bytes per logit that those of the reference add."""
-    preferred: bool = False
-    """Whether it is of preferences."""
+    preference: str | None = None
+    """The method, where it is of preferences."""
     scores: bool = False
     """Whether the head has one value."""
     spread: float = 0.0
@@ -60,7 +60,7 @@ def sample_of(recipes: PreferenceRecipes, method: str, reference: str | None, pa
         policy_forwards=works.policy_forwards,
         reference_forwards=works.reference_forwards / (max(passes, 1.0) if before else 1.0),
         reference_logit=recipes.reference_logit if works.reference_forwards and not before else 0.0,
-        preferred=True, scores=works.scores, spread=recipes.spread if padded else 0.0)
+        preference=method, scores=works.scores, spread=recipes.spread if padded else 0.0)
 
 
 @lru_cache(maxsize=256)

@@ -124,9 +124,12 @@ class Question:
 
     @property
     def loss_bytes_per_logit(self) -> float:
-        """Bytes that the loss holds of each logit."""
-        own = self.stack.preference.loss_bytes_per_logit if self.stack.preference and self.sample.preferred else None
-        return self.stack.loss_bytes_per_logit if own is None else own
+        """Bytes that the loss holds of each logit, those of a reference included."""
+        stack, method = self.stack, self.sample.preference
+        each = stack.preference.loss_bytes_per_logit if stack.preference else {}
+        own = each.get(method, stack.loss_bytes_per_logit)  # type: ignore[call-overload]
+        # a loss that makes no logits of the policy makes none of the reference
+        return own + self.sample.reference_logit if own else 0.0
 
     @property
     def launch(self) -> float:

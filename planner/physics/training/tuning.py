@@ -79,5 +79,6 @@ def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_la
                       trains_tables=tables)
     if method == "qlora":
         return Tuning(False, rank, True, recipes.bases[recipes.qlora], base=recipes.qlora,
-                      keeps_frozen_inputs=True, adapter=recipes.adapter, targets=targets, trains_tables=tables)
+                      keeps_frozen_inputs=True, adapter=stack.quantized_adapter or recipes.adapter, targets=targets,
+                      trains_tables=tables)
     return PRETRAIN
