@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, cast, get_args
 
-from planner.catalog.stack import Tuned, Weights
+from planner.catalog.preference import Tuned
+from planner.catalog.stack import Weights
 
 ADAPTERS = ("lora", "qlora")
 """What trains beside frozen weights."""
