@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from planner.catalog.architecture import Model
 from planner.launch.axes import WHOLE, No, Say, Settings, Table, only
 from planner.launch.emitter import plain
 from planner.launch.formats import by_file
@@ -85,8 +86,14 @@ def adapters(file: str) -> Say:
         rank = work.asked.rank
         quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
                      f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
-        return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank, **quantized}
+        return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
+                f"{file}:lora_dropout": dropout(work.model), **quantized}
     return say
+
+
+def dropout(model: Model) -> float:
+    """Return TRL's dropout of adapters, or none where experts have adapters: PEFT refuses it there (ParamWrapper)."""
+    return 0.0 if model.mixes_experts else 0.05
 
 
 def preferences(methods: Mapping[str, Settings], *, precomputed: str | None = None, copied: str | None = None) -> Table:
@@ -141,12 +148,11 @@ def unsplit(*axes: str, reason: str = "it has none") -> Table:
 
 
 def _loss(key: str) -> Say:
-    """Return what is said of the loss: chunks are those of TRL on plain samples, with no word of ours."""
-    words = {"the stack's": False, "fused": True}
-
+    """Return what is said of the loss: on plain samples TRL fuses it with its projection, with no word of ours."""
     def say(work: Work) -> Settings | No:
-        chunks = work.method != FROM_SCRATCH and not work.preference
-        return plain("loss", key, words | ({"chunked": False} if chunks else {}))(work)
+        own = work.method != FROM_SCRATCH and not work.preference
+        words = {"the stack's": False, "fused": not own} | ({"chunked": False} if own else {})
+        return plain("loss", key, words)(work)
     return say
 
 

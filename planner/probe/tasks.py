@@ -17,7 +17,7 @@ START = 8.0
 LARGE, SMALL = (1024, 2048, 4096, 8192), (256, 512, 1024)
 """Sides of square products on a GPU and on a CPU."""
 ROWS = (1, 16, 64, 256)
-"""Tokens of a decode step, through matrices of the side before the last."""
+"""Tokens of a decode step, through the largest matrices: on a GPU more than its cache holds."""
 LENGTHS = {True: (1024, 4096, 16384), False: (256, 1024)}
 """Tokens of attention, by whether it is on a GPU."""
 HEADS, WIDTH = 32, 128
@@ -114,7 +114,7 @@ def _alone(machine: Machine) -> Iterator[ProbeTask]:
     sides = LARGE if machine.is_gpu else SMALL
     for precision in machine.precisions:
         yield from (ProbeTask("product", (side, side, side), precision) for side in sides)
-        yield from (ProbeTask("product", (rows, sides[-2], sides[-2]), precision) for rows in ROWS)
+        yield from (ProbeTask("product", (rows, sides[-1], sides[-1]), precision) for rows in ROWS)
     half = next((p for p in ("bf16", "fp16") if p in machine.precisions), machine.precisions[0])
     for tokens in LENGTHS[machine.is_gpu]:
         shape = (max(1, LENGTHS[machine.is_gpu][-1] // tokens // 4), HEADS, tokens, WIDTH)

@@ -80,7 +80,8 @@ def test_recompute_that_is_not_stated_is_what_lets_the_run_fit(changes, assumed)
 
 
 @pytest.mark.parametrize(("framework", "sharding", "stack"), [
-    ("fms-hf-tuning (HF SFTTrainer)", "fsdp", "trl"), ("NeMo AutoModel (PyTorch FSDP2, TE)", "fsdp", "nemo-automodel"),
+    ("fms-hf-tuning (HF SFTTrainer)", "fsdp", "hf-peft"),
+    ("NeMo AutoModel (PyTorch FSDP2, TE)", "fsdp", "nemo-automodel"),
     ("NeMo", None, "megatron-bridge"), ("accelerate FSDP", "fsdp", "accelerate-fsdp"), ("xtuner", "zero3", "xtuner"),
     ("LLaMA-Factory, Unsloth+FA2", "none", "unsloth"), ("HF Trainer + PEFT + DeepSpeed", "zero3", "deepspeed"),
     ("HF Trainer + PEFT (DeepSpeed config)", "none", "hf-peft"), ("plain PyTorch loop + PEFT 0.19", "none", "hf-peft")])
@@ -88,3 +89,9 @@ def test_a_framework_is_its_stack(framework, sharding, stack):
     gpus = {"gpus": 1, "global_batch_seqs": 4} if sharding == "none" else {}
     row = ROW | {"framework": framework, "sharding": sharding, "source": "a page", "notes": ""} | gpus
     assert predict(TrainRun.model_validate(row), catalog()).stack == stack
+
+
+@pytest.mark.parametrize(("year", "stack"), [(2025, "hf-peft"), (2026, "trl")])
+def test_trl_fuses_its_head_since_2026(year, stack):
+    row = TrainRun.model_validate(ROW | {"year": year, "loss_kernel": "fused" if stack == "trl" else None})
+    assert predict(row, catalog()).stack == stack

@@ -53,10 +53,16 @@ def test_what_has_no_copy_holds_none(method: str, trains: str, reference: str | 
                                                               ("orpo", 2, 0)])
 def test_logits_are_of_every_answer_and_of_the_reference(method: str, answers: int, reference: int) -> None:
     """In a pair both answers stand in one batch; the reference adds two bytes a logit at the peak."""
-    question = asked(method)
+    question = asked(method, stack="hf-peft")
     logits = memory_terms(question, from_rows([{"dp": 8, "zero": 3}], 16)).logits[0]
     each = question.stack.loss_bytes_per_logit + reference
     assert logits == pytest.approx(answers * LENGTH * VOCAB * each)
+
+
+@pytest.mark.parametrize(("method", "made"), [("dpo", False), ("kto", False), ("orpo", True), ("simpo", True)])
+def test_a_head_fused_with_its_loss_makes_no_logits_of_policy_or_reference(method: str, made: bool) -> None:
+    """TRL fuses them for DPO and KTO, and has ORPO and SimPO as they were."""
+    assert bool(memory_terms(asked(method), from_rows([{"dp": 8, "zero": 3}], 16)).logits[0]) == made
 
 
 def test_a_reward_model_has_one_value_and_no_head() -> None:

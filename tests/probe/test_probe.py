@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +23,7 @@ from planner.evidence.rates import COLLECTIVES, LinkRow, predicted_seconds
 from planner.layouts.candidate import Candidate
 from planner.probe import backend
 from planner.probe.backend import Result
+from planner.probe.kernels import timed
 from planner.probe.tasks import Machine, ProbeTask, tasks_of
 
 GPU = Machine("cuda", "NVIDIA H100 80GB HBM3", gpus=8, ranks=32, memory=85.0e9, precisions=("bf16", "fp8"),
@@ -172,6 +176,62 @@ def test_a_broken_journal_is_refused(tmp_path: Path, line: str, said: str) -> No
     journal.write_text(journal.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=said):
         probe(tmp_path, Catalog(), StandIn(CPU), "2026-11")
+
+
+class QueuedGpu:
+    """Stands in for torch: a device that works off its queue while the host takes longer to launch each kernel."""
+
+    def __init__(self, *, kernel: float, launch: float, captures: bool) -> None:
+        self.kernel, self.launch, self.captures = kernel, launch, captures
+        self.host = self.device = 0.0
+        self.captured: list[None] | None = None
+        self.cuda, self.Stream, self.CUDAGraph = self, self._stream, self._graph
+
+    def run(self) -> None:
+        if self.captured is not None:
+            self.captured.append(None)
+            return
+        self.host += self.launch
+        self.device = max(self.device, self.host) + self.kernel
+
+    def Event(self, *, enable_timing: bool) -> SimpleNamespace:  # noqa: N802 - torch's name
+        event = SimpleNamespace(at=0.0)
+        event.record = lambda: setattr(event, "at", max(self.device, self.host))
+        event.synchronize = lambda: setattr(self, "host", max(self.device, self.host))
+        event.elapsed_time = lambda other: (other.at - event.at) * 1e3
+        return event
+
+    def _stream(self) -> SimpleNamespace:
+        return SimpleNamespace(wait_stream=lambda _: None)
+
+    current_stream = _stream
+
+    def stream(self, _: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def _graph(self) -> SimpleNamespace:
+        graph = SimpleNamespace(runs=0)
+
+        def replay() -> None:
+            self.host += self.launch
+            self.device = max(self.device, self.host) + graph.runs * self.kernel
+        graph.replay = replay
+        return graph
+
+    @contextmanager
+    def graph(self, graph: SimpleNamespace) -> Iterator[None]:
+        if not self.captures:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        self.captured = []
+        yield
+        graph.runs, self.captured = len(self.captured), None
+
+
+@pytest.mark.parametrize(("kernel", "captures", "measured"), [
+    (10e-6, True, 10e-6), (10e-6, False, 40e-6), (2e-3, True, 2e-3), (2e-3, False, 2e-3)])
+def test_what_the_host_takes_to_launch_is_left_out(kernel: float, captures: bool, measured: float) -> None:
+    gpu = QueuedGpu(kernel=kernel, launch=40e-6, captures=captures)
+    assert median(timed(gpu, "cuda", gpu.run)) == pytest.approx(measured, rel=0.02)
 
 
 if find_spec("torch"):

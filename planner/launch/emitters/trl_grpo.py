@@ -6,6 +6,7 @@ from planner.launch.axes import No, Settings, TableOf, only, settings_of
 from planner.launch.emitter import ReinforcedEmitter, plain
 from planner.launch.emitters.verl import variables
 from planner.launch.formats import as_text, by_file
+from planner.launch.hugging_face import dropout
 from planner.launch.program import Part, Program, Variable, script, torchrun
 from planner.launch.reinforced import Reinforced
 
@@ -59,7 +60,8 @@ def _recompute(work: Reinforced) -> Settings | No:
 
 def _adapters(work: Reinforced) -> Settings:
     rank = work.asked.rank
-    adapted = {f"{ARGS}:lora_r": rank, f"{ARGS}:lora_alpha": 2 * rank, f"{ARGS}:lora_target_modules": "all-linear"}
+    adapted = {f"{ARGS}:lora_r": rank, f"{ARGS}:lora_alpha": 2 * rank, f"{ARGS}:lora_target_modules": "all-linear",
+               f"{ARGS}:lora_dropout": dropout(work.model)}
     return {f"{ARGS}:use_peft": bool(rank), **(adapted if rank else {})}
 
 
