@@ -175,14 +175,15 @@ def test_less_training_needs_no_more_gpus_of_any_kind() -> None:
             needed = [counts[gpu, method] for method in ("qlora", "lora", "full") if (gpu, method) in counts]
             assert needed == sorted(needed)
     alone = hold("llama-3.1-8b", "rtx-3060", workload__sequence_length="8192", workload__method="qlora")
-    assert alone.assignments[0].gpus == found[0]["rtx-3060", "qlora"] == 4
+    # 8,192 tokens at once took 10.1 GiB on one H200 with all weights there; on the card most are on the host
+    assert alone.assignments[0].gpus == found[0]["rtx-3060", "qlora"] == 1
 
 
 def test_every_kind_of_gpu_has_its_count() -> None:
     """As many layouts tie on large GPUs as are kept in all; the small ones stand beside them all the same."""
     plan = hold("llama-3.3-70b", "any", workload__sequence_length="8192", workload__method="qlora")
     kinds = {a.gpu: a.gpus for a in (*plan.alternatives, *plan.assignments) if a.layout.offload.to != "none"}
-    assert kinds["rtx-4090"] == 2
+    assert kinds["rtx-4090"] == 1
 
 
 def test_gpus_that_do_not_hold_it_are_a_no() -> None:
