@@ -249,7 +249,8 @@ def input_error(error: ValidationError, document: Document) -> InputError:
     kind, given = first["type"], _short(first["input"])
     loc = [part for i, part in enumerate(first["loc"]) if _in_data(document.data, first["loc"][:i], part)]
     if kind == "missing":
-        return document.error([*loc, first["loc"][-1]], "required, but missing")
+        such = ": a name such as llama-3.1-8b, or a size such as 13b" if first["loc"][-1] == "model" else ""
+        return document.error([*loc, first["loc"][-1]], f"required, but missing{such}")
     if kind == "not_bool":
         return document.error([*loc, first["ctx"]["name"]], first["msg"])
     if kind == "unknown_key":
@@ -277,8 +278,7 @@ def _dotted(loc: Iterable[Any]) -> str:
 
 
 def _short(value: object) -> str:
-    text = "nothing" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text := "nothing" if value is None else repr(value)) <= 60 else text[:57] + "..."
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]

@@ -170,6 +170,9 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     """
     node, overrides = _placed(node, overrides)
     for path in overrides:
+        if path == "hardware.candidates" and node is None:
+            raise InputError(f"{labels.get(path, path)}: an estimate is of one node type; planner plan chooses among "
+                             "several, and planner compare puts them side by side")
         if not path.startswith(HEARD):
             raise InputError(f"{labels.get(path, path)}: has no effect on an estimate, which is about the node and the "
                              "layout named; planner plan chooses by it")

@@ -116,8 +116,9 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
 def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
               ) -> Document:
     if reference is None and not overrides:
-        raise InputError(f"nothing to plan: name a scenario (a file, or {', '.join(shipped())}), "
-                         "or give at least --model and --tokens")
+        raise InputError("nothing is asked: say which model, and how much of what, such as --model llama-3.1-8b with "
+                         "--tokens 1T, --method lora --samples 10k, or --rate 5; or name hardware alone (--on 8xh100), "
+                         f"or a scenario: a file, or {', '.join(shipped())}")
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference) or catalog.known_diffusion(reference)):
         if "workload.model" in overrides:

@@ -116,5 +116,5 @@ def refuse_idle_limits(limits: Limits | ServingLimits, document: Document, amoun
     """Raise InputError for a limit of time or money where no `amount` of work is given, so that it bounds nothing."""
     for name in ("deadline", "budget"):
         if getattr(limits, name) is not None:
-            raise document.error(("limits", name), "has no effect on what holds a model, which is the question "
-                                 f"without {amount}")
+            raise document.error(("limits", name), f"has no effect without {amount}: without, the question is "
+                                 "what holds the model")

@@ -92,7 +92,7 @@ def test_an_amount_of_work_is_needed_for_money_and_time() -> None:
     with pytest.raises(InputError, match=r"needs workload\.tokens"):
         hold("llama-3.1-8b", "h100-sxm", objective="cost")
     for limit, value in (("deadline", "5 d"), ("budget", "500 USD")):
-        with pytest.raises(InputError, match=f"{limit}: has no effect on what holds a model"):
+        with pytest.raises(InputError, match=f"{limit}: has no effect without workload.tokens"):
             hold("llama-3.1-8b", "h100-sxm", **{f"limits__{limit}": value})
     with pytest.raises(InputError, match="a load, such as --rate 5"):
         hold("llama-3.1-8b", "h100-sxm", workload__kv_cache="fp8", limits__budget="5 USD/h")

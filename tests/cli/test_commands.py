@@ -149,7 +149,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp8"], "'tp8' is not AXIS=VALUE"),
     (["estimate", "--model", "x", "--node", "y", "--layout", "tp=8,tp=4"], "'tp' is given twice"),
     (["estimate", "--model", "x", "--node", "y", "--confidence", "1"], "--confidence"),
-    (["plan"], "nothing to plan: name a scenario"), (["plan", "--json"], "nothing to plan"),
+    (["plan"], "nothing is asked: say which model"), (["plan", "--json"], "nothing is asked"),
     (["plan", MAIN, "--rate", "20"], "--rate: applies to a service"),
     (["plan", CHAT, "--tokens", "1T"], "--tokens: applies to training"),
     (["plan", "--model", "gpt2", "--rate", "20", "--tokens", "1T"], "--tokens: applies to training"),

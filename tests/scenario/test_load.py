@@ -125,7 +125,7 @@ def test_errors_name_the_flag_the_path_or_the_file(tmp_path):
         load_scenario(None, {"workload.tokens": "1T"}, CATALOG, labels={"workload.model": "--model"})
     with pytest.raises(UnknownName, match=r"'limits.deadlin'; did you mean limits.deadline"):
         load_scenario(MAIN, {"limits.deadlin": "3 d"}, CATALOG)
-    with pytest.raises(InputError, match="nothing to plan: name a scenario"):
+    with pytest.raises(InputError, match="nothing is asked: say which model"):
         load_scenario(None, {}, CATALOG)
     path = tmp_path / "s.yaml"
     path.write_text("workload: 3\n")
