@@ -33,7 +33,7 @@ ARCHITECTURES = {"hopper": ("hopper",), "ampere": ("ampere", "pascal", "turing",
 APART = {"ampere": 0.0, "ada": .4, "hopper": .9, "blackwell": 1.6, "cdna2": 3.6, "cdna3": 4.4, "cdna4": 4.8}
 """How far architectures are apart, along a line."""
 LAW = {"narrow.fp8": (1.0, .15), "narrow.fp4": (1.0, .2), "narrow_experts.fp8": (1.0, .15),
-       "narrow_experts.fp4": (1.0, .2)}
+       "narrow_experts.fp4": (1.0, .2), "expanded": (.8, .15)}
 """Constants of the law that are fitted with the releases: median and spread of the logarithm before any row."""
 SHRUNK = 0.7
 """Of the variances of TYPICAL, where the error of what is left out is least."""

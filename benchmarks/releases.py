@@ -334,7 +334,8 @@ def _entry(rows: Fitted, place: Place, values: Mapping[str, float]) -> str:
                                     else f"{float(f'{value:.3g}'):g}"))
     parts += ["stream: 1", f"chunk: {kept.chunk}", f"sequences: {kept.sequences}"]
     parts += [f"grouped: {kept.grouped}"] if kept.grouped else []
-    parts += [f"rows: {kept.rows}"] if kept.rows != EngineSpeed.model_fields["rows"].default else []
+    usual = EngineSpeed.model_fields["expanded_rows"].default
+    parts += [f"expanded_rows: {kept.expanded_rows}"] if kept.expanded_rows != usual else []
     parts += ["prefill_first: true"] if kept.prefill_first else []
     joined = [re.sub(" ", "\x00", part) for part in parts]
     text = textwrap.fill(", ".join(joined), 112, break_long_words=False, break_on_hyphens=False).replace("\x00", " ")

@@ -21,10 +21,12 @@ class ServingLaw(Sourced):
     """The same of reading keys and values."""
     blend: Annotated[float, Field(gt=1, le=1000)]
     """Exponent of the norm that joins a product's compute and memory time: large takes the larger, 1 adds them."""
+    tile: dict[str, Width]
+    """Rows of the smallest tile of a product, by GPU architecture: those of its matrix instruction."""
     expert_rows: Width
-    """Rows of the smallest tile of a product of experts."""
+    """The same of a product of experts."""
     expanded: float = Field(ge=1e-4, le=1)
-    """Share of their rate that products keep whose 4-bit weights are expanded to 16 bits on the way."""
+    """Share of their rate that products keep whose weights are expanded to 16 bits on the way."""
     narrow: dict[str, Factor]
     """Time of dense products over what the kernels' law says, by the format that they compute in; 1 for others."""
     narrow_experts: dict[str, Factor]
@@ -97,10 +99,10 @@ class EngineSpeed(Frozen):
     """GPU architectures that it is for, where not for all."""
     products: Factor
     """Time of products over what the kernels' law says."""
-    rows: Width = 16
-    """Rows of the smallest tile of a product."""
+    expanded_rows: Width = 16
+    """Rows of the smallest tile of a product whose weights are expanded to 16 bits on the way, on every architecture."""
     saturation: Annotated[float, Field(ge=0, le=1e4)] = 1.0
-    """Rows at which a product reaches half of its rate, over what the kernels' law says."""
+    """Rows of tiles that a large product leaves empty, over what the kernels' law says."""
     attention: Factor
     """Time of attention over prompts, the same way."""
     experts: Factor

@@ -25,6 +25,8 @@ from planner.physics.serving.adapters import AdapterSlots
 
 HALF = "bf16"
 """The format of encoders."""
+WIDE = 2
+"""Bytes of an element of 16 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,13 @@ class Deployment:
         wanted = self.weights.computes
         return wanted if (self.weights.needs or wanted) in gpu.peak else wide_of(gpu)
 
+    def expands(self, gpu: Gpu) -> bool:
+        """Say whether quantized products expand their weights to 16 bits on the way."""
+        return self.weights.matrix < WIDE and self.computes(gpu) == wide_of(gpu)
+
     def unpacked(self, gpu: Gpu) -> float:
-        """Return the share of the rate that products of packed weights keep which are expanded on the way."""
-        return self.law.expanded if self.weights.matrix < 1 and self.computes(gpu) == wide_of(gpu) else 1.0
+        """Return the share of the rate that these keep."""
+        return self.law.expanded if self.expands(gpu) else 1.0
 
     def rate(self, at: int, precision: str) -> float:
         """Return FLOP/s of large products on a candidate."""

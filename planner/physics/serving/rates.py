@@ -18,6 +18,9 @@ class ServingRates:
 
     quantized: Floats
     wide: Floats
+    quantized_tile: Floats
+    """Rows of the smallest tile of a quantized product."""
+    wide_tile: Floats
     peak: Floats
     attention: Floats
     stream: Floats
@@ -47,6 +50,9 @@ def rates_of(d: Deployment, rows: Replicas) -> ServingRates:
     return ServingRates(
         quantized=each([d.rate(at, d.computes(g)) * d.unpacked(g) for at, g in enumerate(gpus)]) / speed.products,
         wide=each([d.rate(at, w) for at, w in enumerate(wide)]) / speed.products,
+        quantized_tile=each([float(min(law.tile[g.architecture], speed.expanded_rows) if d.expands(g)
+                                   else law.tile[g.architecture]) for g in gpus]),
+        wide_tile=each([float(law.tile[g.architecture]) for g in gpus]),
         peak=each([g.peak[w] for g, w in zip(gpus, wide, strict=True)]),
         attention=each([g.peak[w] * r.attention_forward * g.attention_gain
                         for g, w, r in zip(gpus, wide, d.rates, strict=True)]) / speed.attention,

@@ -65,15 +65,15 @@ class StepTimes:
 
 
 def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n: Floats, weight: float,
-            least: int) -> Floats:
+            least: Floats) -> Floats:
     """Return seconds of m x k by k x n, the second of `weight` bytes an element; few rows run in small tiles."""
     law = d.kernels
     m = np.maximum(m, 1.0)
-    # libraries choose tiles to suit the rows, so that time rises evenly from the smallest on
-    rows = np.maximum(m, float(least))
+    # libraries choose tiles to suit the rows, from the smallest on: what is left empty grows with the rows, up to `half`
+    rows, half = np.maximum(m, least), law.half_mn * d.engine.saturation
+    rows = rows + rows * half / (rows + half)
     columns = np.ceil(n / law.tile) * law.tile
-    half = law.half_mn * d.engine.saturation
-    saturation = k / (k + law.half_k) * rows / (rows + half) * columns / (columns + law.half_mn)
+    saturation = k / (k + law.half_k) * columns / (columns + law.half_mn)
     # however an engine does with few rows, large products stay at what the GPU reaches in a benchmark
     benchmark = 2 * m * k * n / (rate * d.engine.products)
     compute = np.maximum(2 * rows * k * columns / (rate * saturation), benchmark)
@@ -89,9 +89,9 @@ def _linears(d: Deployment, on: ServingRates, rows: Replicas, linears: tuple[Lin
     wide, whole = weight == d.weights.other, np.ones(len(rows))
     k = [linear.k / (split if linear.split == "row" else whole) for linear in linears]
     n = [linear.n / (split if linear.split == "column" else whole) for linear in linears]
-    rate, none = on.wide if wide else on.quantized, np.zeros(len(rows))
-    total: Floats = sum(product(d, rate, on.stream, m, np.array(k), np.array(n), weight, d.engine.rows)
-                        if linears else [], none)
+    rate, tile = (on.wide, on.wide_tile) if wide else (on.quantized, on.quantized_tile)
+    total: Floats = sum(product(d, rate, on.stream, m, np.array(k), np.array(n), weight, tile)
+                        if linears else [], np.zeros(len(rows)))
     return total if wide else total * on.dense
 
 
@@ -108,8 +108,9 @@ def _experts(d: Deployment, on: ServingRates, rows: Replicas, experts: Experts, 
     each = np.maximum(1.0, m * experts.per_token / used * np.maximum(busy * used / ranks / here, 1.0))
     width = np.ceil(experts.ffn / inner)
     wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
-    up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, d.law.expert_rows)
-    down = product(d, on.quantized, on.stream, each, width, wide, weight, d.law.expert_rows)
+    tile = np.full(len(rows), float(d.law.expert_rows))
+    up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, tile)
+    down = product(d, on.quantized, on.stream, each, width, wide, weight, tile)
     moved = d.law.expert_passes * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
     took: Floats = d.engine.experts * on.routed * here * (up + down) + moved
     return took
@@ -241,7 +242,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
     other = other + load.prompt * share * _encoding(d, rows)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
-                   d.engine.rows)
+                   on.wide_tile)
     sent = collectives.point_to_point(collectives.neighbors_of(d.candidates), rows.candidate,
                                       rows.tp * rows.dp, ACTIVATION * m * hidden)
     exchange = exchange + (pp - 1) * (sent + speed.exchange)
