@@ -53,6 +53,16 @@ def test_the_file_is_within_its_documented_errors(compared, quantity, regimes, m
     assert found["interval90_coverage"] > 0.86
 
 
+def test_published_runs_in_4_bits_are_within_what_others_are(compared):
+    """On A100, H20, L4, RTX 3060, 3090, 4090 and PRO 6000, of vLLM and SGLang."""
+    format_of = {row.id: speed.row.format for row, speed in compared.speeds if speed.row.engine in ("vllm", "sglang")}
+    found = errors([e for e in compared.served if format_of.get(e.id) in ("int4", "w4a16")
+                    and e.quantity in ("output_tok_s_per_gpu", "tpot_ms")])
+    assert found["n"] > 20
+    assert found["median_abs_error"] < 0.12
+    assert abs(found["bias"]) < 0.1
+
+
 def test_layouts_come_out_in_order(compared):
     found = rank_served(compared.speeds)
     assert found["groups"] > 20

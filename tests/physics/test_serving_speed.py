@@ -128,6 +128,25 @@ def test_apart_prompts_do_not_disturb_decoding_and_few_workers_make_a_queue():
     assert four.tokens[0] > one.tokens[0]
 
 
+@pytest.mark.parametrize("gpu", ["rtx-3060", "rtx-3090", "a10g", "l4", "a100-sxm-80gb", "rtx-pro-6000"])
+def test_one_answer_in_4_bits_takes_half_as_long_as_in_16_whatever_the_gpu(gpu):
+    """Reading the weights decides, of which 0.26 are left: their expansion and tiles of few rows never cost as much."""
+    wide, packed = (decode(deployment("llama-3.1-8b", gpu, weights), replicas(1), 1, 500)[0]
+                    for weights in ("bf16", "int4"))
+    d = deployment("llama-3.1-8b", gpu, "int4")
+    assert packed < 0.5 * wide
+    # 32 layers of 218.1M parameters in 4 bits and 16-bit scales and zeros of 128 each, and a head of 525M in 16
+    assert packed > (32 * 218.1e6 * (0.5 + 2.5 / 128) + 525e6 * 2) / d.candidates[0].gpu.memory_bandwidth
+
+
+def test_few_rows_cost_what_the_tile_of_the_matrix_instruction_does():
+    """H20 multiplies at a seventh of H100's rate: 64 rows of a warpgroup's instruction show, 16 of a warp's do not."""
+    h20, h100 = (deployment("qwen3-14b", gpu, "bf16") for gpu in ("h20", "h100-sxm"))
+    took, usual = (decode(d, replicas(1), 1, 500)[0] for d in (h20, h100))
+    assert took > 2 * usual
+    assert took == pytest.approx(decode(h20, replicas(1), 32, 500)[0], rel=0.1)
+
+
 def test_mxfp4_is_expanded_before_blackwell():
     hopper, blackwell = (deployment("gpt-oss-120b", gpu, "mxfp4") for gpu in ("h100-sxm", "b200"))
     assert hopper.computes(hopper.candidates[0].gpu) == "bf16"
