@@ -35,6 +35,7 @@ class Speed:
     architecture: str
     kind: str
     release: str
+    weights: str
     output: float
     ttft: float
     tpot: float
@@ -44,7 +45,7 @@ class Speed:
         """Return by what residuals are told apart."""
         return {"engine": self.row.engine, "architecture": self.architecture, "kind": self.kind,
                 "release": self.release, "regime": "apart" if self.row.decode else self.row.regime,
-                "tuned": "yes" if self.row.tuned else "no"}
+                "tuned": "yes" if self.row.tuned else "no", "weights": self.weights, "gpu": self.row.gpu}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def as_it_ran(speed: EngineSpeed, row: ServingRow, gpu: Gpu, catalog: Catalog) -
 
 def predict(group: DeploymentRows) -> list[Speed]:
     """Return the speeds of the rows of a group."""
-    d, rows = group.deployment, group.rows
+    d, rows, gpu = group.deployment, group.rows, group.deployment.candidates[0].gpu
     kinds: dict[tuple[str, bool, bool, int], list[int]] = {}
     for at, row in enumerate(rows):
         key = "limited" if row.limits else row.regime, row.tp is None, row.decode is not None, row.drafts
@@ -147,8 +148,8 @@ def predict(group: DeploymentRows) -> list[Speed]:
                    else _best(group, chosen, regime) if free else _stated(group, chosen, regime, DEGREES[0]))
         gpus = np.array([row.cards for row in chosen])
         for at, *numbers in zip(members, service.tokens / gpus, service.ttft, service.tpot, strict=True):
-            speeds[at] = Speed(rows[at], d.candidates[0].gpu.architecture, "moe" if d.model.mixes_experts else "dense",
-                              d.engine.version, *map(float, numbers))
+            speeds[at] = Speed(rows[at], gpu.architecture, "moe" if d.model.mixes_experts else "dense",
+                               d.engine.version, d.held_as(gpu), *map(float, numbers))
     return [speeds[at] for at in range(len(rows))]
 
 

@@ -125,6 +125,10 @@ class Deployment:
         """Say whether quantized products expand their weights to 16 bits on the way."""
         return self.weights.matrix < WIDE and self.computes(gpu) == wide_of(gpu)
 
+    def held_as(self, gpu: Gpu) -> str:
+        """Return in a word how weights are held on a GPU: packed, where products expand them to 16 bits, or as they run."""
+        return "packed" if self.expands(gpu) else "as run"
+
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that these keep."""
         return self.law.expanded if self.expands(gpu) else 1.0
