@@ -100,7 +100,7 @@ class EngineSpeed(Frozen):
     products: Factor
     """Time of products over what the kernels' law says."""
     expanded_rows: Width = 16
-    """Rows of the smallest tile of a product whose weights are expanded to 16 bits on the way, on every architecture."""
+    """Rows of the smallest tile, on any architecture, of a product whose weights are expanded to 16 bits on the way."""
     saturation: Annotated[float, Field(ge=0, le=1e4)] = 1.0
     """Rows of tiles that a large product leaves empty, over what the kernels' law says."""
     attention: Factor

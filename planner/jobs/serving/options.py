@@ -290,10 +290,8 @@ def _roles(service: Service) -> tuple[Role, ...]:
 
 def residual(catalog: Catalog, service: Service, d: Deployment) -> Residual:
     """Return measured over predicted seconds per token of comparable runs."""
-    gpu = d.candidates[0].gpu
     return catalog.serving_residuals("tpot_ms").at({
-        "engine": service.asked.engine, "kind": kind_of_model(service.model), "release": d.engine.version,
-        "architecture": gpu.architecture, "tuned": "no", "weights": d.held_as(gpu), "gpu": gpu.name})
+        "engine": service.asked.engine, "kind": kind_of_model(service.model), "tuned": "no", **d.traits})
 
 
 def _domain(model: Model) -> int:

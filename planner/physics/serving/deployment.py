@@ -126,8 +126,15 @@ class Deployment:
         return self.weights.matrix < WIDE and self.computes(gpu) == wide_of(gpu)
 
     def held_as(self, gpu: Gpu) -> str:
-        """Return in a word how weights are held on a GPU: packed, where products expand them to 16 bits, or as they run."""
+        """Return in a word how weights are held: packed, where products expand them to 16 bits, or as they run."""
         return "packed" if self.expands(gpu) else "as run"
+
+    @property
+    def traits(self) -> dict[str, str]:
+        """Return by what runs are like those on its first candidate."""
+        gpu = self.candidates[0].gpu
+        return {"release": self.engine.version, "architecture": gpu.architecture, "weights": self.held_as(gpu),
+                "gpu": gpu.name}
 
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that these keep."""

@@ -69,7 +69,7 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     """Return seconds of m x k by k x n, the second of `weight` bytes an element; few rows run in small tiles."""
     law = d.kernels
     m = np.maximum(m, 1.0)
-    # libraries choose tiles to suit the rows, from the smallest on: what is left empty grows with the rows, up to `half`
+    # libraries choose tiles to suit the rows, from the smallest on: what is left empty grows with them, up to `half`
     rows, half = np.maximum(m, least), law.half_mn * d.engine.saturation
     rows = rows + rows * half / (rows + half)
     columns = np.ceil(n / law.tile) * law.tile
