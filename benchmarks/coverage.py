@@ -32,7 +32,8 @@ def coverage(names: Sequence[str]) -> Iterator[str]:
         how, law = catalog.spreading, catalog.spreading.laws[name]
         inside, widths = [], []
         for sample in samples:
-            one = catalog.residuals(name).at(sample.traits, sample.sizes, is_open=sample.is_open)
+            one = catalog.residuals(name).at(sample.traits, sample.sizes, is_open=sample.is_open,
+                                             guessed=sample.guessed)
             inside.append(one.q05 <= np.exp(sample.log) <= one.q95)
             widths.append(one.q95 / one.q05)
         lines = [["nothing (in-sample)", str(len(samples)), f"{np.mean(inside):.1%}", f"{np.median(widths):.2f}"]]

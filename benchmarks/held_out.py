@@ -43,6 +43,6 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
     checks = []
     for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True):
         sample = samples[place]
-        one = found.at(sample.traits, sample.sizes, is_open=sample.is_open)
+        one = found.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
         checks.append(Check(place, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0))
     return checks

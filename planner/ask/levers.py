@@ -31,6 +31,8 @@ class Lever:
     name: str
     saved_bytes: int
     slower: float
+    fits: bool = False
+    """Whether the layout fits with it, and does not without."""
 
 
 def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
@@ -43,7 +45,8 @@ def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
             continue
         saved = now.memory.peak_bytes - then.memory.peak_bytes
         if saved > LEAST_SHARE * now.memory.usable_bytes:
-            helpful.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1))
+            helpful.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1,
+                                 now.memory.fits != "fits" == then.memory.fits))
     return sorted(helpful, key=lambda lever: -lever.saved_bytes)
 
 

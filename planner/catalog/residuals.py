@@ -8,7 +8,7 @@ Variances add; the quantiles of what is left, over its scale, are those of rows 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -47,10 +47,14 @@ class Law(Frozen):
     """Of one source from the next."""
     unseen: dict[str, Sd]
     """Of a value of a trait that no row of the same head has."""
+    fixed: tuple[str, ...] = ()
+    """Traits whose novelty rows left out cannot tell: what a stack does was written knowing its rows."""
     beyond: dict[str, Sd]
     """Of each doubling of a size past those of the rows of the same head."""
     open: Sd
     """Of what is left open and had to be assumed."""
+    guessed: dict[str, Sd] = Field(default_factory=dict)
+    """The same, added for a choice that decides more than others where it had to be guessed."""
     optimism: float = Field(ge=1, le=10)
     """How much further off rows are that nobody knew when facts were written, than those with their source left out."""
     even: bool = False
@@ -58,16 +62,18 @@ class Law(Frozen):
     lie is chance.
     """
 
-    def scale(self, far: Distance, *, is_open: bool) -> float:
+    def scale(self, far: Distance, *, is_open: bool, guessed: Collection[str] = ()) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
-        return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open).values()))
+        return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open, guessed=guessed).values()))
 
-    def causes(self, far: Distance, traits: Mapping[str, str], *, is_open: bool) -> dict[str, float]:
+    def causes(self, far: Distance, traits: Mapping[str, str], *, is_open: bool, guessed: Collection[str] = ()
+               ) -> dict[str, float]:
         """Return the variances that add up to the scale's, by cause; two questions share those of the same name."""
         head = " ".join(traits.get(name, "") for name in self.traits[:self.head])
         return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self._site(far),
                 **{f"{name} {traits.get(name, '')}": self.unseen.get(name, 0.0)**2 for name in far.unseen},
                 **{f"past {name}": (self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items()},
+                **{f"guessed {name}": self.guessed.get(name, 0.0)**2 for name in guessed},
                 "open": self.open**2 if is_open else 0.0}
 
     def _site(self, far: Distance) -> float:
@@ -120,8 +126,6 @@ class Spreading(Sourced):
     doubt: float = Field(ge=1e-3, le=10)
     """Standard deviation of the logarithm of each figure of a law before rows are seen."""
     measuring: Measuring
-    fixed: tuple[str, ...] = ()
-    """Traits whose novelty rows left out cannot tell: what a stack does was written knowing its rows."""
     quantiles: Quantiles
     """Where samples of one source alone decide none."""
     laws: dict[str, Law]
@@ -266,14 +270,14 @@ class Residuals(Sourced):
         return any(traits.items() <= cell.traits.items() for cell in self.cells)
 
     def at(self, traits: Mapping[str, str], sizes: Mapping[str, float] | None = None, *,
-           is_open: bool = False) -> Residual:
+           is_open: bool = False, guessed: Collection[str] = ()) -> Residual:
         """Return the quantiles for a question with these traits and sizes.
 
         traits: by the names of the law's; what is not known is left out. sizes: by the names of `beyond`.
-        is_open: whether something had to be assumed that the question leaves open.
+        is_open: whether something had to be assumed that the question leaves open; guessed: what of it by name.
         """
         far = self.nearness.distance(traits, sizes or {})
-        causes = self.law.causes(far, traits, is_open=is_open)
+        causes = self.law.causes(far, traits, is_open=is_open, guessed=guessed)
         width = math.sqrt(math.fsum(causes.values())) * self.law.optimism
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
         wider = (self.law.optimism * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2

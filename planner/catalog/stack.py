@@ -216,6 +216,10 @@ class Stack(Sourced):
     """Whether what flows between layers, and so a checkpoint, is in 32 bits over a base that PEFT casts."""
     keeps_checkpoint_gradients: bool = False
     """Whether backward holds the gradients of all checkpoints to its end, beside adapters under FSDP."""
+    expands_all_experts: bool = False
+    """Whether the experts of a layer are one tensor, so that a quantized base is expanded for all of them at once."""
+    copies_quantized_experts: bool = False
+    """Whether every rank holds all experts of a quantized base, which its FSDP does not shard."""
     dequantize: dict[str, Factor] = Field(default={})
     """Time to expand a quantized matrix over that of its bytes, by quantization."""
     fused_attention: bool = True

@@ -154,7 +154,8 @@ def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterato
     # what a script prints by hand leaves lengths and kernels open
     is_open, is_new = row.stated is False or row.run.task is not None, row.prefix not in catalog.step_residuals.sources
     step = catalog.step_residuals.at(prediction.step_traits, prediction.sizes, is_open=is_open)
-    memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open)
+    memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open,
+                                         guessed=prediction.guessed)
     speed, seconds = prediction.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
         yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,
@@ -163,11 +164,11 @@ def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterato
     if measured.step_time_s is not None and row.run.gpu is not None:
         yield _number(row.id, "step_time_s", seconds, measured.step_time_s, (seconds * step.q05, seconds * step.q95),
                       assumed, is_new=is_new)
-    if measured.peak_mem_gib is not None and not (row.run.notes or "").startswith(CARD_SIZE):
+    if measured.needed_gib is not None and not (row.run.notes or "").startswith(CARD_SIZE):
         kind = kind_of(measured, prediction)
         peak = prediction.memory_gib(kind)
         hand = catalog.sources.number("rounding", row.run) or 0.0
-        yield _number(row.id, "peak_mem_gib", peak, measured.peak_mem_gib,
+        yield _number(row.id, "peak_mem_gib", peak, measured.needed_gib,
                       (peak * memory.q05 - hand, peak * memory.q95 + hand),
                       assumed if kind == measured.mem_kind else (*assumed, f"mem_kind={kind}"),
                       is_new=row.prefix not in catalog.memory_residuals.sources)

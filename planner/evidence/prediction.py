@@ -28,7 +28,8 @@ from planner.physics.training.evaluate import Evaluation, Fits, evaluate_fixed
 from planner.physics.training.question import computes, question_of, splits_model
 from planner.units import GIB
 
-UNSTATED_RECOMPUTE = "recompute=none"
+OPEN_RECOMPUTE = "recompute="
+UNSTATED_RECOMPUTE = f"{OPEN_RECOMPUTE}none"
 STATED, OPEN = 0.95, 0.99
 """Confidence of the memory verdict where the row states everything, and where something had to be assumed."""
 
@@ -61,6 +62,13 @@ class Prediction:
     """Share of the tokens at work that the row's speed counts."""
     load_bytes: float = 0.0
     """Device bytes while the model loads, where every rank builds the whole of it before sharding."""
+    has_a_way: bool = False
+    """Whether recompute, which the row leaves open, can make fit what does not with the assumed one."""
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """What decides memory most, and was assumed."""
+        return ("recompute",) if any(one.startswith(OPEN_RECOMPUTE) for one in self.assumed) else ()
 
     @property
     def fits(self) -> Fits:
@@ -68,6 +76,8 @@ class Prediction:
         memory = self.evaluation.memory
         if self.load_bytes > memory.usable:
             return "does not fit"
+        if self.has_a_way:
+            return "tight"
         device = self.load_bytes * memory.reserved / memory.allocated + memory.device - memory.reserved
         loads = not self.load_bytes or device * memory.peak / memory.device <= memory.usable
         return "tight" if memory.fits == "fits" and not loads else memory.fits
@@ -101,11 +111,14 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         stack = stack.model_copy(update={"gradients_persist": False})
     candidate = candidate_of(run, stack, catalog, assumed, gpus=degrees.gpus, memory_only=memory_only)
     precision = _precision(run, stack, candidate, memory_only, said, assumed)
+    stack = _partly_in_half(run, stack, candidate, precision, said)
     question = question_of(
         catalog, model, (candidate,), stack, sequence_length=degrees.sequence_length,
         global_batch=degrees.global_batch, precisions=(precision,), method=method,
         confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed),
         sample=sample_of_row(run, method, catalog), seen=seen)
+    modules = said.whole("predictions", run) or 0
+    question = replace(question, predictions=modules, prediction_layers=modules * _layers_of_a_module(model))
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)
@@ -116,8 +129,9 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
     if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
         # what ran must have fitted, and its stack recomputes all or nothing
         assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
-        table = degrees.table.replace(recompute=np.full(1, RECOMPUTE.index("full")))
-        evaluation = evaluate_fixed(question, table, 0)
+        evaluation = evaluate_fixed(question, _recomputed(degrees.table), 0)
+    has_a_way = (any(one.startswith(OPEN_RECOMPUTE) for one in assumed) and evaluation.memory.fits == "does not fit"
+                 and evaluate_fixed(question, _recomputed(degrees.table), 0).memory.fits != "does not fit")
     model_is: Literal["whole", "split"] = "split" if splits_model(degrees.table)[0] else "whole"
     return Prediction(
         model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
@@ -128,7 +142,27 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         tuple(assumed), model_is, candidate.fabric.name if degrees.gpus > candidate.node.gpus else "",
         bool(run.scaleout or run.nic_gbit_per_gpu), said.word("peak_kind", run) or "reserved", degrees.counted,
         # 16-bit weights and their shard, where every rank builds the whole model on its GPU
-        2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0)
+        2.0 * question.shape.total * (1 + 1 / degrees.gpus) if said.flag("loads_whole", run) else 0.0, has_a_way)
+
+
+def _layers_of_a_module(model: Model) -> int:
+    """Return the layers of a module that predicts a further token: attention and feed-forward, which may be two."""
+    last = model.layer_kinds()[-1]
+    return 1 if last.attention and last.mlp else 2
+
+
+def _partly_in_half(run: TrainRun, stack: Stack, candidate: Candidate, precision: str, said: Sources) -> Stack:
+    """Return the stack with the rate of a recipe that keeps a share of its products in 16 bits."""
+    share, peak = said.number("half_share", run), candidate.gpu.peak
+    if share is None or precision not in peak:
+        return stack
+    slower = 1 / (1 - share + share * peak[precision] / peak["bf16"])  # type: ignore[index]
+    return stack.model_copy(update={"matrix_rate": {**stack.matrix_rate, precision: slower}})
+
+
+def _recomputed(rows: Layouts) -> Layouts:
+    """Return a layout with every layer recomputed in full."""
+    return rows.replace(recompute=np.full(len(rows), RECOMPUTE.index("full")))
 
 
 def _frees_gradients(rows: Layouts) -> bool:

@@ -1,7 +1,7 @@
 """Samples of measured over predicted, with the traits and sizes by which questions find the rows that are like them.
 
-A reading before a failure is no measurement of a need. Rows that leave something important open tell what that costs,
-and count in no class; where no row of a file says what it leaves open, all count.
+Rows that leave something important open tell what that costs, and count in no class; where no row of a file says what
+it leaves open, all count.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[Samp
     some = any(outcome.row.stated for outcome in held)
     for outcome in held:
         measured, prediction = outcome.row.measured, outcome.prediction
-        if measured.peak_mem_gib is not None and measured.fits is not False:
+        if measured.needed_gib is not None:
             is_open = _leaves_open(outcome, some)
-            log = math.log(measured.peak_mem_gib / prediction.memory_gib(kind_of(measured, prediction)))
+            log = math.log(measured.needed_gib / prediction.memory_gib(kind_of(measured, prediction)))
             traits = prediction.memory_traits
             page = said.word("page", outcome.row.run) or outcome.row.prefix
             samples.setdefault((*traits.values(), log), Sample(
-                page, _group(outcome, page), traits, prediction.sizes, is_open, log))
+                page, _group(outcome, page), traits, prediction.sizes, is_open, log, prediction.guessed))
     return list(samples.values())
 
 

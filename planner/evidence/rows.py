@@ -203,6 +203,11 @@ class TrainMeasured(Measured):
     fits: Truth = None
     mem_kind: Text = None
 
+    @property
+    def needed_gib(self) -> float | None:
+        """The peak of a run that ran: a reading before a failure says not what it needs."""
+        return None if self.fits is False else self.peak_mem_gib
+
 
 class ServeMeasured(Measured):
     """What a serving row measured, as far as it is compared.

@@ -27,6 +27,7 @@ HELD_IN = {"16 bits": StateBytes(weight=2, gradient=2, master=0, moments=4, step
 """States without a master copy, under PyTorch's AdamW over many tensors at once."""
 _RECOMPUTABLE, _KEPT_PRODUCTS = get_args(RecomputeModule), get_args(KeptProduct)
 _ALL_EXCEPT = "all except "
+_ZERO = ("zero1", "zero2", "zero3")
 
 
 def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], *, memory_only: bool = False) -> Stack:
@@ -42,9 +43,11 @@ def stack_of(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], 
 def _published(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str], *, memory_only: bool) -> Stack:
     """Return the stack of a row by its words and the habits of its source."""
     said = catalog.sources
-    # published runs use the default, the ring
-    stack = catalog.stack(_name(run, model, said, assumed)).model_copy(update={
-        "ulysses": False, "repeats_heads": run.seq_parallel == "ulysses"})
+    stack = catalog.stack(_name(run, model, said, assumed))
+    # published runs use the default, the ring; FSDP holds the gradients of checkpoints, DeepSpeed's ZeRO does not
+    stack = stack.model_copy(update={
+        "ulysses": False, "repeats_heads": run.seq_parallel == "ulysses",
+        "keeps_checkpoint_gradients": stack.keeps_checkpoint_gradients and run.sharding not in _ZERO})
     changes = _kernels(run, stack, model, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
@@ -134,7 +137,7 @@ def _loss_bytes(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> 
 def _name(run: TrainRun, model: Model, said: Sources, assumed: list[str]) -> str:
     name = said.word("stack", run)
     if name is None:
-        name = "deepspeed" if run.sharding in ("zero1", "zero2", "zero3") else "fsdp2"
+        name = "deepspeed" if run.sharding in _ZERO else "fsdp2"
         name = "hf-peft" if run.method in ("lora", "qlora") else name
         name = "megatron-core" if max(run.tp or 1, run.pp or 1) > 1 else name
         assumed.append(f"stack={name}")

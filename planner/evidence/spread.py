@@ -37,6 +37,8 @@ class Sample:
     is_open: bool
     """Whether something important had to be assumed."""
     log: float
+    guessed: tuple[str, ...] = ()
+    """What of it the law knows by name."""
 
 
 Left = Callable[[Ints], Floats]
@@ -49,6 +51,7 @@ class Held:
 
     far: tuple[Distance, ...]
     is_open: tuple[bool, ...]
+    guessed: tuple[tuple[str, ...], ...]
     logs: Floats
     weights: Floats
 
@@ -165,7 +168,8 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     # one odd run is not to count as much as a hundred others
     weights = weights / np.sqrt(len(counts))
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
-                tuple(sample.is_open for sample in mine), left(places), weights)
+                tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine), left(places),
+                weights)
 
 
 def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
@@ -183,7 +187,7 @@ def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
     at, best, step = start.copy(), misfit(start), FIRST
     while step > LAST:
         moved = False
-        for place in (place for place, name in enumerate(figures) if name.removeprefix("unseen.") not in how.fixed):
+        for place in (place for place, name in enumerate(figures) if name.removeprefix("unseen.") not in prior.fixed):
             for by in (step, -step):
                 other = at.copy()
                 other[place] += by
@@ -198,9 +202,10 @@ def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats,
     """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
     rows = []
     for part in held:
-        for far, is_open in zip(part.far, part.is_open, strict=True):
+        for far, is_open, guessed in zip(part.far, part.is_open, part.guessed, strict=True):
             parts = {"between": 1 + 1 / far.among, "open": float(is_open), **{f"unseen.{n}": 1.0 for n in far.unseen},
-                     **{f"beyond.{n}": by**2 for n, by in far.past.items()}}
+                     **{f"beyond.{n}": by**2 for n, by in far.past.items()},
+                     **{f"guessed.{n}": 1.0 for n in guessed}}
             rows.append([parts.get(name, 0.0) for name in names])
     return (np.array(rows), np.concatenate([other.logs for other in held]),
             np.concatenate([other.weights for other in held]))
@@ -208,7 +213,8 @@ def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats,
 
 def _over_scale(law: Law, held: Held) -> Floats:
     """Return logarithms over the scale that the law gives each."""
-    scales = np.array([law.scale(far, is_open=is_open) for far, is_open in zip(held.far, held.is_open, strict=True)])
+    scales = np.array([law.scale(far, is_open=is_open, guessed=guessed) for far, is_open, guessed in zip(
+        held.far, held.is_open, held.guessed, strict=True)])
     ratios: Floats = held.logs / scales
     return ratios
 
@@ -223,14 +229,16 @@ def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
 
 def _figures(law: Law) -> dict[str, float]:
     return {"between": law.between, "open": law.open, **{f"unseen.{n}": sd for n, sd in law.unseen.items()},
-            **{f"beyond.{n}": sd for n, sd in law.beyond.items()}}
+            **{f"beyond.{n}": sd for n, sd in law.beyond.items()},
+            **{f"guessed.{n}": sd for n, sd in law.guessed.items()}}
 
 
 def _changed(law: Law, figures: Mapping[str, float]) -> Law:
     return law.model_copy(update={
         "between": _short(figures["between"]), "open": _short(figures["open"]),
         "unseen": {name: _short(figures[f"unseen.{name}"]) for name in law.unseen},
-        "beyond": {name: _short(figures[f"beyond.{name}"]) for name in law.beyond}})
+        "beyond": {name: _short(figures[f"beyond.{name}"]) for name in law.beyond},
+        "guessed": {name: _short(figures[f"guessed.{name}"]) for name in law.guessed}})
 
 
 def _short(value: float) -> float:

@@ -137,8 +137,9 @@ def largest_sentence(what: str, largest: Largest[Any]) -> str:
 
 
 def levers_sentence(levers: Sequence[Lever]) -> str:
-    """Return what the largest single changes would save, and what they cost in time."""
-    shown = [f"{lever.name} saves {show_bytes(lever.saved_bytes)} at {lever.slower:+.0%} time" for lever in levers]
+    """Return what the largest single changes would save, what they cost in time, and which of them are enough."""
+    shown = [f"{lever.name} saves {show_bytes(lever.saved_bytes)} at {lever.slower:+.0%} time"
+             + (", and it fits" if lever.fits else "") for lever in levers]
     return f"Largest lever: {'; '.join(shown)}"
 
 

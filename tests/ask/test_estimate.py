@@ -20,7 +20,7 @@ def ask(model: str = "llama-3.1-8b", node: str = "dgx-h100", gpus: int = 8, **la
 
 
 def test_a_lever_saves_what_it_says() -> None:
-    asked = ask("llama-3.1-70b", gpus=64, tp="8", mbs="2")
+    asked = ask("llama-3.1-70b", gpus=64, tp="4", pp="4")
     now = asked()
     levers = asked.levers(now)
     assert [lever.saved_bytes for lever in levers] == sorted((lever.saved_bytes for lever in levers), reverse=True)
@@ -30,6 +30,9 @@ def test_a_lever_saves_what_it_says() -> None:
     assert full.slower == pytest.approx(then.time.step_seconds / now.time.step_seconds - 1)
     assert 0.2 < full.slower < 0.4
     assert "full recompute saves" in levers_sentence(levers)
+    assert now.memory.fits != "fits"
+    assert [full.fits, then.memory.fits] == [True, "fits"]
+    assert levers_sentence([full]).endswith(" time, and it fits")
 
 
 def test_changes_that_the_stack_cannot_make_are_no_levers() -> None:

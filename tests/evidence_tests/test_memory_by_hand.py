@@ -127,3 +127,34 @@ def test_gptq_leaves_tables_in_16_bits_and_deepspeed_its_buffers(tmp_path):
     assert memory.components["weights"] == pytest.approx(0.55 * linears + 2 * tables + 2 * adapters, rel=0.02)
     # 1.3 GB of context, and twice 2e8 elements of 16 bits
     assert memory.device - memory.reserved == pytest.approx(1.3e9 + 0.8e9)
+
+
+def shipped(name, **changes):
+    return next(r for r in rows_of("train_memory") if r["id"] == name) | changes
+
+
+@pytest.mark.parametrize(("name", "share"), [("axolotl-009", 0.5159), ("axolotl-012", 1)])
+def test_experts_of_a_quantized_base_are_whole_on_every_rank_of_axolotl(tmp_path, name, share):
+    """GLM-4.7-Flash: 46 layers of 64 experts of 3 x 2048 x 1536, quantized; a layer of them expanded (axolotl docs)."""
+    row = shipped(name)
+    parts = memory_of(tmp_path, row).components
+    experts, whole = 64 * 3 * 2048 * 1536, catalog().model("glm-4.7-flash").parameters
+    rest = whole - 46 * experts
+    assert parts["weights"] > share * 46 * experts + share * rest / 2
+    assert parts["weights"] < share * 46 * experts + 2 * rest / 2 + 0.5e9
+    assert parts["communication_buffers"] > 2 * experts
+    alone = memory_of(tmp_path, row | {"gpus": "1", "dp": "1", "sharding": "none"}).components
+    assert 0 < alone["weights"] - parts["weights"] < 2 * rest / 2 + 0.5e9
+
+
+def test_an_optimizer_over_many_tensors_has_the_root_of_a_moment_while_it_steps(tmp_path):
+    """ms-swift's examples/train/full/train.sh, Qwen2.5-7B in 16 bits on one GPU: 2 + 2 + 4 bytes, and 2 of the root."""
+    memory = memory_of(tmp_path, shipped("swift-037"))
+    assert memory.allocated == pytest.approx(10 * 7.616e9, rel=0.01)
+
+
+def test_only_fsdp_holds_the_gradients_of_checkpoints(tmp_path):
+    """Llama-2-70B, LoRA, 8 x 2,048 tokens a GPU: 80 checkpoints of 8,192 once more."""
+    fsdp, deepspeed = (memory_of(tmp_path, shipped("peft-010", sharding=word)).components["activations"]
+                       for word in ("fsdp", "zero3"))
+    assert fsdp - deepspeed == pytest.approx(2 * 80 * 8 * 2048 * 8192)

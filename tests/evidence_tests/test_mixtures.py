@@ -5,7 +5,7 @@ import pytest
 
 from planner.evidence.compare import compare
 from planner.evidence.reading import read_evidence
-from tests.evidence_tests.csv_file import DATA, catalog
+from tests.evidence_tests.csv_file import DATA, catalog, rows_of, write
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +45,16 @@ def test_recompute_of_experts_fits_what_ran(outcomes):
     # it ran: at the asked confidence it may be tight, but what is expected fits
     assert found.fits != "does not fit"
     assert held.device <= held.usable
+
+
+def test_recipes_that_predict_further_tokens_or_keep_layers_in_16_bits_are_slower(tmp_path):
+    """Nemotron 3 Super in Megatron-Bridge: two further tokens, and of NVFP4 the ends and some projections in BF16."""
+    row = next(r for r in rows_of("train_throughput") if r["id"] == "MB-016")
+    took = {}
+    for name, change in {"recipe": {}, "without": {"notes": "w/o MTP"}, "fp8": {"precision": "fp8", "notes": "MXFP8"}
+                         }.items():
+        (found,) = compare(read_evidence(write(tmp_path / f"{name}.csv", row | change)), catalog()).outcomes
+        took[name] = seconds(found)
+    # two of 40 layers with experts, two of 8 with attention, and three heads in place of one
+    assert 1.05 < took["recipe"] / took["without"] < 1.25
+    assert took["fp8"] / took["recipe"] == pytest.approx(7168 / 7040, rel=0.06)

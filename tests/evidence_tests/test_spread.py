@@ -1,6 +1,7 @@
 """Intervals: the law of residuals against sources simulated with known variances, and how distance widens."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,6 +94,25 @@ def test_distance_widens_and_is_named() -> None:
     assert (none.rows, none.sources, none.error, none.validated) == (0, 0, None, False)
     assert found.at({"family": "f1", "kind": "dense"}, is_open=True).q95 > near.q95
     assert found.at({"family": "f1"}).rows >= near.rows  # what is not known is held against all
+
+
+def test_a_choice_that_decides_more_than_others_has_a_spread_of_its_own_where_it_was_guessed() -> None:
+    random, law = np.random.default_rng(8), PRIOR.model_copy(update={"guessed": {"recompute": 0.2}})
+    samples = [replace(s, is_open=at % 3 > 0, guessed=("recompute",) if at % 3 == 2 else (),
+                       log=s.log + (0, 0.05, 0.5)[at % 3] * random.normal()) for at, s in enumerate(simulated(8))]
+    found = file_of(samples, law)
+    assert found.law.guessed["recompute"] > 2 * found.law.open
+    asked = {"family": "f1", "kind": "dense"}
+    plain, guessed = (found.at(asked, is_open=True, guessed=names) for names in ((), ("recompute",)))
+    assert guessed.q95 / guessed.q05 > 1.5 * plain.q95 / plain.q05
+    assert any(name == "guessed recompute" for name, _ in guessed.causes)
+
+
+@pytest.mark.parametrize(("fixed", "moves"), [((), True), (("kind",), False)])
+def test_what_a_fixed_trait_adds_stays_at_its_prior(fixed: tuple[str, ...], moves: bool) -> None:
+    samples = [replace(s, traits=s.traits | {"kind": s.source}) for s in simulated(9)]
+    law = PRIOR.model_copy(update={"fixed": fixed})
+    assert (file_of(samples, law).law.unseen["kind"] != PRIOR.unseen["kind"]) == moves
 
 
 def test_skewed_residuals_give_skewed_intervals() -> None:

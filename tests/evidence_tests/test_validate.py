@@ -25,6 +25,23 @@ def test_a_verdict_has_no_error(tmp_path):
     assert (entry["predicted"], entry["measured"], entry["error"]) == ("fits", "yes", None)
 
 
+@pytest.mark.parametrize(("recompute", "verdict"), [("", "tight"), ("none", "does not fit"), ("full", "fits")])
+def test_a_verdict_heeds_the_recompute_that_a_row_leaves_open(tmp_path, recompute, verdict):
+    row = MEMORY | {"source": "an example", "model": "Llama3-70B", "params_b": "70.6", "layers": "80", "hidden": "8192",
+                    "ffn": "28672", "heads": "64", "gpus": "64", "tp": "4", "pp": "4", "dp": "4",
+                    "sharding": "distopt", "weights_dtype": "bf16", "master_dtype": "fp32", "grad_accum": "32",
+                    "recompute": recompute}
+    (entry,) = validated(write(tmp_path / "m.csv", row))["rows"]
+    assert (entry["quantity"], entry["predicted"]) == ("fits", verdict)
+
+
+def test_a_reading_before_a_failure_is_no_need(tmp_path):
+    row = MEMORY | {"peak_mem_gib": "60"}
+    for fits, quantities in (("yes", ["peak_mem_gib", "fits"]), ("no", ["fits"])):
+        result = validated(write(tmp_path / "m.csv", row | {"fits": fits}))
+        assert [entry["quantity"] for entry in result["rows"]] == quantities
+
+
 def test_tflops_and_mfu_are_not_compared(tmp_path):
     row = THROUGHPUT | {"step_time_s": "", "tflops_per_gpu": "400", "mfu": "0.4"}
     result = validated(write(tmp_path / "runs.csv", row))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -215,3 +217,15 @@ def test_no_product_is_faster_than_the_datasheet() -> None:
         for precision in ("bf16", "fp8"):
             assert question.matrix_rate(0, precision) <= question.peak_rate(0, precision)
         assert question.matrix_rate(0, "fp16") == pytest.approx(question.matrix_rate(0, "bf16"), rel=0.05)
+
+
+def test_modules_that_predict_further_tokens_take_layers_and_heads_of_their_own() -> None:
+    """On the last stage alone; the joining matrix of 2 x hidden x hidden is a head of as many columns."""
+    asked = question_of(catalog(), catalog().model("llama-3.1-8b"), (candidate("dgx-h100"),),
+                        catalog().stack("megatron-core"), sequence_length=8192, global_batch=64, precisions=("bf16",),
+                        method="pretrain", confidence=0.95)
+    rows = from_rows([{"pp": 4, "dp": 2}], 64)
+    plain, more = (time_terms(one, rows) for one in (asked, replace(asked, predictions=2, prediction_layers=4)))
+    by_hand = plain.last * (1 + 2 * (1 + 2 * 4096 / 128256)) + 4 * (plain.compute + plain.tensor + plain.context)
+    assert more.last == pytest.approx(by_hand)
+    assert (more.first, more.compute) == (plain.first, plain.compute)

@@ -152,9 +152,14 @@ def _few_terms(question: Question, few: Layouts) -> Floats:
     again = full + traffic.tensor_forward + traffic.expert * (1 - question.stack.overlap.expert_parallel) / 2
     again = again + np.maximum(0.0, (whole + more + 1) / (whole + more) * launch - worked - again) - waited
     embedding, head = edge_times(question, few)
-    return np.stack([times.forward + besides + times.backward + waited, tensor, context,
-                     traffic.expert * (1 + more / 2), embedding + _lead(question, few) + encoder_seconds(question, few),
-                     head, np.zeros_like(full), share * selective, share * again], axis=1)
+    compute, expert = times.forward + besides + times.backward + waited, traffic.expert * (1 + more / 2)
+    # a module that predicts a further token joins two states, and has layers and a head of its own
+    joined = 1 + 2 * question.shape.hidden / question.shape.vocab
+    head = head * (1 + question.predictions * joined) + question.prediction_layers * (
+        compute + tensor + context + expert)
+    first = embedding + _lead(question, few) + encoder_seconds(question, few)
+    return np.stack([compute, tensor, context, expert, first, head, np.zeros_like(full), share * selective,
+                     share * again], axis=1)
 
 
 def _besides(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:

@@ -21,7 +21,17 @@ from planner.physics.training.parameters import (
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import DUALPIPE
 from planner.physics.training.seen import encoder_kept, encoder_states
-from planner.physics.training.states import COPIED, STATES, States, adapted, added, frozen, over, trained
+from planner.physics.training.states import (
+    COPIED,
+    STATES,
+    States,
+    adapted,
+    added,
+    copied_experts,
+    frozen,
+    over,
+    trained,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +126,13 @@ def memory_terms(question: Question, rows: Layouts) -> MemoryTerms:
         (count * _in_mode(saved_per_token(question, rows, kind), rows) for kind, count in shape.lead), none)
     kept_first = kept_first * tokens[:, 0] + encoder_kept(question, rows)
     vocab = shape.vocab / tp if stack.vocab_parallel_loss else np.full_like(tp, shape.vocab)
-    whole = layer + layer_experts
+    whole = layer + layer_experts - copied_experts(question, layer_experts)
     piped = rows.pp > 1
     # a pipeline has one of the tables at either end, and the leading layers in place of others on its first stage
     rank = np.where(piped, whole * np.ceil((shape.layers + shape.lead_layers) / rows.pp),
                     whole * shape.layers + lead + lead_experts)
-    gathered = 2 * question.tuning.quantized * largest_matrix(question, rows) + gathered_bytes(
+    expanded = np.maximum(largest_matrix(question, rows), stack.expands_all_experts * layer_experts)
+    gathered = 2 * question.tuning.quantized * expanded + gathered_bytes(
         question, rows, whole, rank, np.where(piped, np.maximum(table, head), table + head))
     groups = sum(getattr(rows, axis) > 1 for axis in ("tp", "cp", "dp", "pp", "ep")) + stack.standing_groups * piped
     communicators = stack.communicator_bytes * groups + np.where(rows.shard > 1, stack.bucket_bytes, 0.0)

@@ -60,6 +60,10 @@ class Question:
     """What encoders do for a sequence; empty for text."""
     trains: frozenset[Trained] = LANGUAGE
     """What of a model with encoders trains."""
+    predictions: int = 0
+    """Modules that predict further tokens and train beside the model, each with its joining matrix, layers and head."""
+    prediction_layers: int = 0
+    """Layers of all of them, each taken as a mean one."""
 
     def learned(self, part: Part) -> int:
         """Return the parameters of a tower that train."""

@@ -71,10 +71,18 @@ def trained(question: Question, rows: Layouts, parts: Parts, share: float = 1.0)
 
 def frozen(question: Question, rows: Layouts, parts: Parts, held: float) -> States:
     """Return the weights of a frozen base, `held` bytes a parameter."""
-    none = np.zeros(len(rows))
-    weights = over(question, rows, parts, _sharded_from(question)) * (1 - rows.offload_parameters)
+    none, (dense, experts) = np.zeros(len(rows)), parts
+    whole = copied_experts(question, experts)
+    weights = over(question, rows, (dense, experts - whole), _sharded_from(question)) + whole
+    weights = weights * (1 - rows.offload_parameters)
     return States(weights=held * weights, gradients=none, master=none, moments=none,
                   reference=held / COPIED * _copy(question, weights))
+
+
+def copied_experts(question: Question, experts: Floats) -> Floats:
+    """Return the parameters of routed experts that every rank holds whole, of a quantized base that is not sharded."""
+    copied = question.tuning.quantized and question.stack.copies_quantized_experts
+    return experts if copied else np.zeros_like(experts)
 
 
 def _copy(question: Question, weights: Floats) -> Floats:
