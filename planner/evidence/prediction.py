@@ -156,7 +156,7 @@ def _partly_in_half(run: TrainRun, stack: Stack, candidate: Candidate, precision
     share, peak = said.number("half_share", run), candidate.gpu.peak
     if share is None or precision not in peak:
         return stack
-    slower = 1 / (1 - share + share * peak[precision] / peak["bf16"])  # type: ignore[index]
+    slower = 1 / (1 - share + share * peak[precision] / peak["bf16"])
     return stack.model_copy(update={"matrix_rate": {**stack.matrix_rate, precision: slower}})
 
 
