@@ -29,7 +29,6 @@ Size = Annotated[float, Field(gt=0, le=1e18)]
 """Of a question, in its own unit; its logarithm is taken."""
 LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
 """The quantiles that are kept, by name."""
-
 SPEEDS = {"output_tok_s_per_gpu": "output", "total_tok_s_per_gpu": "output", "tpot_ms": "tpot", "ttft_ms": "ttft"}
 """Quantity of serving speed as evidence names it -> what its file of residuals is called by."""
 NORMAL_WIDTH = 2 * NormalDist().inv_cdf(0.95)
@@ -58,9 +57,7 @@ class Law(Frozen):
     optimism: float = Field(ge=1, le=10)
     """How much further off rows are that nobody knew when facts were written, than those with their source left out."""
     even: bool = False
-    """Whether quantiles are even about the prediction, of rows that all count alike: to which side a handful of sources
-    lie is chance.
-    """
+    """Whether quantiles are even about the prediction, of rows that all count alike: few sources lie off by chance."""
 
     def scale(self, far: Distance, *, is_open: bool, guessed: Collection[str] = ()) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""

@@ -263,6 +263,8 @@ def edge_times(question: Question, rows: Layouts) -> tuple[Floats, Floats]:
         head = head + gemm(question, on, on.matrix16, wide, tokens, vocab) + 2 * on.gradient * wide * vocab / on.memory
     more = question.sample.forwards
     head = head + more * (once + law.loss_bytes_per_logit / 2 * tokens * vocab / on.memory)
+    # a module that predicts a further token has a head of its own, and joins two states ahead of its layers
+    head = head * (1 + question.predictions * (1 + 2 * shape.hidden / shape.vocab))
     return (1 + more / 2) * law.embedding_bytes * tokens * shape.hidden / on.memory, head
 
 

@@ -153,13 +153,9 @@ def _few_terms(question: Question, few: Layouts) -> Floats:
     again = again + np.maximum(0.0, (whole + more + 1) / (whole + more) * launch - worked - again) - waited
     embedding, head = edge_times(question, few)
     compute, expert = times.forward + besides + times.backward + waited, traffic.expert * (1 + more / 2)
-    # a module that predicts a further token joins two states, and has layers and a head of its own
-    joined = 1 + 2 * question.shape.hidden / question.shape.vocab
-    head = head * (1 + question.predictions * joined) + question.prediction_layers * (
-        compute + tensor + context + expert)
+    head = head + question.prediction_layers * (compute + tensor + context + expert)
     first = embedding + _lead(question, few) + encoder_seconds(question, few)
-    return np.stack([compute, tensor, context, expert, first, head, np.zeros_like(full), share * selective,
-                     share * again], axis=1)
+    return np.stack([compute, tensor, context, expert, first, head, 0 * full, share * selective, share * again], axis=1)
 
 
 def _besides(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
