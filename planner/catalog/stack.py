@@ -68,6 +68,8 @@ class ExpertKernels(Frozen):
     """Times the activation of ungated experts passes through memory, forward and backward; gated ones are fused."""
     imbalance: Annotated[float, Field(ge=1, le=1e4)] = 1.0
     """Tokens of the busiest GPU over the mean; 1 where the router is balanced by force, as in benchmarks."""
+    joint_adapters: bool = False
+    """Whether the matrices into an expert's feed-forward share one adapter, of the sum of their ranks."""
     keeps_outputs: bool = True
     """Whether what experts return is kept for backward; not where their weight is applied ahead of the last product."""
     deduplicated: bool = False

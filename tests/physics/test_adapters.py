@@ -33,6 +33,8 @@ def asked(model: str, stack: str, *modules: str, rank: int = 16) -> Question:
     ("mistral-7b-v0.1", "axolotl", ("linear",), 41_943_040),
     # one matrix of the query, key and value heads, and one into the feed-forward
     ("llama-3.1-8b", "megatron-bridge", (), 16 * 32 * (4096 + 6144 + 2 * 4096 + 4096 + 2 * 14336 + 14336 + 4096)),
+    # counted on models that PEFT 0.21 wrapped, on Transformers 5
+    ("olmoe-1b-7b", "trl", (), 189_284_352), ("qwen3-30b-a3b", "trl", (), 996_507_648),
     ("phi-3-mini-4k", "hf-peft", (), 16 * 32 * (3072 + 3 * 3072 + 2 * 3072 + 3072 + 2 * 8192 + 8192 + 3072)),
     ("falcon-7b", "hf-peft", ("query_key_value",), 16 * 32 * (4544 + 4672))])
 def test_as_many_train_as_the_framework_prints(model: str, stack: str, modules: tuple[str, ...],

@@ -46,10 +46,17 @@ def adapter_parameters(question: Question, rows: Layouts, kinds: Kinds) -> tuple
         for linear in kind.linears:
             total = total + share * tuning.adapter_rank * _adapter_width(linear, tuning.adapted(linear), rows.tp)
         if kind.experts is not None:
-            width = sum((_adapter_width(linear, tuning.adapted(linear, routed=True), rows.expert_split)
+            joint = question.stack.experts is not None and question.stack.experts.joint_adapters
+            width = sum((_adapter_width(linear, _joined(tuning.adapted(linear, routed=True), joint), rows.expert_split)
                          for linear in kind.experts.linears), np.zeros(len(rows)))
             experts = experts + share * tuning.adapter_rank * width * kind.experts.count / rows.ep
     return total, experts
+
+
+def _joined(adapted: tuple[int, int], joint: bool) -> tuple[int, int]:
+    """Return how many matrices of a product have an adapter, and their columns, each as often as ranks add up."""
+    matrices, columns = adapted
+    return matrices, columns * (matrices if joint else 1)
 
 
 def _adapter_width(linear: Linear, adapted: tuple[int, int], ranks: Ints) -> Floats:
