@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -37,6 +38,9 @@ _TASKS = {"reward-model": "rm"}
 _MEMORY = {"peak_gib", "reserved"}
 _HELD = (("'memory(GiB)':", True), ("'memory/max_allocated (GiB)':", False))
 """What trainers built on Hugging Face's print of memory, and whether it is what is reserved."""
+_ENTRY = ("loss", "train_runtime", "train_steps_per_second", *(name for name, _ in _HELD))
+LEAST_LOGGED = 3
+"""Entries of a log whose differences are steps."""
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
@@ -225,25 +229,49 @@ def _litgpt(text: str) -> Iterator[Mapping[str, float]]:
 
 
 def _trainer(text: str) -> Iterator[Mapping[str, float]]:
-    """Yield the summary of a Trainer's run, `train_steps_per_second`: printed last, and ends `log_history`."""
-    for line in text.splitlines():
-        said = line.partition("'train_steps_per_second':")[2].split(",")[0]
-        if (speed := _printed(said)) is not None and speed > 0:
-            yield {"step_time_s": 1 / speed}
+    """Yield what a Trainer's run says of its steps and of memory: printed, or as the `log_history` of its state.
+
+    Each entry has the seconds since the start where tokens are counted (include_num_input_tokens_seen, as launch files
+    have it); else the last one's `train_steps_per_second` is all there is, with start and compilation in it.
+    """
+    entries = [{name: found for name in _ENTRY if (found := _printed(_value(line, name))) is not None}
+               for line in text.splitlines()]
+    for entry in entries:
         for name, reserved in _HELD:
-            if (held := _printed(line.partition(name)[2].split(",")[0])) is not None:
-                yield {"peak_gib": held, **({"reserved": 1} if reserved else {})}
+            if name in entry:
+                yield {"peak_gib": entry[name], **({"reserved": 1} if reserved else {})}
+    yield from _steps(_history(text) or entries)
+
+
+def _steps(entries: Sequence[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
+    """Yield the seconds of the steps between entries, or where these do not say them the mean of all."""
+    logged = [entry for entry in entries if "loss" in entry and "train_runtime" in entry]
+    ends = [entry for entry in entries if entry.get("train_steps_per_second", 0.0) > 0]
+    each = round(sum(e["train_steps_per_second"] * e.get("train_runtime", 0.0) for e in ends) / max(1, len(logged)))
+    if len(logged) > LEAST_LOGGED:
+        for before, after in pairwise(logged):
+            steps = after["step"] - before["step"] if "step" in after and "step" in before else max(1, each)
+            yield {"step_time_s": (after["train_runtime"] - before["train_runtime"]) / steps}
+    elif ends:
+        yield from ({"step_time_s": 1 / end["train_steps_per_second"]} for end in ends)
+
+
+def _history(text: str) -> list[dict[str, float]]:
+    """Return the entries of a Trainer's state, or of its results alone; none where the text is neither."""
     if text.lstrip()[:1] != "{":
-        return
+        return []
     try:
         state = json.loads(text)
     except ValueError:
-        return
+        return []
     history = state.get("log_history", [state]) if isinstance(state, dict) else None
-    for entry in history if isinstance(history, list) else ():
-        steps = entry.get("train_steps_per_second") if isinstance(entry, dict) else None
-        if isinstance(steps, int | float) and steps > 0:
-            yield {"step_time_s": 1 / float(steps)}
+    return [{name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
+            for entry in (history if isinstance(history, list) else ()) if isinstance(entry, dict)]
+
+
+def _value(line: str, name: str) -> str:
+    """Return what follows a name of a mapping as it is printed."""
+    return line.partition(name if name.startswith("'") else f"'{name}':")[2].split(",")[0]
 
 
 def _printed(text: str) -> float | None:
