@@ -105,7 +105,8 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     tile = said.number("live_mlp", run)
     if tile is not None:
         changes["live_mlp"] = tile
-    changes["attention_kernel"] = attending(stack, said.number("attention_rate", run, stack=stack.name)).attention_kernel
+    rate = said.number("attention_rate", run, stack=stack.name)
+    changes["attention_kernel"] = attending(stack, rate).attention_kernel
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
     if said.flag("keeps_half", run):
