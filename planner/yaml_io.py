@@ -67,8 +67,9 @@ class Frozen(BaseModel):
             known = _keys(cls)
             for key, value in data.items():
                 if key not in known:
+                    written = [name for name in known if not name.endswith("_")]
                     raise PydanticCustomError("unknown_key", "unknown key {key}{hint}", {
-                        "key": _short(key), "hint": did_you_mean(str(key), known), "name": key})
+                        "key": _short(key), "hint": did_you_mean(str(key), written), "name": key})
                 if isinstance(value, bool) and not known[key]:
                     raise PydanticCustomError("not_bool", "true or false is not a value here", {"name": key})
         return data

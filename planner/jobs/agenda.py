@@ -49,6 +49,8 @@ class Standing:
 
     job: int
     columns: tuple[tuple[ReplicaColumn, int], ...]
+    start: int = 0
+    """Second of the horizon from which it runs."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         asked, mine = portfolio.jobs[at], columns[at]
         if mine.demands:
             blocks = offering.blocks(asked, mine)
-            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in blocks)))
+            standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in blocks), round((
+                (asked.from_ or portfolio.horizon.start) - portfolio.horizon.start).total_seconds())))
             services.append(Service(tuple(block for block, _, _ in blocks),
                                     tuple(_loads(portfolio, asked, mine.demands[0], blocks, suppliers))))
             empty += [] if blocks else [at]
@@ -218,7 +221,8 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
         factor = max((1 + (asked.growth or 0.0)) ** max(0, months_since(start, moment))
                      for moment in (begin, end - timedelta(seconds=1)))
         hours = Counter(math.ceil(demand.needed * factor * day[(begin + timedelta(hours=hour)).hour] * MICRO) + spare
-                        for hour in range(round(horizon.period / HOUR_SECONDS)))
+                        for hour in range(round(horizon.period / HOUR_SECONDS))
+                        if begin + timedelta(hours=hour + 1) > start)
         need = tuple(sorted((micro, count) for micro, count in hours.items()))
         there = tuple(supplier.pool.capacity[period] for supplier in suppliers if supplier.pool.capacity is not None)
         alike.setdefault((need, there), []).append(period)

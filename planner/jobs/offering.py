@@ -15,7 +15,7 @@ from planner.solver.column import Column
 from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Block, Option
 from planner.solver.quantize import DURATION_QUANTUM, cost_cents, duration_limit, price
 
-MOST_WAYS = 100_000
+MOST_WAYS = 1_000_000
 """Ways of all tasks, columns times periods, up to which every column is offered."""
 MOST_OPTIONS = 8
 """Above that: columns of a job offered on one pool, evenly over the times; the plan counts those left out."""

@@ -13,6 +13,7 @@ from planner.units import DAY, HOUR, SECONDS, USD, Quantity, parse, trimmed
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2})?", re.ASCII)
 _GROWTH = re.compile(r"([+-]?\d+(?:\.\d+)?) ?% ?(?:/|per|a) ?(month|year)", re.IGNORECASE | re.ASCII)
+_AT_ONCE = re.compile(r"0 ?(?:s|min|h|d|days?|w|weeks?)", re.ASCII)
 WEEK = 7 * DAY
 MONTHS = 12
 PER_DAY = {f"{usd}/{time}": factor * DAY / seconds for usd, factor in USD.items()
@@ -34,6 +35,8 @@ def moment_of(value: object) -> datetime:
 
 def after(start: datetime, value: object) -> object:
     """Return the date that lies a span of time after the start; anything else as it is."""
+    if isinstance(value, str) and _AT_ONCE.fullmatch(value.strip()):
+        return written(start)
     try:
         return written(start + timedelta(seconds=parse(value, SECONDS, "span of time", "3 d")))
     except (ValueError, OverflowError):

@@ -52,7 +52,10 @@ class Horizon(Frozen):
         if self.period % HOUR:
             raise ValueError("period: expected whole hours, such as 12 h or 1 d")
         if self.length % self.period or self.periods < 1:
-            raise ValueError("length: expected a whole number of periods")
+            whole, days = int(self.length // self.period), self.period / DAY
+            several = " or ".join(f"{max(1, whole + more) * days:.10g} d" for more in ((0, 1) if whole else (0,)))
+            raise ValueError(f"length: {self.length / DAY:.10g} d is not a whole number of periods of {days:.10g} d: "
+                             f"expected {several}, or another period")
         if self.periods > MOST_PERIODS:
             raise ValueError(f"{self.periods:,} periods, at most {MOST_PERIODS:,} are planned: take longer periods")
         return self

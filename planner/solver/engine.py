@@ -49,6 +49,8 @@ def run(model: cp_model.CpModel, objective: cp_model.LinearExprT, settings: Sett
     solver.parameters.catch_sigint_signal = False
     if settings.deterministic_limit is not None:
         solver.parameters.max_deterministic_time = settings.deterministic_limit
+    if settings.seconds is not None:
+        solver.parameters.max_time_in_seconds = settings.seconds
     told: tuple[_Heard, ...] = ()
     if settings.heard is not None:
         told = (_Heard(settings.heard),)

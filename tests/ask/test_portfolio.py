@@ -24,7 +24,8 @@ RENT = {"providers": ["nebius"]}
 
 def plan_of(jobs, own=0, length="28 d", **blocks):
     sourcing = {**({"own": [{"node": "dgx-h100", "nodes": own}]} if own else {}), **blocks.pop("sourcing", {})}
-    data = {"horizon": {"start": "2027-01-04", "length": length}, "hardware": {"candidates": ["dgx-h100"]},
+    horizon = {"start": "2027-01-04", "length": length}
+    data = {"horizon": horizon, "hardware": {"candidates": ["dgx-h100"]},
             "jobs": jobs, "sourcing": sourcing, **blocks}
     scenario, defaults = load_question(data, {}, CATALOG)
     return make_plan(scenario, CATALOG, defaults=defaults)
@@ -43,6 +44,7 @@ def recheck(plan: Plan) -> dict:
     late = sum(round(a["late_days"] * float(asked[a["job"]]["late"].split()[0].replace(",", "")), 2)
                for a in data["assignments"] if a.get("late_days"))
     assert data["objective"]["value"] == pytest.approx(supply + late, abs=0.011)
+    assert all(round(one["usd"] * 100, 6).is_integer() for one in data["cash"][:-1])
     assert sum(one["usd"] for one in data["cash"]) == pytest.approx(supply, abs=1e-6)
     done: dict[str, datetime] = {}
     for a in data["assignments"]:
@@ -233,3 +235,12 @@ def test_jobs_that_differ_in_tokens_and_deadline_are_searched_once_and_as_if_alo
     for mine, plan in zip(together.assignments, each, strict=True):
         (alone,) = plan.assignments
         assert (mine.cost_usd, mine.nodes, mine.duration_days) == (alone.cost_usd, alone.nodes, alone.duration_days)
+
+
+def test_a_service_runs_and_pays_from_its_first_hour_within_a_period():
+    whole, part = (json.loads(to_json(plan_of([{"name": "chat", "workload": CHAT, "from": first}], horizon={
+        "start": "2027-01-04", "length": "28 d", "period": "4 d"}, sourcing={"rent": RENT})))
+        for first in ("2027-01-08", "2027-01-10T12:00"))
+    assert part["assignments"][0]["start"] == part["supply"][0]["start"] == "2027-01-10T12:00:00Z"
+    days = [(24, whole), (21.5, part)]
+    assert len({round(plan["objective"]["value"] / length, 6) for length, plan in days}) == 1

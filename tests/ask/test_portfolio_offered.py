@@ -1,13 +1,16 @@
 """What is proven holds for every column, also where a job has too many to offer them all."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
-from planner.ask.portfolio.plan import _proven
+from planner.ask.portfolio.plan import solved
 from planner.jobs import agenda, offering
 from planner.solver.column import Column
+from planner.solver.fleet import scheduling
 from planner.solver.fleet.schedule import Option, Schedule
+from planner.solver.settings import UNLIMITED
 from tests.ask.test_portfolio import RUN, plan_of
 
 JOBS = [{"name": "one", "workload": RUN, "deadline": "2027-01-07"},
@@ -43,21 +46,13 @@ def test_no_option_that_is_left_out_is_better_than_what_stands_for_it():
                 "nodes", "seconds", "micro_usd", "resume_seconds", "resume_micro_usd")) for least in best)
 
 
-@pytest.mark.parametrize(("best", "status", "bound"), [
-    (Schedule("optimal", value=100, bound=100), "optimal", 100),
-    (Schedule("optimal", value=90, bound=90), "feasible", 90),
-    (Schedule("feasible", value=120, bound=95), "feasible", 95), (Schedule("undecided"), "feasible", None)])
-def test_what_is_found_is_optimal_where_the_bound_of_all_says_so(best, status, bound):
-    assert _proven(Schedule("optimal", value=100, bound=100), best) == Schedule(status, value=100, bound=bound)
-
-
-def test_ctrl_c_while_the_bound_is_sought_ends_the_question():
-    best = Schedule("feasible", value=120, bound=95, interrupted=True)
-    assert _proven(Schedule("optimal", value=100, bound=100), best).interrupted
-    assert _proven(Schedule("infeasible"), best) == Schedule("undecided", interrupted=True)
-
-
-def test_a_no_of_few_columns_is_no_no_of_all():
-    none = Schedule("infeasible")
-    assert _proven(none, none).status == "infeasible"
-    assert _proven(none, Schedule("feasible", value=1, bound=1)).status == "undecided"
+@pytest.mark.parametrize(("found", "best", "ended"), [
+    (Schedule("infeasible"), Schedule("infeasible"), Schedule("infeasible")),
+    (Schedule("infeasible"), Schedule("feasible", value=1, bound=1), Schedule("undecided")),
+    (Schedule("infeasible"), Schedule("feasible", value=1, bound=1, interrupted=True),
+     Schedule("undecided", interrupted=True)),
+    (Schedule("feasible", value=9, bound=5), Schedule("infeasible"), Schedule("feasible", value=9, bound=5))])
+def test_a_no_of_few_columns_is_no_no_of_all(monkeypatch, found, best, ended):
+    few, all_ = object(), object()
+    monkeypatch.setattr(scheduling, "checked", lambda problem, effort, over=None: found if problem is few else best)
+    assert solved(SimpleNamespace(problem=few, relaxed=all_), UNLIMITED) == ended

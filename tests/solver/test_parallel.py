@@ -25,9 +25,7 @@ def asked(workers: int, **more: object) -> Plan:
 @pytest.mark.parametrize("more", [{}, {"deadline": "1 min"}])
 def test_two_processes_answer_as_one_does(more: dict[str, object]) -> None:
     one, two = asked(1, **more), asked(2, **more)
-    first, second = (to_json(found.model_copy(update={"search": found.search.model_copy(update={"wall_seconds": 0.0})}))
-                     for found in (one, two))
-    assert first == second
+    assert to_json(one) == to_json(two)
 
 
 def test_a_question_of_one_candidate_needs_no_second_process() -> None:
@@ -61,8 +59,7 @@ def test_the_same_question_has_the_same_bytes_whatever_workers(planner, monkeypa
     for workers in (1, 3):
         ran = planner("plan", *QUESTIONS[asked], "--workers", workers, "--json")
         data = json.loads(ran.out)
-        data["search"]["wall_seconds"] = 0
-        answers.append((ran.code, ran.err, json.dumps(data)))
+        answers.append((ran.code, ran.err, ran.out))
     assert answers[0] == answers[1]
     assert len(data["search"]["removed"]) > 2
 

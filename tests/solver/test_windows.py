@@ -13,9 +13,12 @@ import pytest
 from benchmarks.portfolios import portfolio
 from planner.solver import engine
 from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet.exact import exact
 from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.reading import solved
 from planner.solver.fleet.relaxing import Relaxation
 from planner.solver.fleet.scheduling import schedule
+from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.windows import improved
 from planner.solver.settings import Settings
 from tests.solver.schedules import random_problem
@@ -52,6 +55,34 @@ def test_many_jobs_are_no_dearer_than_one_after_the_other_and_the_same_twice() -
     assert plain is not None
     assert 0 <= many.bound <= many.value <= plain.value
     assert many == improved(problem, LIMITED)
+
+
+def test_what_cp_sat_does_not_prove_at_once_has_a_schedule_and_a_bound_from_the_relaxation() -> None:
+    problem, brief = portfolio(12, 3, 26, 1), Settings(deterministic_limit=0.01, linearization=2, so_far=True)
+    assert solved(problem, Model(problem), brief).value is None
+    found, relaxed = exact(problem, brief, None), Relaxation(problem).solve()
+    assert check_schedule(problem, found) == []
+    assert found.value is not None
+    assert relaxed is not None
+    assert 0 < relaxed.bound <= found.bound <= found.value < 1.02 * found.bound
+    assert found == exact(problem, brief, None)
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_its_steps_keep_the_optimum_between_bound_and_value(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
+    monkeypatch.setattr("planner.solver.fleet.exact.BRIEF", 0.0)
+    for seed in range(first, first + 10):
+        problem = random_problem(Random(seed))
+        best, found = schedule(problem, Settings()), exact(problem, LIMITED, None)
+        assert check_schedule(problem, found) == [], seed
+        assert (found.value is None) == (best.value is None), seed
+        assert best.value is None or found.bound <= best.value <= found.value <= (1 + 1e-5) * best.value, seed
+
+
+def test_a_limit_of_the_clock_ends_cp_sat() -> None:
+    problem, began = portfolio(40, 4, 52, 1), time.monotonic()
+    solved(problem, Model(problem), Settings(deterministic_limit=100.0, linearization=2, seconds=0.5))
+    assert time.monotonic() - began < 5
 
 
 def test_ctrl_c_leaves_the_best_schedule_so_far(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,9 @@ def _service(agenda: Agenda, number: int, counts: Counts) -> list[Assignment]:
         supplier, size = agenda.suppliers[block.pool], problem.period_seconds
         pick = Pick(0, 0, column, replace(supplier.offer, commitment=0.0), busiest // block.nodes * replicas, busiest,
                     (busiest,), together=busiest)
-        segments = tuple(Segment(start=iso(agenda.moment(first * size)), end=iso(agenda.moment(then * size)),
-                                 nodes=count) for first, then, count in stretches(nodes) if count)
+        segments = tuple(Segment(start=iso(agenda.moment(max(first * size, standing.start))),
+                                 end=iso(agenda.moment(then * size)), nodes=count)
+                         for first, then, count in stretches(nodes) if count)
         made.append(full(agenda, standing.job, supplier, pick).model_copy(update={
             "job": agenda.portfolio.jobs[standing.job].name, "workload": agenda.portfolio.jobs[standing.job].name,
             "status": "planned", "start": segments[0].start, "end": segments[-1].end, "segments": segments,

@@ -14,7 +14,7 @@ from planner.jobs.columns import MICRO
 from planner.jobs.pools import Supplier
 from planner.scenario.moment import iso, next_month
 from planner.solver.check_schedule import serving, spent, there, used
-from planner.solver.fleet.schedule import Schedule
+from planner.solver.fleet.schedule import CENT, Schedule
 
 
 def supply_of(agenda: Agenda, schedule: Schedule) -> tuple[Supply, ...]:
@@ -72,7 +72,7 @@ def _served(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[tuple[int, 
                 usd[period] = each
         for first, then, nodes in stretches(nodes_of[number][at]):
             if nodes:
-                yield first * size, then * size, nodes, sum(usd[first:then])
+                yield max(first * size, agenda.services[number].start), then * size, nodes, sum(usd[first:then])
 
 
 def stretches(values: list[int]) -> Iterator[tuple[int, int, int]]:
@@ -103,15 +103,15 @@ def periods_of(agenda: Agenda, schedule: Schedule) -> tuple[Period, ...]:
 
 
 def cash_of(agenda: Agenda, schedule: Schedule) -> tuple[Cash, ...]:
-    """Return money by calendar month; together exactly what is supplied."""
+    """Return money by calendar month, in cents; together exactly what is supplied."""
     months: dict[str, Fraction] = {}
     for usd, start, end in spent(agenda.problem, schedule):
         for month, share in _months(agenda.moment(start), agenda.moment(end)):
             months[month] = months.get(month, Fraction()) + usd * share
-    made, total, before = [], Fraction(), 0
+    made, total, before, last = [], Fraction(), 0, max(months, default="")
     for month in sorted(months):
         total += months[month]
-        now = math.floor(total)
+        now = math.floor(total) if month == last else math.floor(total / CENT) * CENT
         made.append(Cash(month=month, usd=(now - before) / MICRO))
         before = now
     return tuple(made)

@@ -134,16 +134,9 @@ def solved(agenda: Agenda, effort: Effort) -> Schedule:
     # CP-SAT takes half a second to load
     from planner.solver.fleet.scheduling import checked
 
-    found, relaxed = checked(agenda.problem, effort), agenda.relaxed
-    if relaxed is None or found.interrupted or (found.value is not None and found.bound is None):
+    found, relaxed = checked(agenda.problem, effort, agenda.relaxed), agenda.relaxed
+    if relaxed is None or found.value is not None or found.interrupted:
         return found
-    return _proven(found, checked(relaxed, effort))
-
-
-def _proven(found: Schedule, best: Schedule) -> Schedule:
-    """Return a schedule of the columns that were offered, with the bound that holds for all of them."""
-    if found.value is None:
-        return found if best.status == "infeasible" else Schedule("undecided", interrupted=best.interrupted)
-    bound = None if best.bound is None else min(best.bound, found.value)
-    return replace(found, status="optimal" if bound == found.value else "feasible", bound=bound,
-                   interrupted=best.interrupted)
+    # where few columns have no schedule, all may have one
+    best = checked(relaxed, effort)
+    return found if best.status == "infeasible" else Schedule("undecided", interrupted=best.interrupted)

@@ -20,36 +20,48 @@ LIMITED = Settings(deterministic_limit=30.0, linearization=2, so_far=True)
 """About a minute."""
 LEAST_SECONDS = 1.0
 """Left to it where the search for columns took all the time there was."""
-MOST_EXACT, MOST_EXACT_OF_MANY, MANY = 200_000, 20_000, 60
+MOST_EXACT, MOST_EXACT_OF_MANY, MANY = 200_000, 20_000, 40
 """Ways of all tasks up to which CP-SAT looks at all at once; of more tasks than so many it finds little in time."""
 MUCH = 3
 """As many ways, times this, leave little to win from looking at the cheapest first."""
+USED_SHARE = 0.8
+"""Of the time that is left; the rest is for what is said about the schedule."""
 TIDY_SHARE = 0.9
 """Of the time, after which no earlier ends are looked for."""
 TIDIED = Settings(deterministic_limit=1.0)
 SETTLED = Settings(deterministic_limit=5.0, linearization=2)
 
 
-def schedule(problem: Problem, settings: Settings = LIMITED) -> Schedule:
-    """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes."""
+def schedule(problem: Problem, settings: Settings = LIMITED, over: Problem | None = None) -> Schedule:
+    """Return the cheapest schedule; among the cheapest one whose tasks end early, as far as a short search goes.
+
+    over: the same problem with more options of each task, which none is taken of and the bound holds for too.
+    """
     began = time.monotonic()
     if waits(problem):
         return ByStart(problem).solve(settings)
     most = MOST_EXACT_OF_MANY if len(problem.tasks) > MANY else MOST_EXACT
-    if sum(len(mine) for mine in every_way(problem)) > most and settings.deterministic_limit is not None:
+    above = over is not None or sum(len(mine) for mine in every_way(problem)) > most
+    if above and settings.deterministic_limit is not None:
         # GLOP takes half a second to load
         from planner.solver.fleet.windows import improved
 
-        found = improved(problem, settings)
+        found = improved(problem, settings, over)
     else:
         cheap = _cheap(problem, settings)
         done = cheap is not None and (cheap.status == "optimal" or cheap.interrupted)
-        found = cheap if cheap is not None and done else solved(
-            problem, Model(problem), settings, cheap or greedy(problem))
+        if cheap is not None and done:
+            found = cheap
+        else:
+            # GLOP and HiGHS take half a second to load
+            from planner.solver.fleet.exact import exact
+
+            found = exact(problem, settings, cheap or greedy(problem))
     # stating it takes as long as a window does
-    over = settings.seconds is not None and time.monotonic() - began > settings.seconds * TIDY_SHARE
-    done = not problem.tasks or found.value is None or found.interrupted or over
-    return found if done else _earlier(problem, found)
+    late = settings.seconds is not None and time.monotonic() - began > settings.seconds * TIDY_SHARE
+    done = not problem.tasks or found.value is None or found.interrupted or late
+    left = None if settings.seconds is None else max(0.1, settings.seconds - (time.monotonic() - began))
+    return found if done else _earlier(problem, found, left)
 
 
 def telling(problem: Problem) -> Heard:
@@ -91,7 +103,7 @@ def _cheap(problem: Problem, settings: Settings) -> Schedule | None:
     return replace(found, status="optimal" if found.value == bound else "feasible", bound=bound)
 
 
-def _earlier(problem: Problem, found: Schedule) -> Schedule:
+def _earlier(problem: Problem, found: Schedule, seconds: float | None) -> Schedule:
     """Return a schedule that costs no more, by the same options, services and lots, and whose tasks end earlier."""
     assert found.value is not None
     model = Model(problem, *_ways_like(problem, found))
@@ -107,7 +119,7 @@ def _earlier(problem: Problem, found: Schedule) -> Schedule:
             program.price[one] = int(start + end)
         for placed, one in mine.patterns:
             program.price[one] = placed.runs[0][0] + placed.runs[-1][1]
-    tidied = solved(problem, model, TIDIED, found)
+    tidied = solved(problem, model, replace(TIDIED, seconds=seconds), found)
     return replace(tidied, status=found.status, bound=found.bound) if tidied.value == found.value else found
 
 
@@ -142,11 +154,13 @@ def keeping(problem: Problem, found: Schedule, before: Sequence[Placed | None]) 
         kept_to.value <= found.value) else found
 
 
-def checked(problem: Problem, effort: Effort) -> Schedule:
-    """Return the cheapest schedule in the time that is left. Raises RuntimeError where a check contradicts it."""
+def checked(problem: Problem, effort: Effort, over: Problem | None = None) -> Schedule:
+    """Return the cheapest schedule in the time that is left, with a bound that holds for more options of each task too
+    where those are given. Raises RuntimeError where a check contradicts it.
+    """
     left = None if effort.stop is None else max(effort.stop - time.monotonic(), LEAST_SECONDS)
-    settings = LIMITED if left is None else replace(LIMITED, deterministic_limit=left, seconds=left / 2)
-    found = schedule(problem, replace(settings, heard=telling(problem)))
+    settings = LIMITED if left is None else replace(LIMITED, deterministic_limit=left, seconds=left * USED_SHARE)
+    found = schedule(problem, replace(settings, heard=telling(problem)), over)
     if wrong := check_schedule(problem, found):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     return found

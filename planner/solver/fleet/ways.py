@@ -31,6 +31,12 @@ class Ways:
         """Return some of them."""
         return Ways(self.option[rows], self.start[rows], self.end[rows], self.micro_usd[rows])
 
+    def joined(self, other: Ways) -> Ways:
+        """Return these and others."""
+        return Ways(*(np.concatenate(columns) for columns in zip(
+            (self.option, self.start, self.end, self.micro_usd),
+            (other.option, other.start, other.end, other.micro_usd), strict=True)))
+
     def find(self, option: int, start: int) -> int | None:
         """Return the number of a way; none where it is not among them."""
         found = np.flatnonzero((self.option == option) & (self.start == start))

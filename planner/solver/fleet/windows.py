@@ -19,13 +19,15 @@ from planner.solver.fleet.recreating import recreated
 from planner.solver.fleet.relaxing import Relaxation, Relaxed
 from planner.solver.fleet.schedule import CENT, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
-from planner.solver.fleet.ways import Ways
+from planner.solver.fleet.ways import Ways, ways_of
 from planner.solver.settings import Settings
 
 MOST_WAYS = 8_000
 """Of all tasks that are looked at together, and of those of a window."""
 EACH_OPTION = 2
 """Ways of every option, at least."""
+MOST_OPTIONS = 24
+"""Of a task that are looked at beyond the relaxation: those that are the least dearer than the best."""
 GAP = 0.005
 """At which the first schedule is good enough."""
 NODES = 50
@@ -42,20 +44,25 @@ WINDOW_SHARE = 1 / 30
 """Of the time, for each window."""
 
 
-def improved(problem: Problem, settings: Settings) -> Schedule:
-    """Return the best schedule found in the time of `settings`, with the bound of the relaxation."""
+def improved(problem: Problem, settings: Settings, over: Problem | None = None) -> Schedule:
+    """Return the best schedule found in the time of `settings`, with the bound of the relaxation.
+
+    over: the same problem with more options behind those of each task, which none is taken of: the bound holds for
+    them too.
+    """
     if settings.deterministic_limit is None:
         return solved(problem, Model(problem), settings)
     began = time.monotonic()
     try:
-        relaxed = Relaxation(problem).solve(None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
+        relaxed = Relaxation(over or problem).solve(
+            None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
     except KeyboardInterrupt:
         plain = greedy(problem)
         return Schedule("undecided", interrupted=True) if plain is None else replace(plain, interrupted=True)
     if relaxed is None:
-        return solved(problem, Model(problem), settings)
-    unit = _unit(problem)
-    relaxed = replace(relaxed, bound=-(-relaxed.bound // unit) * unit)
+        return solved(problem, Model(problem), settings) if over is None else Schedule("undecided")
+    unit = unit_of(problem)
+    relaxed = _of_use(problem, replace(relaxed, bound=-(-relaxed.bound // unit) * unit))
     # what must be done may be left out at a price at first, so that there is always a schedule to start from
     dear = 2 * sum(int(mine.micro_usd.max()) for mine in relaxed.ways if len(mine)) // CENT * CENT + CENT
     asked, must = problem, {at for at, task in enumerate(problem.tasks) if task.worth is None}
@@ -80,6 +87,26 @@ def improved(problem: Problem, settings: Settings) -> Schedule:
     return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound)
 
 
+def _of_use(problem: Problem, relaxed: Relaxed) -> Relaxed:
+    """Return the relaxation without options that are much dearer than others, and without those that none is taken of;
+    the fastest, the smallest and the cheapest are kept.
+    """
+    ways, more, paused = list[Ways](), [], []
+    for task, mine, dearer, several in zip(problem.tasks, relaxed.ways, relaxed.more, relaxed.paused, strict=True):
+        count = len(task.options)
+        least = np.full(max(count, int(mine.option.max(initial=-1)) + 1), np.inf)
+        np.minimum.at(least, mine.option, dearer)
+        there = [at for at in range(count) if np.isfinite(least[at])]
+        kept = sorted(there, key=lambda at: (float(least[at]), at))[:MOST_OPTIONS]
+        kept += [min(there, key=lambda at: (getattr(task.options[at], what), at)) for what in (
+            "seconds", "nodes", "micro_usd") if there]
+        rows = np.isin(mine.option, kept)
+        ways.append(mine.take(rows))
+        more.append(dearer[rows])
+        paused.append(tuple(placed for placed in several if placed.option < count))
+    return replace(relaxed, ways=tuple(ways), more=tuple(more), paused=tuple(paused))
+
+
 def _tell(settings: Settings, must: set[int], best: Schedule, bound: int) -> None:
     if settings.heard is not None and all(best.tasks[at] is not None for at in must):
         settings.heard(best.value, bound)
@@ -95,7 +122,8 @@ def _in_windows(problem: Problem, must: set[int], relaxed: Relaxed, best: Schedu
             break
         _tell(settings, must, best, relaxed.bound)
         free = _window(problem, best, random, must)
-        tried = solved(problem, _around(problem, relaxed, best, free), each, best)
+        left = None if stop is None else max(0.1, stop - time.monotonic())
+        tried = solved(problem, _around(problem, relaxed, best, free), replace(each, seconds=left), best)
         if tried.value is not None and best.value is not None and tried.value < best.value:
             best = replace(tried, interrupted=False)
         if tried.interrupted:
@@ -113,13 +141,13 @@ def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Setting
     if made is not None:
         yield made
     else:
-        model = Model(problem, _near(relaxed, MOST_WAYS), relaxed.paused)
+        model = Model(problem, near_best(relaxed, MOST_WAYS), relaxed.paused)
         first = branched(model.program, GAP, NODES, None if stop is None else max(1.0, stop - time.monotonic()))
         if first.values:
             yield read(problem, model, first.values)
 
 
-def _unit(problem: Problem) -> int:
+def unit_of(problem: Problem) -> int:
     """Return what every schedule costs a multiple of: cents, where nothing has a price below."""
     prices = {0, *(lot.cost(nodes) for pool in problem.pools for lot in pool.lots for nodes in range(
         2 if len(lot.micro_usd) == 1 else len(lot.micro_usd)))}
@@ -131,7 +159,7 @@ def _unit(problem: Problem) -> int:
     return max(1, math.gcd(*prices))
 
 
-def _near(relaxed: Relaxed, most: int) -> list[Ways]:
+def near_best(relaxed: Relaxed, most: int) -> list[Ways]:
     """Return the ways that cost least more than the best by the prices of the relaxation."""
     every = np.sort(np.concatenate(relaxed.more))
     limit = every[min(most, len(every)) - 1] if len(every) else 0.0
@@ -185,7 +213,11 @@ def _around(problem: Problem, relaxed: Relaxed, best: Schedule, free: set[int]) 
             mine_paused.append(placed)
         if at in free:
             now[np.argsort(relaxed.more[at], kind="stable")[:share]] = True
-        ways.append(mine.take(now))
+        taken = mine.take(now)
+        if placed is not None and len(placed.runs) == 1 and taken.find(placed.option, placed.runs[0][0]) is None:
+            every = ways_of(problem, at, linked=True)
+            taken = taken.joined(every.take(np.array([every.find(placed.option, placed.runs[0][0])], dtype=np.intp)))
+        ways.append(taken)
         patterns.append(mine_paused)
     model = Model(problem, ways, patterns)
     for at, (mine_vars, placed) in enumerate(zip(model.tasks, best.tasks, strict=True)):

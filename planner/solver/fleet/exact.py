@@ -1,0 +1,109 @@
+"""All ways at once: CP-SAT finds plans and HiGHS bounds, each from what the other found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from planner.solver.fleet.branching import branched
+from planner.solver.fleet.reading import read, solved
+from planner.solver.fleet.relaxing import Relaxation
+from planner.solver.fleet.schedule import Problem, Schedule
+from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.windows import improved, near_best, unit_of
+from planner.solver.settings import Settings
+
+BRIEF, LONGER = 3.0, 10.0
+"""Of CP-SAT's own time: in which it proves what is easy, and what it is given with a schedule to start from."""
+NEAR = 1_000
+"""Ways near the relaxation's best, which a first schedule is sought among."""
+NEAR_GAP, NEAR_NODES = 5e-3, 20
+"""At which that schedule is good enough, and nodes of branch and bound for it."""
+MOST_BRANCHED, NODES = 20_000, 2_000
+"""Variables up to which HiGHS bounds the whole in little time, and its nodes for it."""
+NARROW = 1e-5
+"""Share of the value that is no longer worth a search."""
+MANY = 20
+"""Tasks from which on windows of them find more than CP-SAT on all."""
+SHARE = 1 / 3
+"""Of the time that is left, where there is a limit of it, for each step but the last."""
+
+
+def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Schedule:
+    """Return the cheapest schedule of all ways, and pauses, as far as the time goes; `start` is where it starts from.
+
+    What CP-SAT does not prove at once it goes on from a schedule of the ways near the relaxation's best; the bound is
+    the best of those of the relaxation, of HiGHS and of CP-SAT.
+    """
+    model = Model(problem)
+    if settings.deterministic_limit is None:
+        return solved(problem, model, settings, start)
+    stop = None if settings.seconds is None else time.monotonic() + settings.seconds
+
+    def tried(limit: float, known: Schedule | None) -> Schedule:
+        left = None if stop is None else max(0.1, stop - time.monotonic())
+        limit = min(limit, settings.deterministic_limit or limit)
+        return solved(problem, model, replace(settings, deterministic_limit=limit, seconds=left), known)
+
+    found = tried(BRIEF, start)
+    if found.status in ("optimal", "infeasible") or found.interrupted:
+        return found
+    try:
+        found = _near(problem, found, stop)
+        if not _is_done(found):
+            found = _better(found, tried(LONGER, found if found.value is not None else start))
+        if not _is_done(found):
+            found = _branched(problem, model, found, stop)
+    except KeyboardInterrupt:
+        return replace(found, interrupted=True)
+    if _is_done(found):
+        return found
+    if len(problem.tasks) > MANY:
+        left = None if stop is None else max(0.1, stop - time.monotonic())
+        return _better(found, improved(problem, replace(settings, seconds=left)))
+    return _better(found, tried(settings.deterministic_limit, found if found.value is not None else start))
+
+
+def _is_done(found: Schedule) -> bool:
+    """Return whether nothing is left that is worth a search."""
+    if found.interrupted or found.status == "infeasible":
+        return True
+    return found.value is not None and found.bound is not None and found.value - found.bound <= NARROW * found.value
+
+
+def _near(problem: Problem, found: Schedule, stop: float | None) -> Schedule:
+    """Return the best schedule of the ways near the relaxation's best, with its bound, where it is better."""
+    relaxed = Relaxation(problem).solve(_part(stop))
+    if relaxed is None:
+        return found
+    unit = unit_of(problem)
+    bounded = _better(found, Schedule("undecided", bound=-(-relaxed.bound // unit) * unit))
+    model = Model(problem, near_best(relaxed, NEAR), relaxed.paused)
+    first = branched(model.program, NEAR_GAP, NEAR_NODES, _part(stop))
+    return _better(bounded, read(problem, model, first.values)) if first.values else bounded
+
+
+def _branched(problem: Problem, model: Model, found: Schedule, stop: float | None) -> Schedule:
+    """Return what HiGHS makes of all ways where they are few enough, if it is better."""
+    if len(model.program.lower) > MOST_BRANCHED:
+        return found
+    whole = branched(model.program, 0.0, NODES, _part(stop))
+    bounded = _better(found, Schedule("undecided", bound=whole.bound))
+    return _better(bounded, read(problem, model, whole.values)) if whole.values else bounded
+
+
+def _part(stop: float | None) -> float | None:
+    return None if stop is None else max(0.1, (stop - time.monotonic()) * SHARE)
+
+
+def _better(one: Schedule, other: Schedule) -> Schedule:
+    """Return the cheaper of two schedules of one problem, with the better bound."""
+    if other.status == "infeasible":
+        return other
+    best = one if other.value is None or (one.value is not None and one.value <= other.value) else other
+    bound = max((each.bound for each in (one, other) if each.bound is not None), default=None)
+    if best.value is None:
+        return replace(other, bound=bound)
+    bound = None if bound is None else min(bound, best.value)
+    return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound,
+                   interrupted=other.interrupted)
