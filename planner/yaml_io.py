@@ -34,7 +34,7 @@ _PLAIN = {"expected keys and values below it": ("model_type", "model_attributes_
           "expected a whole number": ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
           "expected a finite number": ("float_type", "float_parsing", "finite_number"),
           "expected true or false": ("bool_type", "bool_parsing"),
-          "expected text": ("string_type",)}
+          "expected text": ("string_type",), "too few entries": ("too_short",)}
 _EXPECTED = {kind: text for text, kinds in _PLAIN.items() for kind in kinds}
 M = TypeVar("M", bound=BaseModel)
 Path_ = tuple[Hashable, ...]
@@ -67,9 +67,8 @@ class Frozen(BaseModel):
             known = _keys(cls)
             for key, value in data.items():
                 if key not in known:
-                    written = [name for name in known if not name.endswith("_")]
-                    raise PydanticCustomError("unknown_key", "unknown key {key}{hint}", {
-                        "key": _short(key), "hint": did_you_mean(str(key), written), "name": key})
+                    raise PydanticCustomError("unknown_key", "unknown key {key}{hint}", {"key": _short(key), "hint": (
+                        did_you_mean(str(key), (name for name in known if not name.endswith("_")))), "name": key})
                 if isinstance(value, bool) and not known[key]:
                     raise PydanticCustomError("not_bool", "true or false is not a value here", {"name": key})
         return data

@@ -292,7 +292,8 @@ class Portfolio(Frozen):
             for name in free:
                 del waits[name]
         if waits:
-            raise ValueError(f"jobs: {', '.join(waits)} wait for each other in a circle (after)")
+            circle = "wait for each other in a circle" if len(waits) > 1 else "waits for itself"
+            raise ValueError(f"jobs: {', '.join(waits)} {circle} (after)")
 
 
 AnyQuestion: TypeAlias = AnyScenario | Portfolio

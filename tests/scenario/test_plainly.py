@@ -34,6 +34,10 @@ def test_a_portfolio_in_few_words_is_the_one_in_many() -> None:
     assert portfolio(own=[{"node": "dgx-h100", "count": 2}]) == spoken
 
 
+def test_a_date_is_a_span_from_the_start_also_of_nothing() -> None:
+    assert portfolio(jobs=[{**JOB, "release": "0 d"}]).jobs[0].release == portfolio().horizon.start
+
+
 def test_a_job_with_a_load_is_a_service() -> None:
     chat = {"name": "chat", "model": "llama-3.1-8b", "rate": "5 requests/s", "input": 1000, "output": 200,
             "from": "2 d"}
