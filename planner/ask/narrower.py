@@ -25,8 +25,11 @@ def narrow_notes(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignm
                         f"--quantization {name} asks about it"]
         return []
     fewest = next((made.gpus for made in best if made.method == "inference"), None)
-    fewer = [(name, made) for name, made in held_in_fewer_bits(scenario, catalog)
-             if fewest is None or made.gpus < fewest]
+    fewer: list[tuple[str, Assignment]] = []
+    for name, made in held_in_fewer_bits(scenario, catalog):
+        least = fewer[-1][1].gpus if fewer else fewest
+        if least is None or made.gpus < least:
+            fewer.append((name, made))
     if not fewer:
         return []
     counts = " and ".join(f"{made.gpus} x {made.gpu} in {name}" for name, made in fewer)
