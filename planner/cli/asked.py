@@ -63,11 +63,17 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
 
 
 def _config(args: list[str], words: Sequence[str]) -> list[str] | None:
-    """Return the arguments where they name, or are, the config of another tool or a log; none otherwise."""
+    """Return the arguments where they name, or are, the config of another tool or a log, or list a catalog; else none.
+    """
     if " -" in args[0]:
         return ["estimate", "--from", *args]
     if args[0].lower() in LAUNCHERS and (len(words) < len(args) or "serve" in words):
         return ["estimate", "--from", shlex.join(args)]
+    kinds = VERBS["catalog"].split()
+    if words[0] in ("list", "catalog") and len(words) > 1 and words[1] in kinds and words[1] != "list":
+        return ["catalog", "list", *args[1:]]
+    if words[0] in kinds and len(words) == 1:
+        return ["catalog", "list", *([] if words[0] == "list" else [words[0]]), *args[1:]]
     option = _read_as(words[1]) if args[0] in READ and len(words) > 1 else ""
     return [args[0], option, *args[1:]] if option else None
 

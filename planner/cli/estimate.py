@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
+from planner.catalog.load import Catalog
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog, warn
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, from_option, overrides, question_options, read_from, say_read
-from planner.errors import EXIT_OK
+from planner.errors import EXIT_OK, InputError
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.limits import MOST
 
 if TYPE_CHECKING:
@@ -47,14 +50,16 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_estimate, render_service
 
-    if scenario is None and from_ is None and not (node or nodes or layout or largest or flags["on"] or flags["own"]):
+    catalog = open_catalog(catalogs)
+    alone = scenario is None and from_ is None and not (node or nodes or layout or largest or flags["own"])
+    if alone and (not flags["on"] or _of_several(cast("Iterable[str]", flags["on"]), catalog)):
         from planner.cli.plan import command as plan
 
-        note("note: no --node is given: the fewest GPUs of each kind that do it, as planner plan has them")
+        note("note: no one node type is given: the fewest GPUs of each kind that do it, as planner plan has them")
         return int(click.get_current_context().invoke(plan, as_json=as_json, catalogs=catalogs, **flags))
     axes = layout_text(layout)
     config = read_from(from_)
-    ask = estimating(scenario, overrides(flags), open_catalog(catalogs), node=node, layout=axes,
+    ask = estimating(scenario, overrides(flags), catalog, node=node, layout=axes,
                      labels={"node": "--node", **LABELS}, largest=largest, nodes=nodes, config=config)
     say_read(config, as_json=as_json)
     if ask.left_to_plan:
@@ -84,3 +89,12 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
         levers = () if largest or chosen else ask.levers(assignment)
         render_estimate(assignment, console(), confidence, levers, chosen, full=is_verbose())
     return EXIT_OK
+
+
+def _of_several(names: Iterable[str], catalog: Catalog) -> bool:
+    """Say whether names of hardware, such as 24GB, are of several kinds of GPU; unknown ones are refused later."""
+    try:
+        nodes = candidate_nodes([part for name in names for part in name.split(",")], catalog)
+    except InputError:
+        return False
+    return len({catalog.gpu(catalog.node(node).gpu).name for node in nodes}) > 1

@@ -79,6 +79,8 @@ def _tokens(amount: Amount, about: About) -> tuple[str, str]:
         return "tpot", f"{amount.value} tokens/s"
     if amount.per and SECONDS.factor(amount.per):
         return f"tokens-per-{amount.per}", amount.value
+    if "samples" in about.kinds and "of" in amount.beside:
+        return "mean-length", amount.value
     behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
     if behind:
         return behind[-1], amount.value

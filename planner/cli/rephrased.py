@@ -9,7 +9,7 @@ import click
 
 from planner.errors import InputError
 from planner.scenario.flag_names import SIZES
-from planner.scenario.said import own_name, rate_of
+from planner.scenario.said import duration_of, own_name, rate_of
 from planner.units.reading import parse_count
 
 HOLDING = ("context", "context-length", "context-window")
@@ -51,6 +51,8 @@ def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str
     at = _PERCENTILE.search(said)
     if at is not None and (latency := own_name(said.replace(at[0], "").strip("-"), LATENCIES)):
         yield from (f"--{latency}", f"{value} at {at[1]}")
+    elif (unit := duration_of(said)) and "--deadline" in options:
+        yield from ("--deadline", f"{value} {unit}")
     elif said in PACES and set(flags) & {"users", "concurrency", "rate"}:
         yield from ("--tpot", f"{value} tokens/s")
     elif said in SIZES and "model" not in flags:

@@ -13,8 +13,12 @@ from planner.cli.read_words import Sentence
 from planner.errors import InputError
 from planner.units import SECONDS
 
-BARE = frozenset(("model", "on", "own", "gpus", "seq-len", "users", "rate"))
-"""Flags that leave open what a model is to do: whether it fits is answered for every method, or by the load."""
+BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
+"""Flags that leave open what a model is to do: whether it fits is answered for every method."""
+LOADS = frozenset(("users", "rate", "concurrency", "documents", "samples", "requests"))
+"""Flags of a load; whoever asks for a pace without one is alone."""
+PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
+"""Flags that a plan alone heeds."""
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 _EDGES = "?!;:\"'()[]"
@@ -76,6 +80,8 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]
+    if {"tpot", "ttft", "e2e"} & set(given) and LOADS.isdisjoint(given):
+        flags["users"] = ["1"]
     if "longest" in asks and not {"method", "tokens"} & set(given):
         flags["method"] = ["inference"]
     elif "longest" in asks:
@@ -93,4 +99,5 @@ def _verb(asks: set[str], flags: Mapping[str, list[str]], given: Collection[str]
     if "rent" in asks or ("versus" in asks and "model" in given):
         return "compare"
     several = sum(len(flags.get(flag, ())) for flag in ("on", "own")) > 1
-    return "estimate" if asks & {"fit", "longest"} and not several and not BARE.issuperset(given) else "plan"
+    layout = asks & {"fit", "longest"} and not several and PLANNED.isdisjoint(given)
+    return "estimate" if layout and not BARE.issuperset(given) else "plan"

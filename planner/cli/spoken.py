@@ -17,7 +17,7 @@ from planner.errors import InputError
 from planner.scenario.flag_names import INSTEAD, SWITCHES
 from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.said import own_name
-from planner.scenario.words import named
+from planner.scenario.words import SYNONYMS, method_named, named
 
 if TYPE_CHECKING:
     from planner.cli.main import GlobalOptions
@@ -30,6 +30,8 @@ AXES = {said: axis for axis, names in {
     "cp": "cp context-parallel-size", "zero": "zero zero-stage", "recompute": "recompute", "vpp": "vpp",
     "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size"}.items() for said in names.split()}
 """What people call the axes of a layout on the command line, with their names in --layout."""
+OFFLOAD = ("offload", "cpu-offload", "offload-optimizer", "optimizer-offload")
+"""What people call moving the optimizer's states off the GPUs, with or without a word for where to."""
 _SHORT = 4
 """Letters of a part of a flag's name that says nothing alone."""
 _ALIKE = 0.85
@@ -48,6 +50,9 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
         if bare not in options and (switch := SWITCHES.get(bare.removeprefix("--").replace("_", "-"))) and (
                 bare.startswith("--") and switch.partition("=")[0] in options):
             argv.append(switch)
+            continue
+        if bare not in options and (alone := _value_alone(bare, waiting, options)):
+            argv += alone
             continue
         word = _called(bare, options)
         name, given, value = word.partition("=")
@@ -76,6 +81,10 @@ def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list
     waiting = list(args)
     while waiting:
         name, given, value = (word := waiting.pop(0)).partition("=")
+        if name.removeprefix("--").replace("_", "-") in OFFLOAD:
+            where = value or (waiting.pop(0) if waiting and not waiting[0].startswith("-") else "")
+            axes += ["offload_optimizer=1", *(["offload_to=nvme"] if where.lower() == "nvme" else [])]
+            continue
         axis = AXES.get(name.removeprefix("--").replace("_", "-")) if name.startswith("--") else None
         if axis is None or name in options or not (given or waiting):
             argv.append(word)
@@ -102,6 +111,18 @@ def _called(word: str, options: Mapping[str, click.Option]) -> str:
     if (why := next((INSTEAD[part] for part in words if part in INSTEAD), None)) is not None:
         raise click.UsageError(f"No such option: {name}: {why}")
     return f"--{own}{given}{value}" if own else word
+
+
+def _value_alone(word: str, behind: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
+    """Return the option and value of `--lora` or `--int4`, a value that is given as if it were a switch; none else."""
+    said = word[2:].replace("-", " ") if word.startswith("--") and "=" not in word else ""
+    if not said or (behind and not behind[0].startswith("-")):
+        return []
+    for flag, path in (("--method", "workload.method"), ("--quantization", "workload.quantization")):
+        name = method_named(said) if flag == "--method" else named(path, said)
+        if flag in options and name in SYNONYMS[path][0]:
+            return [flag, said]
+    return []
 
 
 def _takes_words(option: click.Option) -> bool:

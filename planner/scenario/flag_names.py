@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 _ALSO = {
-    "seq-len": "context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
+    "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length length mean-len avg-length",
+    "seq-len": "ctx context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device",
+    "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device vram gpu-memory",
     "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules",
     "quantization": "quant quantize gguf bits weight-format weights-format format",
@@ -41,7 +42,7 @@ _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the l
 _NOTHING = "leave it out: it changes neither time, memory nor money"
 FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "name", "required", "expected", "desired",
                      "avg", "average", "training", "train", "finetune", "finetuning", "serving", "inference", "type",
-                     "the", "my", "max", "maximum"))
+                     "the", "my", "max", "maximum", "slo", "time"))
 """Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
 LENGTHS = frozenset(("length", "lengths", "len", "tokens", "token", "toks", "size"))
 SIDES = {"input": frozenset(("input", "prompt", "prompts", "question", "query", "in", "context-in", "doc", "document")),

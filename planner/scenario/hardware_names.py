@@ -189,6 +189,8 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
     if _gpu(name, catalog) is None:
         if (plain := _plain(name)) != name:
             return owned_nodes(plain, count, catalog)
+        if (counted := _COUNTED.fullmatch(name)) is not None and _gpu(counted["what"], catalog) is not None:
+            return owned_nodes(counted["what"], count * int(counted["count"]), catalog)
         return candidate_nodes([name], catalog)[0], count
     sizes = [(catalog.node(node_type).gpus, node_type) for node_type in candidate_nodes([name], catalog)]
     if count < max(sizes)[0]:

@@ -52,7 +52,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
                                                                                Purchase)] if sourcing.buy else []
         return sorted({*own, *bought, *(_offered(rent, catalog) if rent is not None else ())})
 
-    named_nodes, gpus = _candidates(hardware.candidates, everything, catalog, document)
+    named_nodes, gpus = _candidates(hardware.candidates, everything, catalog, document, limits.gpus)
     if rent is None and own and not sourcing.buy and not own.keys() >= set(named_nodes):
         # who names other nodes beside those at hand would rent them
         rent = Rent()
@@ -151,8 +151,10 @@ def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
 
 
 def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], catalog: Catalog,
-                document: Document) -> tuple[tuple[str, ...], int | None]:
-    """Return the node types, and of clusters the GPUs that each has. Raises InputError where these differ."""
+                document: Document, exactly: int | None) -> tuple[tuple[str, ...], int | None]:
+    """Return the node types, and of clusters the GPUs that each has; of a GPU whose nodes never make `exactly` so many,
+    one node of them. Raises InputError where clusters differ.
+    """
     nodes: dict[str, None] = {}
     sizes: list[int | None] = []
     for at, name in enumerate(names):
@@ -161,6 +163,10 @@ def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], c
             continue
         with named(document, "hardware", "candidates", at):
             meant = meant_by(name, catalog)
+            of = {catalog.node(node).gpus for node in meant.nodes}
+            if exactly and meant.gpus is None and catalog.known_gpu(name) and 1 < exactly < max(of) and all(
+                    exactly % size for size in of - {1}):
+                meant = meant_by(f"{exactly}x{name}", catalog)
         nodes |= dict.fromkeys(meant.nodes)
         sizes.append(meant.gpus)
     if len(set(sizes)) > 1:

@@ -32,6 +32,13 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     return None
 
 
+def duration_of(said: str) -> str:
+    """Return the unit of a name that says how long something may take (max-days, hours); empty for another."""
+    rest = [word for word in said.replace("_", "-").split("-") if word not in FILLERS]
+    whole = len(rest) == 1 and rest[0].endswith("s") and len(rest[0]) > 1
+    return rest[0] if whole and SECONDS.factor(rest[0]) and rest[0] not in NAMES else ""
+
+
 def rate_of(said: str) -> tuple[str, str] | None:
     """Return what is counted and the time, of a name such as requests-per-day or daily-tokens; none of another."""
     name = said.replace("_", "-")
@@ -84,6 +91,8 @@ def in_our_names(values: Mapping[str, object], what: str
             meant[name] = value
         elif dashed in SIZES and "model" not in values:
             meant["model"] = value
+        elif unit := duration_of(name):
+            meant["deadline"] = f"{value} {unit}"
         elif rate is not None and TOKENS.factor(rate[0]) is None:
             meant["rate"] = f"{value} {rate[0]}/{rate[1]}"
         elif dashed in INSTEAD:

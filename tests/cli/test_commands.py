@@ -133,7 +133,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
 
 
 @pytest.mark.parametrize(("args", "message"), [
-    (["models", "--model", "x"], "No such command 'models': planner catalog answers that"),
+    (["prices", "of", "h100"], "No such command 'prices': planner catalog answers that"),
     (["fit", "--model", "x", "--node", "y"], "note: planner plan answers that"),
     (["pln"], "No such command 'pln'; did you mean plan"), (["simulat"], "No such command 'simulat'"),
     (["plan", MAIN, "--dedline", "3d"], "--dedline"),

@@ -44,6 +44,12 @@ SAID = [
     ("pretrain 13B on 300B tokens with a budget of 200k dollars by 1 march 2098",
      "plan --method pretrain --model 13b --tokens 300B --budget '200k dollars' --deadline '1 march 2098'"),
     ("is an A10G enough for whisper large v3", "plan --on a10g --model whisper-large-v3"),
+    ("how long does it take to finetune mistral 7b with qlora on 10k samples of 1000 tokens on a 3090",
+     "plan --model mistral-7b --method qlora --on 'a 3090' --samples 10k --mean-length 1000"),
+    ("what gpu do I need to run qwen3 32b at 30 tokens per second",
+     "plan --model qwen3-32b --tpot '30 tokens/s' --method inference --users 1"),
+    ("I have 64 a100 for two weeks, can I pretrain a 3b model on 200B tokens?",
+     "plan --own '64 a100' --method pretrain --deadline '2 weeks' --model 3b --tokens 200B"),
     ("serve deepseek r1 with sglang, 2k tokens in 300 out, 1M requests a day",
      "plan --model deepseek-r1 --engine sglang --input 2k --output 300 --rate '1M requests/day' --method inference"),
 ]
@@ -88,3 +94,12 @@ def test_a_config_or_a_log_stands_for_itself(args: list[str], read: str, tmp_pat
     (tmp_path / "jobs.log").write_text("submit,start,end,gpus\n2026-10-01T08:00,2026-10-01T09:00,2026-10-01T11:00,8\n")
     assert main(args) == 0
     assert read in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_catalog_is_listed_by_its_name_and_an_estimate_of_many_cards_is_a_plan(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    for args in (["catalog", "gpus"], ["list", "gpus"], ["models"]):
+        assert main(args) == 0
+    assert "llama-3.1-70b" in capsys.readouterr().out
+    assert main(["estimate", "--model", "gemma-2-9b", "--gpu", "16GB", "--method", "qlora", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("Fewest GPUs that hold gemma-2-9b: QLoRA 1 x")

@@ -34,6 +34,9 @@ SAID = [
     ("--rpm=90 --on a10", {"rate": "90/min", "on": "a10"}),
     ("--tokens-per-month 3G --input 1500 --output 500", {"rate": "1500000/month", "input": "1500", "output": "500"}),
     ("--params 7B --tokens 1T", {"model": "7B", "tokens": "1T"}),
+    ("--lora --on h100", {"method": "lora", "on": "h100"}), ("--int4", {"quantization": "int4"}),
+    ("--max-days 14 --think-time 30s --slo-ttft 2s", {"deadline": "14 days", "think": "30s", "ttft": "2s"}),
+    ("--hours 200 --mean-tokens 700 --ctx 8k", {"deadline": "200 hours", "mean_length": "700", "seq_len": "8k"}),
     ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
 ]
 

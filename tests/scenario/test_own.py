@@ -18,7 +18,8 @@ TUNE = {"model": "llama-3.1-8b", "method": "qlora", "tokens": "5M", "global_batc
     ("6xrtx-4090", {"rtx-4090-6x": 1}), ("12xrtx-4090", {"rtx-4090-4x": 3}),
     ({"dgx-h100": 3}, {"dgx-h100": 3}), (["4x4090", "8xa100"], {
         "rtx-4090-4x": 1, "dgx-a100": 1}), ("3xrtx-4090-4x,rtx-4090-4x", {"rtx-4090-4x": 4}),
-    ({"rtx-4090": 8}, {"rtx-4090-8x": 1}), ("2x8xh100", {"dgx-h100": 2})])
+    ({"rtx-4090": 8}, {"rtx-4090-8x": 1}), ("2x8xh100", {"dgx-h100": 2}),
+    ("64 a100", {"dgx-a100": 8}), ("sixteen h100", {"dgx-h100": 2})])
 def test_what_is_owned_is_nodes_or_gpus_with_their_number(own: object, nodes: dict[str, int]) -> None:
     asked = {"workload": {"model": "gpt2", "tokens": "1G"}, "sourcing": {"own": own}}
     scenario, _ = load_scenario(asked, {}, Catalog())
@@ -41,6 +42,11 @@ def test_who_names_other_nodes_beside_their_own_would_rent_them() -> None:
     assert scenario.hardware.candidates == ("dgx-h100", "rtx-4090-4x")
     assert scenario.sourcing.rent is not None
     assert any(one.name == "rent" for one in defaults)
+
+
+def test_so_many_gpus_that_no_node_type_has_are_a_part_of_one() -> None:
+    (best,) = plan(**TUNE, on="a100-80gb", gpus=2).assignments
+    assert (best.node, best.gpus, best.sourcing) == ("a100-sxm-80gb-2x", 2, "owned")
 
 
 @pytest.mark.parametrize("on", ["rtx-3090-1x", "2x4090", "rtx-a5000-4x", "mi300x-1x"])
