@@ -36,6 +36,8 @@ NAMES = {
 """Column -> what it is called, in lower case and without blanks and underscores."""
 _GPUS = re.compile(r"(?:gres/)?gpu(?::[^=:,]+)?[=:](\d+)", re.ASCII)
 _CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?", re.ASCII)
+UNSTARTED = "jobs that never started, or had not ended"
+SACCT = "sacct --parsable2 --allocations --format JobID,Submit,Start,End,Elapsed,Timelimit,AllocTRES"
 _NEVER = ("", "unknown", "none", "n/a", "partition_limit", "unlimited", "invalid")
 
 
@@ -89,13 +91,14 @@ def _columns(header: Sequence[str], file: str) -> dict[str, int]:
     plain = [re.sub(r"[^a-z]", "", name.lower()) for name in header]
     columns = {name: next(plain.index(alias) for alias in known if alias in plain)
              for name, known in NAMES.items() if any(alias in plain for alias in known)}
+    slurm = f"; of Slurm: {SACCT}" if "jobid" in plain else ""
     for name in ("submit", "gpus"):
         if name not in columns:
             raise InputError(f"no column for {name} in {visible(','.join(header))[:120]!r}: expected one of "
-                             f"{', '.join(NAMES[name])}", file=file, line=1)
+                             f"{', '.join(NAMES[name])}{slurm}", file=file, line=1)
     if "seconds" not in columns and not {"start", "end"} <= columns.keys():
         raise InputError("neither a column for the duration nor both for start and end: expected one of "
-                         f"{', '.join(NAMES['seconds'])}, or {NAMES['start'][0]} and {NAMES['end'][0]}",
+                         f"{', '.join(NAMES['seconds'])}, or {NAMES['start'][0]} and {NAMES['end'][0]}{slurm}",
                          file=file, line=1)
     return columns
 
@@ -110,11 +113,11 @@ def _job(row: dict[str, str], file: str, number: int) -> tuple[float, float, flo
 
     gpus = _count(row["gpus"], file, number)
     if not gpus:
-        return "jobs without a GPU"
+        return UNSTARTED if row.get("start", "then").lower() in _NEVER else "jobs without a GPU"
     dated = "start" in row and "end" in row
     if (dated and "seconds" not in row and (row["start"].lower() in _NEVER or row["end"].lower() in _NEVER)) or (
             row.get("seconds", "0").lower() in _NEVER):
-        return "jobs that never started, or had not ended"
+        return UNSTARTED
     seconds = _length(row["seconds"], file, number) if "seconds" in row else moment("end") - moment("start")
     if seconds < 0:
         return "jobs that ended before they started"

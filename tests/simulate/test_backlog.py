@@ -142,6 +142,7 @@ SACCT = """JobID|Submit|Start|End|Elapsed|Timelimit|AllocTRES|State
 2|2027-01-04T00:10:00|2027-01-04T01:01:00|2027-01-05T01:01:00|1-00:00:00|2-00:00:00|billing=4,gres/gpu:a100=4|FAILED
 3|2027-01-04T00:20:00|2027-01-04T00:20:00|2027-01-04T00:20:30|00:00:30|00:10:00|cpu=4|COMPLETED
 4|2027-01-04T00:30:00|Unknown|Unknown|00:00:00|00:10:00|gres/gpu=1|CANCELLED
+5_[3-9%2]|2027-01-04T00:30:00|Unknown|Unknown|00:00:00|UNLIMITED||PENDING
 """
 
 
@@ -151,7 +152,8 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
     log = read_jobs(file)
     assert (list(log.submit), list(log.gpus)) == ([0, 600], [8, 4])
     assert (list(log.seconds), list(log.planned)) == ([3600, 86400], [7200, 172800])
-    assert dict(log.left_out) == {"steps of jobs": 1, "jobs without a GPU": 1, "jobs that took no time": 1}
+    assert dict(log.left_out) == {"steps of jobs": 1, "jobs without a GPU": 1, "jobs that took no time": 1,
+                                  "jobs that never started, or had not ended": 1}
     file.write_text("timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,x\n")
     assert list(read_jobs(file).seconds) == [66]
     file.write_text("submit,start,end,gpus\n0,10,70,1\n5,90,80,1\n")
@@ -161,7 +163,8 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("", "the file is empty"), ("a,b\n1,2\n", "no column for submit"), ("submit,gpus\n1,2\n", "neither a column"),
+    ("", "the file is empty"), ("a,b\n1,2\n", "no column for submit"),
+    ("JobID|JobName|State\n1|a|FAILED\n", "; of Slurm: sacct --parsable2 --allocations --format JobID,Submit,"), ("submit,gpus\n1,2\n", "neither a column"),
     ("submit,seconds,gpus\nx,5,1\n", ":2: submit 'x': expected seconds, or a moment"),
     ("submit,seconds,gpus\n1,x,1\n", ":2: duration 'x'"), ("submit,seconds,gpus\n1,5,many\n", ":2: gpus 'many'"),
     ("submit,seconds,gpus\n1,5\n", "2 values in a row of 3"), ("submit,seconds,gpus\n1,5,0\n", "no job in it"),
