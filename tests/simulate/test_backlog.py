@@ -164,7 +164,8 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("", "the file is empty"), ("a,b\n1,2\n", "no column for submit"),
-    ("JobID|JobName|State\n1|a|FAILED\n", "; of Slurm: sacct --parsable2 --allocations --format JobID,Submit,"), ("submit,gpus\n1,2\n", "neither a column"),
+    ("JobID|JobName|State\n1|a|FAILED\n", "; of Slurm: sacct --parsable2 --allocations --format JobID,Submit,"),
+    ("submit,gpus\n1,2\n", "neither a column"),
     ("submit,seconds,gpus\nx,5,1\n", ":2: submit 'x': expected seconds, or a moment"),
     ("submit,seconds,gpus\n1,x,1\n", ":2: duration 'x'"), ("submit,seconds,gpus\n1,5,many\n", ":2: gpus 'many'"),
     ("submit,seconds,gpus\n1,5\n", "2 values in a row of 3"), ("submit,seconds,gpus\n1,5,0\n", "no job in it"),
