@@ -145,7 +145,7 @@ def test_what_a_target_cannot_express_is_refused_with_the_nearest_that_it_can(pl
 
 
 def test_the_search_can_be_held_to_what_is_launchable():
-    asked = {**SMALL, "gpus": 8, "seq_len": 65536}
+    asked = {**SMALL, "gpus": 8, "seq_len": 98304}
     free, held = package.plan(**asked), package.plan(**asked, launchable="megatron-lm")
     assert free.assignments[0].layout.recompute == "mixed"
     assert held.assignments[0].layout.recompute in ("none", "selective", "full")
