@@ -220,6 +220,8 @@ class Stack(Sourced):
     """Whether backward holds the gradients of all checkpoints to its end, beside adapters under FSDP."""
     expands_all_experts: bool = False
     """Whether the experts of a layer are one tensor, so that a quantized base is expanded for all of them at once."""
+    quantizes_experts: bool = True
+    """Whether experts are of a base that QLoRA quantizes; libraries that know linear layers alone leave them wide."""
     copies_quantized_experts: bool = False
     """Whether every rank holds all experts of a quantized base, which its FSDP does not shard."""
     dequantize: dict[str, Factor] = Field(default={})

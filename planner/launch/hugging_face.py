@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planner.catalog.architecture import Model
 from planner.launch.axes import WHOLE, No, Say, Settings, Table, only
 from planner.launch.emitter import plain
 from planner.launch.formats import by_file
+from planner.launch.peft_experts import LEFT_WIDE, dropout, left_wide
 from planner.launch.program import Variable
 from planner.launch.scratch import SCRATCH
 from planner.launch.work import Work
@@ -83,17 +83,14 @@ def adapters(file: str) -> Say:
     def say(work: Work) -> Settings | No:
         if work.method not in ADAPTERS:
             return {} if work.method == FROM_SCRATCH else {f"{file}:use_peft": False}
+        if left_wide(work):
+            return LEFT_WIDE
         rank = work.asked.rank
         quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
                      f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
         return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
                 f"{file}:lora_dropout": dropout(work.model), **quantized}
     return say
-
-
-def dropout(model: Model) -> float:
-    """Return TRL's dropout of adapters, or none where experts have adapters: PEFT refuses it there (ParamWrapper)."""
-    return 0.0 if model.mixes_experts else 0.05
 
 
 def preferences(methods: Mapping[str, Settings], *, precomputed: str | None = None, copied: str | None = None) -> Table:
@@ -219,11 +216,16 @@ def sharding(file: str) -> Say:
     return say
 
 
-def tuned_by(full: Settings, adapted: Callable[[Work, int], Settings]) -> Say:
-    """Return what a target that starts from trained weights is told of the method; `adapted` by the adapters' rank."""
+def tuned_by(full: Settings, adapted: Callable[[Work, int], Settings], *, own_kernels: bool = False) -> Say:
+    """Return what a target that starts from trained weights is told of the method; `adapted` by the adapters' rank.
+
+    own_kernels: whether it quantizes experts by itself.
+    """
     def say(work: Work) -> Settings | No:
         if work.method == FROM_SCRATCH:
             return No("pretrain (it starts from trained weights)", {"method": "full"})
+        if left_wide(work) and not own_kernels:
+            return LEFT_WIDE
         return full if work.method == "full" else adapted(work, work.asked.rank)
     return say
 

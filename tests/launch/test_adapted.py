@@ -9,8 +9,9 @@ import pytest
 
 import planner
 from planner.catalog.load import Catalog
-from planner.errors import InputError
-from planner.launch.folder import write_all
+from planner.errors import InputError, Unsupported
+from planner.launch.folder import launched, write_all
+from tests.launch.works import given
 
 CATALOG = Catalog()
 ASKED: dict[str, Any] = {"method": "lora", "tokens": "10M", "on": "dgx-h100", "gpus": 8,
@@ -65,3 +66,27 @@ def test_litgpt_is_told_the_checkpoints_that_it_knows(tmp_path: Path) -> None:
     unknown = planner.plan(model="qwen2.5-vl-7b", launchable="litgpt", **asked)
     with pytest.raises(InputError, match=r"qwen2\.5-vl-7b in litgpt, which has"):
         write_all(unknown, CATALOG, tmp_path / "other")
+
+
+@pytest.mark.parametrize(("target", "stack"), [
+    ("accelerate", "hf-peft"), ("deepspeed", "hf-peft"), ("axolotl", "axolotl"), ("llama-factory", "hf-peft"),
+    ("ms-swift", "hf-peft")])
+def test_experts_that_would_stay_wide_are_refused(target: str, stack: str) -> None:
+    """Transformers 5 has experts as parameters of their own, which bitsandbytes does not quantize."""
+    asked = {"model": "mixtral-8x7b", "global_batch": "8", "seq_len": "512", "stack": stack, "gpus": "1"}
+    with pytest.raises(InputError, match="experts stay in 16 bits"):
+        launched(given("dp=1,recompute=full", "h200-sxm-1x", method="qlora", **asked), CATALOG, target)
+
+
+@pytest.mark.parametrize(("model", "dropout"), [("llama-3.1-8b", "0.05"), ("olmoe-1b-7b", "0.0")])
+def test_adapters_of_experts_have_no_dropout(model: str, dropout: str) -> None:
+    """PEFT refuses it there (lora.ParamWrapper), so that the run would not start."""
+    one = given("dp=1,recompute=full", "h200-sxm-1x", method="lora", model=model, global_batch="4", seq_len="2048",
+                stack="trl", gpus="1")
+    assert f"lora_dropout: {dropout}" in launched(one, CATALOG, "accelerate").files["train.yaml"]
+
+
+def test_trl_plans_no_qlora_of_a_mixture() -> None:
+    with pytest.raises(Unsupported, match="experts stay in 16 bits"):
+        planner.estimate("mixtral-8x7b", "h200-sxm-1x", method="qlora", stack="trl", seq_len=512, global_batch=8)
+    assert planner.estimate("mixtral-8x7b", "h200-sxm-1x", method="qlora", seq_len=512, global_batch=8).stack != "trl"

@@ -6,7 +6,7 @@ from planner.launch.axes import No, Settings, TableOf, only, settings_of
 from planner.launch.emitter import ReinforcedEmitter, plain
 from planner.launch.emitters.verl import variables
 from planner.launch.formats import as_text, by_file
-from planner.launch.hugging_face import dropout
+from planner.launch.peft_experts import dropout
 from planner.launch.program import Part, Program, Variable, script, torchrun
 from planner.launch.reinforced import Reinforced
 

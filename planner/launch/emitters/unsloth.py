@@ -73,7 +73,7 @@ TABLE: Table = {
                  reason="every GPU holds the whole model"),
     ("cp_method",): lambda w: {},
     ("recompute", "offload_activations"): _recompute,
-    ("method", "lora_rank"): hf.tuned_by({f"{FILE}:use_peft": False}, _adapted),
+    ("method", "lora_rank"): hf.tuned_by({f"{FILE}:use_peft": False}, _adapted, own_kernels=True),
     ("lora_targets",): modules_by({}, lambda names: {f"{FILE}:lora_target_modules": list(names)}),
     ("loss",): only("loss", "the stack's", reason="its loss is its own"),
     ("packing",): hf.packing(FILE),

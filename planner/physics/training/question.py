@@ -226,12 +226,16 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
     if shape.experts and stack.experts is None:
         raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
+    tuning = tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted)
+    if shape.experts and tuning.quantized and not stack.quantizes_experts:
+        raise Unsupported(f"QLoRA of model {model.name} on stack {stack.name}: it quantizes linear layers alone, and "
+                          "experts stay in 16 bits")
     return Question(
         shape=shape, sequence_length=sequence_length, global_batch=global_batch, candidates=candidates,
         rates=tuple(catalog.rates(c.gpu.architecture) for c in candidates), precisions=precisions, stack=stack,
         kernels=catalog.kernels, collectives=catalog.collectives, recipes=catalog.recipes,
-        tuning=tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted),
-        sample=sample, longest=max(longest or 0, sequence_length), memory_residuals=(residuals[0], residuals[1]),
+        tuning=tuning, sample=sample, longest=max(longest or 0, sequence_length),
+        memory_residuals=(residuals[0], residuals[1]),
         memory_margins=(max(1.0, quantile(residuals[0], confidence)), max(1.0, quantile(residuals[1], confidence))),
         memory_least=(min(1.0, quantile(residuals[0], 1 - confidence)),
                       min(1.0, quantile(residuals[1], 1 - confidence))), seen=seen, trains=frozenset(trains))
