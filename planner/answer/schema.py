@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_serializer, field_validator, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, field_serializer, field_validator, model_validator
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.doubt import Doubt
@@ -87,11 +87,19 @@ class Search(Frozen):
     domains: dict[str, tuple[int | float | str, ...]] = Field(default_factory=dict)
     """The values searched of each axis."""
     wall_seconds: float = Field(default=0.0, ge=0)
-    """From the question to the plan; 0 in JSON, where the same question gives the same bytes each time."""
+    """From the question to the plan, as a terminal tells it; 0 in JSON, so that one question gives the same bytes each
+    time. A plan that is read keeps what it says."""
+    _measured: bool = PrivateAttr(default=False)
 
     @field_serializer("wall_seconds", when_used="json")
-    def _no_clock(self, _: float) -> float:
-        return 0.0
+    def _no_clock(self, seconds: float) -> float:
+        return 0.0 if self._measured else seconds
+
+    def took(self, seconds: float) -> Search:
+        """Return it with the seconds that it took."""
+        timed = self.model_copy(update={"wall_seconds": round(seconds, 3)})
+        timed._measured = True
+        return timed
 
     @field_validator("removed")
     @classmethod

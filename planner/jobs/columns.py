@@ -182,5 +182,4 @@ def joined(accounts: Sequence[Search], seconds: float) -> Search:
             removed[rule] = removed.get(rule, 0) + count
     return Search(layouts=sum(search.layouts for search in accounts), legal=sum(search.legal for search in accounts),
                   fit=sum(search.fit for search in accounts), staged=sum(search.staged for search in accounts),
-                  removed=removed,
-                  domains=domains, wall_seconds=round(seconds, 3))
+                  removed=removed, domains=domains).took(seconds)

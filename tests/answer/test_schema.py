@@ -86,7 +86,7 @@ def test_infeasible_plan_says_why() -> None:
 def test_json_round_trips_to_an_equal_plan(plan: Plan) -> None:
     text = to_json(plan)
     again = Plan.model_validate_json(text)
-    assert again == plan.model_copy(update={"search": plan.search.model_copy(update={"wall_seconds": 0.0})})
+    assert again == plan
     assert to_json(again) == text
 
 
