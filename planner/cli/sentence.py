@@ -21,6 +21,8 @@ PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users
 """Flags that a plan alone heeds."""
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
+WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
+"""Flags of which training needs one to have a price."""
 _EDGES = "?!;:\"'()[]"
 
 
@@ -73,10 +75,12 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
 
 
 def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], *, compares: bool) -> None:
-    """Put the flags that follow from what is asked together with what is given."""
+    """Put the flags that follow from what is asked together with what is given. Raises InputError."""
+    if {"cost", "train"} <= asks and WORK.isdisjoint(given):
+        raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
     if "tune" in asks and "method" not in given and {"tokens", "samples", "epochs"} & set(given):
         flags["method"] = ["full"]
-    priced = ("cost" in asks or (compares and "rent" not in asks)) and PRICED.issuperset(given)
+    priced = ("cost" in asks or (compares and "rent" not in asks)) and PRICED.issuperset(given) and "tune" not in asks
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]

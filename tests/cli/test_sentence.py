@@ -62,6 +62,13 @@ def test_a_sentence_is_a_command(line: str, meant: str) -> None:
     assert sorted(shown(read).split(" --")) == sorted(meant.split(" --"))
 
 
+def test_what_training_costs_is_asked_of_an_amount() -> None:
+    """It was read as what a million documents cost to answer."""
+    with pytest.raises(InputError, match="depends on how much"):
+        spoken(["how", "much", "does", "it", "cost", "to", "train", "llama-3.1-8b"], CATALOG)
+    assert spoken(["cheapest", "gpu", "to", "fine-tune", "qwen2.5-7b"], CATALOG) == ["plan", "--model", "qwen2.5-7b"]
+
+
 @pytest.mark.parametrize(("line", "unread"), [
     ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
     ("qlora llama-3.1-8b with 17", "'17'")])
