@@ -49,6 +49,8 @@ class RlFramework(Frozen):
     """Whether the trainer computes the log-probabilities of answers again, instead of taking the engine's."""
     eager: bool = False
     """Whether the engine runs without CUDA graphs by default."""
+    release: str | None = Field(default=None, pattern=r"^\d{1,4}(\.\d{1,4}){0,3}$")
+    """Release of its default engine; none is the newest."""
     sleeps: bool = True
     """Whether the engine frees its memory while the trainer works (sleep mode)."""
     pace: Factor = 1.0
@@ -113,6 +115,10 @@ class PostTrainingLaw(Sourced):
     """Host time of an engine for a layer and decode step without CUDA graphs."""
     eager_sequence: Seconds
     """The same for a sequence and decode step."""
+    eager_adapter_layer: Seconds
+    """What it takes more for a layer where the engine draws with adapters beside the weights."""
+    eager_adapter_sequence: Seconds
+    """The same for a sequence."""
     phase: Seconds
     """Dispatch and collection of one phase."""
     wake: Seconds
@@ -134,6 +140,14 @@ class PostTrainingLaw(Sourced):
     memory: FrameworkResidue
     unseen: Factor
     """Spread of a framework, or a kind of model, without runs over that of those with some."""
+
+    def eager(self, framework: RlFramework, *, adapted: bool) -> tuple[float, float]:
+        """Return host seconds of a decode step for each layer and each sequence, beside those of CUDA graphs."""
+        if not framework.eager:
+            return 0.0, 0.0
+        if not (adapted and framework.adapter_sync is not None):
+            return self.eager_layer, self.eager_sequence
+        return self.eager_layer + self.eager_adapter_layer, self.eager_sequence + self.eager_adapter_sequence
 
     def widened(self, residue: FrameworkResidue, framework: str, kind: ModelKind) -> float:
         """Return by what the spread of runs is multiplied for a question of this framework and kind of model."""

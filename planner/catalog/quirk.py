@@ -30,14 +30,15 @@ Flag = Literal[
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
     "held_in", "loss", "memory_engine", "node", "page", "peak_kind", "positions", "preference", "preset_recompute",
-    "ran_version", "refused", "regime", "run_attention", "run_framework", "run_recompute", "scaled_precision",
+    "ran_version", "refused", "regime", "rollout_release", "run_attention", "run_framework", "run_recompute", "scaled_precision",
     "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "answer_cv", "answer_length", "attention_ranks", "attention_rate", "context_ranks", "dies", "draft_layers",
-    "drafts", "dtype_moments", "epoch_steps", "issue", "live_mlp", "lora_rank", "loss_bytes", "micro_batches",
+    "drafts", "dtype_moments", "epoch_steps", "issue", "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers",
+    "micro_batches",
     "half_share", "moments", "offload", "offload_activations", "offload_parameters", "parallel_norms",
-    "pipeline_micro_batch", "predictions", "prompts", "recompute_layers", "rollout_fraction", "rounding", "run_batch",
+    "pipeline_micro_batch", "predictions", "prompts", "recompute_layers", "rollout_fraction", "rollout_tp", "rounding", "run_batch",
     "run_length", "sample_tokens",
     "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products",
     "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]

@@ -42,6 +42,11 @@ def _most(text: str | None) -> tuple[int | None, int | None]:
     return None, _tokens(first)
 
 
+def answers_of(run: RlRun, catalog: Catalog) -> int | None:
+    """Return the answers of a step: as the row states them, or its source."""
+    return run.samples_per_step or catalog.sources.whole("step_answers", run)
+
+
 def lengths(run: RlRun, catalog: Catalog, assumed: list[str]) -> RunLengths:
     """Return the lengths of a run; what its row does not state is added to `assumed`. Raises SkippedError."""
     runs = catalog.posttraining_runs
@@ -49,6 +54,10 @@ def lengths(run: RlRun, catalog: Catalog, assumed: list[str]) -> RunLengths:
     most, total = _most(run.max_len)
     if most is None and total is None and answer is None and both is None:
         raise SkippedError("lengths of answers are not told")
+    samples = answers_of(run, catalog)
+    if prompt is None and answer is not None and samples is not None and run.tokens_per_step is not None:
+        # what is left of a step's tokens, at least one for each answer
+        prompt = max(1.0, run.tokens_per_step / samples - answer)
     if prompt is None:
         prompt = float(runs.prompt)
         assumed.append(f"prompt_len_mean={prompt:g}")

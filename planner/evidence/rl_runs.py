@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import ModelKind, RlFramework, TrainerKind
-from planner.evidence.rl_lengths import RunLengths, lengths
+from planner.evidence.rl_lengths import RunLengths, answers_of, lengths
 from planner.evidence.rl_rows import RlRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError
@@ -141,26 +141,27 @@ def _kind_of_update(algorithm: str) -> RlMethod:
 
 def _answers(run: RlRun, catalog: Catalog, said: RunLengths, assumed: list[str]) -> tuple[int, int]:
     """Return the answers to a prompt and of a step. Raises SkippedError."""
-    runs, samples = catalog.posttraining_runs, run.samples_per_step
+    runs, samples = catalog.posttraining_runs, answers_of(run, catalog)
     if samples is None and run.tokens_per_step is not None:
         samples = max(1, round(run.tokens_per_step / (said.prompt + said.answer)))
-        assumed.append(f"samples_per_step={samples}")
+    samples = samples or run.train_batch
     if samples is None:
-        samples = catalog.sources.whole("step_answers", run) or run.train_batch
-        if samples is None:
-            raise SkippedError("answers of a step are not told")
+        raise SkippedError("answers of a step are not told")
+    if run.samples_per_step is None:
         assumed.append(f"samples_per_step={samples}")
     prompts = run.prompts_per_step or max(1, round(samples / runs.samples))
     alone = _kind_of_update((run.algorithm or "grpo").lower()) in ("ppo", "reinforce")
     return max(1 if alone else 2, round(samples / prompts)), samples
 
 
-def _framework(run: RlRun, catalog: Catalog, name: str) -> RlFramework:
-    """Return a framework as a run has it."""
+def _framework(run: RlRun, catalog: Catalog, name: str, tokens: float) -> RlFramework:
+    """Return a framework as a run has it; tokens: of a mean sequence."""
     said, known = catalog.sources, catalog.posttraining_law.frameworks[name]
     fraction = said.number("rollout_fraction", run)
+    answers = said.number("micro_batch_answers", run)
     return known.model_copy(update={
-        "swaps": known.swaps or said.flag("swaps", run),
+        "packed": known.packed if answers is None else max(1, round(answers * tokens)),
+        "release": said.word("rollout_release", run) or known.release, "swaps": known.swaps or said.flag("swaps", run),
         "recomputes": known.recomputes and not said.flag("engine_log_probs", run),
         "eager": known.eager or said.flag("eager_rollouts", run), "memory_fraction": fraction or known.memory_fraction})
 
@@ -180,17 +181,19 @@ def _run(run: RlRun, work: PostTraining, catalog: Catalog, *, leanest: bool) -> 
     candidate = _candidate(run, catalog)
     trainers = catalog.posttraining_law.frameworks[work.stack[0]].trainers
     question = RlQuestion(work, catalog, (candidate,), 0, work.stack[0], _kind(run, trainers), CONFIDENCE,
-                          _framework(run, catalog, work.stack[0]))
+                          _framework(run, catalog, work.stack[0], work.input.mean + work.output.mean))
     known = question.framework
-    alone = {"rollout_pp": "1", "rollout_ep": "1", "rollout_dp": "1"} if run.rollout_tp else {}
+    rollout_tp = run.rollout_tp or catalog.sources.whole("rollout_tp", run)
+    alone = {"rollout_pp": "1", "rollout_ep": "1", "rollout_dp": "1"} if rollout_tp else {}
     apart_ = (run.placement or "").startswith("disaggregated")
     swap = {} if apart_ else {"swap": "1" if known.swaps else "0"}
     if run.swapped is not None and not apart_:
         swap = {"swap": run.swapped}
-    usual = {} if leanest else {"recompute": run.train_recompute or "full", **swap}
+    usual = {} if leanest else {"recompute": run.train_recompute or catalog.sources.word(
+        "preset_recompute", run) or "full", **swap}
     held = {**alone, **usual, **{axis: str(value) for axis, value in (
         ("tp", run.train_tp), ("pp", run.train_pp), ("cp", run.train_cp), ("ep", run.train_ep),
-        ("rollout_tp", run.rollout_tp), ("rollout_pp", run.rollout_pp),
+        ("rollout_tp", rollout_tp), ("rollout_pp", run.rollout_pp),
         ("offload_optimizer", run.offload or ("0" if catalog.sources.flag("returns_states", run) else None)))
         if value is not None}}
     if apart_:

@@ -216,7 +216,7 @@ class RlQuestion:
         weights = format_of(catalog.formats, name, model)
         if weights is None:
             raise MissingFact(f"model {model.name}", f"weights in {name}")
-        speed = catalog.speeds(self.engine).release(None, gpu.architecture)
+        speed = catalog.speeds(self.engine).release(self.framework.release, gpu.architecture)
         limits = catalog.engine(self.engine).release(None).limits(gpu.usable_memory, gpu.architecture)
         return deployment_of(catalog, model, name, weights, catalog.formats.cache("bf16"), (candidate,),
                              speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
@@ -229,7 +229,7 @@ class RlQuestion:
     @property
     def host_layer(self) -> float:
         """Seconds of the host for a layer and decode step beside those of a service."""
-        return self.law.eager_layer if self.framework.eager else 0.0
+        return self.law.eager(self.framework, adapted=bool(self.asked.rank))[0]
 
 
 def _part(policy: TrainedRows, some: TrainedRows, rows: Ints) -> Callable[[TrainedRows], TrainedRows]:

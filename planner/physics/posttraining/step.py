@@ -136,7 +136,8 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
     """Return the own seconds of every phase. remote: seconds that rewards take elsewhere."""
     each = batch.sequences * batch.answers.mean / replicas
     phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
-    draw = law.generation * (drawn.seconds + framework.eager * law.eager_sequence * each) + phase
+    sequence = law.eager(framework, adapted=policy.adapted)[1]
+    draw = law.generation * (drawn.seconds + sequence * each) + phase
 
     def fetched(size: Amount) -> Amount:
         return size / law.pageable if placed.swaps else 0.0

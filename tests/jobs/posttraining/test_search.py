@@ -138,7 +138,10 @@ def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, rep
     law, framework, asked = question.law, question.framework, question.asked
     phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
     tokens = asked.answers * asked.output.mean / replicas
-    draw = law.generation * (made.seconds + (law.eager_sequence * tokens if framework.eager else 0.0)) + phase
+    slow = law.eager_sequence if framework.eager else 0.0
+    if slow and policy.adapted and framework.adapter_sync is not None:
+        slow += law.eager_adapter_sequence
+    draw = law.generation * (made.seconds + slow * tokens) + phase
     draw += (2 * wake if together else 0.0)
     copy = 1 / law.pageable if swaps else 0.0
     reward = asked.reward.seconds
