@@ -74,12 +74,21 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     yield from _numbers(row, made.assumed, law, framework, made.kind, [
         ("step_s", step, made.way.step, law.step), ("gen_s", measured.gen_s, draws, law.phases),
         ("actor_update_s", measured.actor_update_s, own["actor_update"], law.phases),
-        ("peak_mem_gib", measured.peak_mem_gib, _peak(made.way), law.memory)],
+        ("peak_mem_gib", measured.peak_mem_gib, _peak(
+            made.way, counts=catalog.sources.flag("counts_rollouts", run)), law.memory)],
         guessed=made.guessed)
 
 
-def _peak(way: RlWay) -> float:
-    """Return the GiB of the fullest GPU at the median, without the reserve of a confidence."""
+def _peak(way: RlWay, *, counts: bool) -> float:
+    """Return the GiB of the fullest GPU at the median, without the reserve of a confidence.
+
+    counts: whether the counter counts the memory of rollouts while they sleep.
+    """
+    if counts:
+        update = next(phase for phase in way.made.phases if phase.name == "actor_update")
+        drawn = way.rollouts.drawn
+        engine = drawn.weights + drawn.cache + drawn.work - update.gpu.get("engine", 0.0)
+        return float(update.bytes + engine - way.policy.peak.memory.components["reserve"]) / GIB
     reserve = way.policy.peak.memory.components["reserve"] if way.made.fullest.name == "actor_update" else 0.0
     return (way.peak - reserve) / GIB
 

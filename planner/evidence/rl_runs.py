@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -127,7 +128,7 @@ def predicted(run: RlRun, catalog: Catalog, framework: str, *, leanest: bool = F
     work = PostTraining.model_construct(
         model=model.name, method=method, tuning=_method(run), lora_rank=_rank(run) if _method(run) == "lora" else None,
         prompts=max(1, round(samples / each)), samples_per_prompt=each, input=Length("mean", said.prompt, 0.0),
-        output=Length("mean", said.answer, catalog.posttraining_runs.spread), max_model_len=said.longest,
+        output=Length("mean", said.answer, catalog.sources.number("answer_cv", run) or catalog.posttraining_runs.spread), max_model_len=said.longest,
         reward=Reward("model" if critic else "rule"), reward_model=critic, critic=critic,
         reference="initial" if known.reference and not algorithm.startswith("dapo") else "none",
         policy_lag=_lag(run), placement="any", rollouts_on=(), stack=(framework,), engine=None, steps=None)
@@ -160,7 +161,8 @@ def _framework(run: RlRun, catalog: Catalog, name: str, tokens: float) -> RlFram
     fraction = said.number("rollout_fraction", run)
     answers = said.number("micro_batch_answers", run)
     return known.model_copy(update={
-        "packed": known.packed if answers is None else max(1, round(answers * tokens)),
+        "loss": "plain" if said.flag("keeps_entropy", run) else known.loss,
+        "packed": known.packed if answers is None else math.ceil(answers * tokens),
         "release": said.word("rollout_release", run) or known.release, "swaps": known.swaps or said.flag("swaps", run),
         "recomputes": known.recomputes and not said.flag("engine_log_probs", run),
         "eager": known.eager or said.flag("eager_rollouts", run), "memory_fraction": fraction or known.memory_fraction})

@@ -7,7 +7,7 @@ cache holds of sequences that have written half of their answers, and no more th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -118,14 +118,13 @@ def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing
                     ahead: int = 0) -> list[tuple[float, float]]:
     """Return seconds of decoding and of prompts that a step of rollouts takes, of each drawing.
 
-    eager: seconds of the host for a layer and step without CUDA graphs. ahead: steps whose answers are at work at once,
-    where none waits for the longest of each; else 0.
+    eager: seconds in which the host launches a layer without CUDA graphs, which kernels that take longer hide.
+    ahead: steps whose answers are at work at once, where none waits for the longest of each; else 0.
     """
     if not drawings:
         return []
     d, limits = on.d, on.engine.release(on.release).limits(
         on.d.candidates[0].gpu.usable_memory, on.d.candidates[0].gpu.architecture)
-    engine = d.engine.model_copy(update={"layer": d.engine.layer + eager})
     courses, loads = [], []
     for each in drawings:
         mine = -(-batch.sequences // each.replicas)
@@ -139,6 +138,7 @@ def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing
         loads.append(np.stack([np.append(course.active, 0.0), np.append(batch.input + course.written, 1.0),
                                np.append(none, tokens / chunks), np.append(none, batch.input / 2)]))
     rows = np.repeat([each.row for each in drawings], [len(course) for course in courses])
-    took = step_times(replace(d, engine=engine), on.rows.take(rows), StepLoad(*np.concatenate(loads, axis=1))).total
+    took = np.maximum(step_times(d, on.rows.take(rows), StepLoad(*np.concatenate(loads, axis=1))).total,
+                      eager * d.model.layers)
     parts = np.split(took * np.concatenate(courses), np.cumsum([len(course) for course in courses])[:-1])
     return [(float(part[:-1].sum()), float(part[-1])) for part in parts]

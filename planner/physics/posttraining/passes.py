@@ -210,8 +210,9 @@ class Trainer:
 
         def table(length: int, *, alike: bool) -> Layouts:
             room = np.maximum(1, most // length)
-            times = -(-mine // room)
-            # as many sequences in each micro-batch
+            # as many mean sequences as fit, and with them as many micro-batches; the fullest has the longest alone
+            mean_room = np.maximum(1, most // max(1, math.floor(self.packed.mean)))
+            times = -(-(-(-self.packed.sequences // copies)) // mean_room) if alike else -(-mine // room)
             each = -(-mine // times) if alike else np.minimum(room, mine)
             return from_columns({**columns, "micro_batch": each}, copies * each * times)
 
