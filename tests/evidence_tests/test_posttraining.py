@@ -14,11 +14,13 @@ import pytest
 import planner
 from planner.answer.validation import Entry, Validation
 from planner.catalog.load import Catalog
+from planner.evidence.rl_rows import RlRun
+from planner.evidence.rl_runs import predicted
 
 ROWS = Path(__file__).parents[1] / "evidence" / "rl.csv"
 
 
-NAMED = ("nemorl-v0.4-55", "nemorl-v0.6-59", "nemorl-v0.6-60", "verl-fa-379")
+NAMED = ("verl-v1-288", "nemorl-v0.4-55", "nemorl-v0.6-59", "nemorl-v0.6-60", "verl-fa-379")
 
 
 @cache
@@ -67,7 +69,7 @@ def test_what_has_no_gpu_or_no_lengths_is_no_evidence_of_speed() -> None:
     reasons = defaultdict[str, list[str]](list)
     for skipped in validation().skipped:
         reasons[skipped.reason].append(skipped.id)
-    assert "nemorl-v0.4-55" in reasons["the GPU is not told"]
+    assert "log-Qwen2.5-0.5B-bsz256_2-prompt512-resp256-0.538.log" in reasons["the GPU is not told"]
     assert "openrlhf-Llama-2-7B-Open" in reasons["lengths of answers are not told"]
     # its memory counter is wrong: no memory of it is compared
     assert not [entry for entry in validation().rows if (entry.id, entry.quantity) == ("vd-qwen2-7b-fsdp2",
@@ -85,7 +87,7 @@ def test_a_larger_cluster_is_faster_as_published() -> None:
 
 
 @pytest.mark.parametrize(("model", "framework", "rows", "unlike"), [
-    ("qwen2.5-7b", "verl", 15, ()), ("qwen3-30b-a3b", "verl", 15, ("kind",)), ("qwen3-30b-a3b", "nemo-rl", 13, ()),
+    ("qwen2.5-7b", "verl", 28, ()), ("qwen3-30b-a3b", "verl", 28, ("kind",)), ("qwen3-30b-a3b", "nemo-rl", 45, ()),
     ("qwen2.5-7b", "openrlhf", 0, ())])
 def test_what_no_run_of_the_framework_is_like_widens_the_interval_and_is_said(model, framework, rows, unlike):
     time = planner.estimate(model=model, method="grpo", stack=framework, node="dgx-h100", prompts=64,
@@ -119,6 +121,31 @@ def test_lengths_that_are_not_told_are_assumed_and_widen_the_interval():
     assert [guessed(told), guessed(assumed)] == [False, True]
     wide, narrow = (each.interval90[1] / each.interval90[0] for each in (assumed, told))
     assert wide == pytest.approx(narrow ** Catalog().posttraining_law.unseen)
+
+
+def run_named(start: str) -> RlRun:
+    with ROWS.open(newline="") as lines:
+        row = next(row for row in csv.DictReader(lines) if row["id"].startswith(start))
+    return RlRun.model_validate({name: value or None for name, value in row.items() if name in RlRun.model_fields})
+
+
+def test_a_row_is_predicted_as_the_log_that_it_is_from_ran() -> None:
+    """Its 118,816 tokens are of 320 answers of 268.55, in micro-batches of 8 on each of 8 GPUs, drawn at TP 2."""
+    way = predicted(run_named("vd-gsm8k-Qwen2.5-7B"), Catalog(), "verl").way
+    batch = way.question.batch
+    assert batch.sequences == 320
+    assert batch.input == pytest.approx(102.75, abs=0.01)
+    assert (way.policy.micro_batches, way.rollouts.tp, way.rollouts.replicas) == (5, 2, 4)
+
+
+def test_kernels_hide_launches_that_take_less() -> None:
+    """A step of 28 layers takes the longer of both: 280 ms where each launch takes 10 ms."""
+    catalog, seconds = Catalog(), {}
+    for layer in (0.0, 1e-5, 1e-2):
+        vars(catalog)["posttraining_law"] = Catalog().posttraining_law.model_copy(update={"eager_layer": layer})
+        seconds[layer] = predicted(run_named("vd-qwen2-7b-fsdp2"), catalog, "verl").way.rollouts.drawn.decode
+    assert seconds[1e-5] == seconds[0.0]
+    assert seconds[1e-2] / 0.28 == pytest.approx(1024, rel=1e-3)
 
 
 def test_hours_of_an_epoch_are_those_of_its_steps():
