@@ -80,6 +80,7 @@ class FrameworkRuns(Frozen):
     rows: int = Field(ge=1, le=10**6)
     error: float = Field(ge=0, le=10)
     """Median of the relative error."""
+    sources: int = Field(default=1, ge=1, le=10**6)
     kinds: frozenset[ModelKind] = Field(min_length=1)
     """Of which models."""
     whole: bool = True

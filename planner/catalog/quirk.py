@@ -23,24 +23,23 @@ from planner.yaml_io import Frozen
 
 Flag = Literal[
     "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "counts_rollouts",
-    "eager_rollouts",
-    "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits", "keeps_entropy", "keeps_half",
-    "launched", "layers_apart", "liger", "loads_whole", "optimizer_in_backward", "own_head", "padding_free",
-    "recurrent", "reserves_answers", "returns_states", "run_interleaves", "sends_each_expert", "several_batches",
-    "slow_experts", "swaps", "trains_tables", "true_length", "tuned", "tuned_engine", "warming", "whole_experts"]
+    "eager_rollouts", "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits",
+    "keeps_entropy", "keeps_half", "launched", "layers_apart", "liger", "loads_whole", "optimizer_in_backward",
+    "own_head", "padding_free", "recurrent", "reserves_answers", "returns_states", "run_interleaves",
+    "sends_each_expert", "several_batches", "slow_experts", "swaps", "trains_tables", "true_length", "tuned",
+    "tuned_engine", "warming", "whole_experts"]
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
     "held_in", "loss", "memory_engine", "node", "page", "peak_kind", "positions", "preference", "preset_recompute",
-    "ran_version", "refused", "regime", "rollout_release", "run_attention", "run_framework", "run_recompute", "scaled_precision",
-    "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
+    "ran_version", "refused", "regime", "rollout_release", "run_attention", "run_framework", "run_recompute",
+    "scaled_precision", "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "answer_cv", "answer_length", "attention_ranks", "attention_rate", "context_ranks", "dies", "draft_layers",
     "drafts", "dtype_moments", "epoch_steps", "issue", "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers",
-    "micro_batches",
-    "half_share", "moments", "offload", "offload_activations", "offload_parameters", "parallel_norms",
-    "pipeline_micro_batch", "predictions", "prompts", "recompute_layers", "rollout_fraction", "rollout_tp", "rounding", "run_batch",
-    "run_length", "sample_tokens",
+    "micro_batches", "half_share", "moments", "offload", "offload_activations", "offload_parameters", "parallel_norms",
+    "pipeline_micro_batch", "predictions", "prompts", "recompute_layers", "rollout_fraction", "rollout_tp", "rounding",
+    "run_batch", "run_length", "sample_tokens",
     "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products",
     "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[

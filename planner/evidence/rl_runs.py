@@ -124,11 +124,12 @@ def predicted(run: RlRun, catalog: Catalog, framework: str, *, leanest: bool = F
         raise SkippedError("the number of GPUs is not told")
     known, algorithm = catalog.posttraining_law.frameworks[framework], (run.algorithm or "grpo").lower()
     critic = catalog.sources.word("critic", run)
+    spread = catalog.sources.number("answer_cv", run) or catalog.posttraining_runs.spread
     method = _kind_of_update(algorithm)
     work = PostTraining.model_construct(
         model=model.name, method=method, tuning=_method(run), lora_rank=_rank(run) if _method(run) == "lora" else None,
         prompts=max(1, round(samples / each)), samples_per_prompt=each, input=Length("mean", said.prompt, 0.0),
-        output=Length("mean", said.answer, catalog.sources.number("answer_cv", run) or catalog.posttraining_runs.spread), max_model_len=said.longest,
+        output=Length("mean", said.answer, spread), max_model_len=said.longest,
         reward=Reward("model" if critic else "rule"), reward_model=critic, critic=critic,
         reference="initial" if known.reference and not algorithm.startswith("dapo") else "none",
         policy_lag=_lag(run), placement="any", rollouts_on=(), stack=(framework,), engine=None, steps=None)

@@ -144,7 +144,7 @@ def _evidence(residue: FrameworkResidue, way: RlWay) -> Evidence:
     runs = residue.by.get(way.framework)
     if runs is None:
         return Evidence(rows=0, validated=False)
-    return Evidence(rows=runs.rows, sources=1, median_abs_error=runs.error, validated=True,
+    return Evidence(rows=runs.rows, sources=runs.sources, median_abs_error=runs.error, validated=True,
                     unlike=residue.unlike(way.framework, kind_of(way)))
 
 

@@ -212,7 +212,8 @@ class Trainer:
             room = np.maximum(1, most // length)
             # as many mean sequences as fit, and with them as many micro-batches; the fullest has the longest alone
             mean_room = np.maximum(1, most // max(1, math.floor(self.packed.mean)))
-            times = -(-(-(-self.packed.sequences // copies)) // mean_room) if alike else -(-mine // room)
+            answers = -(-self.packed.sequences // copies)
+            times = -(-answers // mean_room) if alike else -(-mine // room)
             each = -(-mine // times) if alike else np.minimum(room, mine)
             return from_columns({**columns, "micro_batch": each}, copies * each * times)
 
