@@ -201,8 +201,10 @@ class Scalable(Job, Protocol):
     def amount(self) -> int:
         """How much there is to do."""
 
-    def columns_like(self, columns: Columns) -> Columns:
-        """Return its columns of depth "shared" by those of one with no less to do and no less time for each of it."""
+    def columns_like(self, columns: Columns) -> Columns | None:
+        """Return its columns of depth "shared" by those of one with no less to do and no less time for each of it; none
+        where those do not tell its own.
+        """
 
 
 @runtime_checkable

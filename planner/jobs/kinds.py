@@ -30,12 +30,9 @@ from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job, with_load
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import ResolvedScenario
-from planner.jobs.training.in_use import first_stack
-from planner.jobs.training.job import training_job
 from planner.jobs.training.one_layout import check_axes, estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.jobs.training.resolved import training_of
-from planner.jobs.training.stacks import ByStack
 from planner.money.rent import usual_candidate
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.generation import Generation
@@ -119,7 +116,7 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
 
 
 def _job_of(name: str, work: AnyWork, catalog: Catalog, terms: Terms, confidence: float) -> Job:
-    """Return a workload of any kind as a job on its terms; training by the first stack of those in use."""
+    """Return a workload of any kind as a job on its terms."""
     if isinstance(work, Generation):
         return _making(name, work, catalog, terms, confidence)
     if isinstance(work, Serving):
@@ -128,7 +125,7 @@ def _job_of(name: str, work: AnyWork, catalog: Catalog, terms: Terms, confidence
         return DiffusionJob(name, work, catalog, terms, confidence)
     if isinstance(work, PostTraining):
         return PostTrainingJob(name, work, catalog, terms, confidence)
-    return ByStack(((training_job(name, work, catalog, terms, confidence, first_stack(work, catalog)),),))
+    return training_of(name, work, catalog, terms, confidence)
 
 
 def work_asked(scenario: AnyScenario) -> dict[str, object]:

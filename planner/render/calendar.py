@@ -12,6 +12,7 @@ from planner.answer.portfolio import Segment
 from planner.answer.schema import Plan
 from planner.errors import InputError
 from planner.render.portfolio import is_portfolio
+from planner.units import DAY, show_seconds
 
 COLUMNS = ("job", "workload", "kind", "status", "start", "end", "nodes", "node", "gpus", "offer", "sourcing",
            "late_days")
@@ -47,7 +48,7 @@ def as_ics(plan: Plan) -> str:
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//planner//portfolio//EN"]
     for at, (stretch, segment) in enumerate(stretches(plan)):
         known = f"{plan.provenance.scenario.get('name')} {stretch.job} {stretch.workload} {segment.start} {at}"
-        late = f", {stretch.late_days:,.1f} d late" if stretch.late_days else ""
+        late = f", {show_seconds(stretch.late_days * DAY)} late" if stretch.late_days else ""
         lines += ["BEGIN:VEVENT", f"UID:{sha256(known.encode()).hexdigest()[:32]}@planner",
                   f"DTSTAMP:{_stamp(segment.start)}", f"DTSTART:{_stamp(segment.start)}",
                   f"DTEND:{_stamp(segment.end)}",

@@ -182,16 +182,16 @@ def _bar(assignment: Assignment, start: datetime, seconds: float, full: str) -> 
 
 
 def job_row(a: Assignment) -> tuple[str, str, str, str, str]:
-    """Return a job as it is listed: name, nodes, start, end, days of work."""
+    """Return a job as it is listed: name, nodes, start, end, time of work; what is short has hours beside its dates."""
     on = f"{a.nodes + a.spare_nodes:,} x {a.node}"
     if a.status == "rejected":
         return a.workload, f"rejected; least dear on {on}", "", "", ""
-    late = f", {a.late_days:,.1f} d late" if a.late_days else ""
+    late = f", {show_seconds(a.late_days * DAY)} late" if a.late_days else ""
     pauses = f", {plural(len(a.segments) - 1, 'pause')}" if a.kind == "training" and a.segments and len(
         a.segments) > 1 else ""
     taken = sum((moment(segment.end) - moment(segment.start)).total_seconds() for segment in a.segments or ())
-    return (a.workload, f"{on} ({a.sourcing}){pauses}{late}", (a.start or "")[:10], (a.end or "")[:10],
-            f"{taken / DAY:,.1f} d")
+    start, end = ((when or "")[:16 if taken < 2 * DAY else 10].replace("T", " ") for when in (a.start, a.end))
+    return a.workload, f"{on} ({a.sourcing}){pauses}{late}", start, end, show_seconds(taken)
 
 
 def _supply(plan: Plan) -> list[tuple[str, int, str, str, float]]:

@@ -70,6 +70,14 @@ def said_by_method(data: object) -> Iterator[tuple[tuple[Hashable, ...], Kind]]:
             yield at, method
 
 
+def said_by_model(data: object, catalog: Catalog) -> Iterator[tuple[tuple[Hashable, ...], Kind]]:
+    """Yield the jobs that say their kind by their model alone."""
+    for at, work in workloads_in(data):
+        known = kind_by_model({f"workload.{key}": value for key, value in work.items()}, catalog)
+        if known is not None and "kind" not in work and at[0] == "jobs":
+            yield at, known
+
+
 def kind_of(document: Document) -> Kind:
     """Return what a scenario asks for; training where it does not say. Raises InputError for another kind."""
     data = document.data if isinstance(document.data, dict) else {}

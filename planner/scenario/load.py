@@ -29,6 +29,7 @@ from planner.scenario.kind import (
     refuse_unmodeled,
     refuse_wrong_kind,
     said_by_method,
+    said_by_model,
 )
 from planner.scenario.largest import asks_for_the_largest, largest_asked
 from planner.scenario.plainly import in_blocks, with_bought
@@ -129,6 +130,8 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         refuse_unmodeled(document, catalog)
         return document
     written = _read(reference)
+    for at, kind in said_by_model(written.data, catalog):
+        written = replace(written, data=_put(written.data, [*at, "kind"], kind))
     document = merge(written, overrides, labels, kind_by_model(_asked_of(written.data) | dict(overrides), catalog))
     refuse_unmodeled(document, catalog)
     refuse_wrong_kind(document, catalog)

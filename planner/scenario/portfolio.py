@@ -206,7 +206,8 @@ class PortfolioSourcing(Sourcing):
         data: dict[str, Any] = {name: getattr(self, name) for name in self.model_fields_set - {"rent", "buy", "own"}}
         data["rent"] = None if self.rent is None else Rent(
             **{name: getattr(self.rent, name) for name in self.rent.model_fields_set - {"quota"}})
-        data["buy"] = None if self.buy is None else Buy(utilization=self.buy.utilization)
+        data["buy"] = None if self.buy is None else Buy(
+            **{name: getattr(self.buy, name) for name in self.buy.model_fields_set - {"delivery"}})
         own: dict[str, int] = {}
         for owned in self.own:
             own[owned.node] = own.get(owned.node, 0) + owned.nodes

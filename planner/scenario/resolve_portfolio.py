@@ -6,7 +6,7 @@ from planner.catalog.load import Catalog
 from planner.scenario.default import Defaults
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.hardware_names import owned_nodes
-from planner.scenario.limits import Limits, Sourcing
+from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.pool import named, pool
 from planner.scenario.portfolio import AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
 from planner.scenario.posttraining import PostTraining
@@ -15,7 +15,7 @@ from planner.scenario.resolve_diffusion import resolved_diffusion
 from planner.scenario.resolve_posttraining import resolved_posttraining
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
-from planner.yaml_io import Document
+from planner.yaml_io import Document, Frozen
 
 
 def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
@@ -33,6 +33,7 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     sourcing = _sourced(portfolio, catalog, document)
     given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
     supply = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
+    _quotas_count(sourcing, supply["hardware"], document)
     resolved = tuple(job.model_copy(update={"workload": in_precision(
         work, job.workload, named_nodes(portfolio.hardware, supply), catalog, defaults, f"{job.name}.")
         if isinstance(work, Training) and isinstance(job.workload, Training) else work}) for job, work in jobs)
@@ -46,6 +47,17 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         "jobs": resolved, "hardware": supply["hardware"],
         "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def _quotas_count(sourcing: PortfolioSourcing, hardware: Frozen, document: Document) -> None:
+    """Raise InputError for a quota of nodes that the question does not admit; who holds a file to others means those.
+    """
+    assert isinstance(hardware, Hardware)
+    held = ("hardware", "candidates") in document.labels
+    for node in sourcing.rent.quota if sourcing.rent and not held else ():
+        if node not in hardware.candidates:
+            raise document.error(("sourcing", "rent", "quota"), f"{node} is no candidate, so that its quota has no "
+                                 f"effect: candidates are {', '.join(hardware.candidates)}")
 
 
 def _resolved(work: AnyWork, catalog: Catalog, document: Document, at: tuple[str | int, ...]

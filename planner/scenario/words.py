@@ -24,6 +24,10 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 
 
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
+    "workload.kind": (("training", "serving", "diffusion", "generation", "posttraining"), {
+        "training": "train", "serving": "service serve inference llmserving", "diffusion": "diffusiontraining",
+        "generation": "imagegeneration videogeneration diffusioninference",
+        "posttraining": "rl rlhf reinforcementlearning"}),
     "workload.method": ((*get_args(Method), *get_args(RlMethod)), {
         "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
         "on-policy-distillation": "opd gkd", "rejection-sampling": "raft bestofn rft rejectionsamplingfinetuning",

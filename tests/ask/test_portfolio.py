@@ -91,13 +91,26 @@ def test_a_year_in_small_on_owned_and_rented_nodes():
 
 
 def test_rented_jobs_cost_together_what_they_cost_alone():
-    jobs = [{"name": "a", "workload": RUN}, {"name": "b", "workload": {**RUN, "tokens": "7 G"}}]
-    alone = 0.0
+    # of LoRA another stack than the first of those in use is the fastest
+    tune = {"model": "llama-3.1-8b", "method": "lora", "tokens": "100 M"}
+    jobs = [{"name": "a", "workload": RUN}, {"name": "b", "workload": {**RUN, "tokens": "7 G"}},
+            {"name": "c", "workload": tune, "count": 2}, {"name": "d", "workload": {**tune, "tokens": "40 M"}},
+            {"name": "chat", "workload": CHAT}]
+    alone, by = 0.0, dict[str, str]()
     for job in jobs:
+        limits = {} if job["name"] == "chat" else {"limits": {"deadline": "28 d"}}
         scenario, _ = load_question({"workload": job["workload"], "hardware": {"candidates": ["dgx-h100"]},
-                                     "sourcing": {"rent": RENT}, "limits": {"deadline": "28 d"}}, {}, CATALOG)
-        alone += make_plan(scenario, CATALOG).objective.value
-    assert recheck(plan_of(jobs, sourcing={"rent": RENT}))["objective"]["value"] == pytest.approx(alone, abs=1e-9)
+                                     "sourcing": {"rent": RENT}, **limits}, {}, CATALOG)
+        plan = make_plan(scenario, CATALOG)
+        by[job["name"]] = plan.assignments[0].stack
+        # that of a service is of a month of 30 days
+        alone += plan.objective.value * (28 / 30 if job["name"] == "chat" else job.get("count", 1))
+    plan = plan_of(jobs, sourcing={"rent": RENT})
+    assert recheck(plan)["objective"]["value"] == pytest.approx(alone, abs=1e-6)
+    assert {a.job: a.stack for a in plan.assignments} == by
+    assert by["c"] not in ("trl", by["a"])
+    said = {default.name: default.value for default in plan.provenance.defaults}
+    assert (said["c.stack"], said["d.stack"]) == (by["c"], by["d"])
 
 
 def test_what_does_not_fit_is_rejected_or_late_at_its_price():
@@ -132,6 +145,9 @@ def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
     assert (bought["sourcing"], bought["start"] >= "2027-01-25") == ("buy", True)
     assert bought["capital_usd"] > bought["usd"] > 0
     assert data["assignments"][0]["start"] >= bought["start"]
+    longer = plan_of([{"name": "a", "workload": RUN}], length="56 d", sourcing={"buy": {"delivery": "21 d",
+                                                                                       "years": 8}})
+    assert longer.objective.value < plan.objective.value
     own = [{"node": "dgx-h100", "nodes": 1, "maintenance": ["2027-01-04", "2027-01-10"]}]
     data = recheck(plan_of([{"name": "a", "workload": RUN}], sourcing={"own": own}))
     assert data["assignments"][0]["start"] == "2027-01-11T00:00:00Z"

@@ -42,11 +42,13 @@ def test_a_portfolio_is_read_and_written_back():
 
 
 def test_any_kind_of_work_is_a_job():
-    works = {"grpo": GRPO, "style": STYLE, "pictures": PICTURES, "batch": {**PICTURES, "rate": None, "e2e": None,
-             "samples": 1000}, "label": {**CHAT, "rate": None, "documents": 1000}, "dpo": {**RUN, "method": "dpo"}}
+    # who leaves the kind out says it by the model, and rl is a word for one
+    works = {"grpo": GRPO, "style": STYLE, "pictures": PICTURES, "batch": {"model": "sdxl", "samples": 1000},
+             "label": {**CHAT, "rate": None, "documents": 1000}, "dpo": {**RUN, "method": "dpo"},
+             "open": {"model": "sdxl", "steps": 1000}, "ppo": {**GRPO, "kind": "RL", "method": "ppo"}}
     portfolio, _ = load_question(asked([{"name": name, "workload": work} for name, work in works.items()]), {}, CATALOG)
     assert [job.workload.kind for job in portfolio.jobs] == ["posttraining", "diffusion", "generation", "generation",
-                                                             "serving", "training"]
+                                                             "serving", "training", "diffusion", "posttraining"]
     assert [job.name for job in portfolio.jobs if not job.ends] == ["pictures"]
     again, _ = load_question(parse(to_yaml(portfolio), "again.yaml").data, {}, CATALOG)
     assert again == portfolio
@@ -83,6 +85,8 @@ def test_any_kind_of_work_is_a_job():
     (asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "site": "x"}]}), "from, maintenance, node, nodes, until"),
     (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "90 min"}), "whole hours"),
     (asked(sourcing={"rent": {"quota": {"dgx-h1000": 4}}}), "dgx-h1000"),
+    (asked(sourcing={"rent": {"quota": {"dgx-b200": 4}}}),
+     "dgx-b200 is no candidate, so that its quota has no effect: candidates are dgx-h100"),
     (asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "maintenance": ["2027-02-02", "2027-02-01"]}]}),
      "its last day is before its first"),
     (asked(limits={"deadline": "30 d"}), "unknown key 'deadline'"),
@@ -97,6 +101,9 @@ def test_what_is_wrong_is_refused_by_name(data, words):
 def test_flags_override_what_all_jobs_share_and_no_single_job():
     portfolio, _ = load_question(asked(), {"limits.budget": "1 MUSD", "hardware.candidates": "dgx-h200"}, CATALOG)
     assert (portfolio.limits.budget, portfolio.hardware.candidates) == (1e6, ("dgx-h200",))
+    held, _ = load_question(asked(sourcing={"rent": {"quota": {"dgx-h100": 4}}}), {
+        "hardware.candidates": "dgx-h200"}, CATALOG)
+    assert held.sourcing.rent.quota == {"dgx-h100": 4}
     with pytest.raises(InputError, match="several jobs"):
         load_question(asked(), {"workload.tokens": "1 G"}, CATALOG, labels={"workload.tokens": "--tokens"})
     with pytest.raises(InputError, match="not supported: a portfolio"):

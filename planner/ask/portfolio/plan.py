@@ -6,6 +6,7 @@ import time
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.ask.account import Interrupted, provenance_of
 from planner.ask.portfolio.added import added_to, kept_to
@@ -52,21 +53,33 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
     removed = {**account.removed, **({"not_offered": agenda.left_out} if agenda.left_out else {}),
                **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
     planned = found.value is not None
-    decided = [price_dates(one.offer.as_of for one in agenda.suppliers),
-               *(one for job, columns in zip(agenda.jobs, agenda.columns, strict=True)
-                 for one in job.decided(columns) if one.name != "max_gpus")]
+    made = explained(agenda, found, assignments_of(agenda, found)) if planned else ()
     plan = Plan(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
-                assignments=explained(agenda, found, assignments_of(agenda, found)) if planned else (),
+                assignments=made,
                 supply=supply_of(agenda, found) if planned else (),
                 periods=periods_of(agenda, found) if planned else (),
                 added=None if earlier is None else added_to(*earlier, agenda, found),
                 cash=cash_of(agenda, found) if planned else (),
                 search=account.model_copy(update={"removed": removed}),
                 infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None,
-                provenance=provenance_of(portfolio, catalog, (*defaults, *decided)))
+                provenance=provenance_of(portfolio, catalog, _decided(agenda, defaults, made)))
     if found.interrupted:
         raise Interrupted(plan)
     return plan
+
+
+def _decided(agenda: Agenda, defaults: Sequence[Default], made: Sequence[Assignment]) -> list[Default]:
+    """Return the defaults of the question with what decided beside them; of each job the stack that it is planned by.
+    """
+    decided = [*defaults, price_dates(one.offer.as_of for one in agenda.suppliers)]
+    for job, columns in zip(agenda.jobs, agenda.columns, strict=True):
+        for one in job.decided(columns):
+            if one.name == "stack":
+                by = ", ".join(sorted({each.stack for each in made if each.job == job.name})) or one.value
+                decided.append(one.model_copy(update={"name": f"{job.name}.stack", "value": by}))
+            elif one.name != "max_gpus":
+                decided.append(one)
+    return list({one.name: one for one in decided}.values())
 
 
 def answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
@@ -91,12 +104,12 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Know
     columns = []
     for at, (asked, job, (alike, like)) in enumerate(zip(portfolio.jobs, jobs, scalable, strict=True)):
         with part(f"layouts of {job.name}", at, len(jobs)):
-            if alike is None or like is None:
-                key: object = (asked.workload, job.terms.limits, job.terms.period, job.terms.market.offers)
-                columns.append(_searched(key, job, effort, known))
-            else:
+            mine = None
+            if alike is not None and like is not None:
                 most, limit = longest[alike]
-                columns.append(like.columns_like(_searched((alike, most.amount, limit), most, effort, known)))
+                mine = like.columns_like(_searched((alike, most.amount, limit), most, effort, known))
+            key: object = (asked.workload, job.terms.limits, job.terms.period, job.terms.market.offers)
+            columns.append(_searched(key, job, effort, known) if mine is None else mine)
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
 
 

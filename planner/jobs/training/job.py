@@ -100,7 +100,7 @@ class TrainingJob:
             frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         elif depth == "shared":
             frontier = shared(self.question, facts.space, self.search, grid_source(grid),
-                              duration_limit(self.terms.period), effort)
+                              duration_limit(self.terms.period), effort, known)
         else:
             frontier = search_grid(self.question, grid, self.search, effort, each=depth in ("each", "every"),
                                    known=known, every=depth == "every")

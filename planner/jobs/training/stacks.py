@@ -129,22 +129,27 @@ class ByStack:
     @property
     def alike(self) -> Hashable | None:
         """What jobs have in common that differ in tokens and deadline alone; none where their steps differ too."""
-        job = self.first
-        if len(self.jobs) > 1 or job.facts.space.tolerance:
+        if any(job.facts.space.tolerance for job in self.jobs):
             return None
-        asked = job.asked.model_copy(update=dict.fromkeys(("tokens", "samples", "epochs", "dataset")))
+        asked = self.first.asked.model_copy(update=dict.fromkeys(("tokens", "samples", "epochs", "dataset")))
         limits = self.terms.limits.model_copy(update={"deadline": None})
-        return asked, job.question.sample_length, limits, self.terms.period, self.terms.market.offers
+        lengths = tuple(job.question.sample_length for job in self.jobs)
+        return asked, lengths, limits, self.terms.period, self.terms.market.offers
 
     @property
     def amount(self) -> int:
         """Tokens that are worked through."""
         return self.first.tokens
 
-    def columns_like(self, columns: Columns) -> FoundByStack:
-        """Return the columns of depth "shared" by those of a job alike with no less to do and no less time for it."""
+    def columns_like(self, columns: Columns) -> FoundByStack | None:
+        """Return the columns of depth "shared" by those of a job alike with no less to do and no less time for it; none
+        where that one did not come to a later group, which this may need.
+        """
         assert isinstance(columns, FoundByStack)
-        parts = [(self.first, self.first.columns_like(known)) for _, known in columns.parts]
+        parts = [(job, job.columns_like(known)) for known_to, known in columns.parts
+                 for job in self.jobs if job.place == known_to.place]
+        if not any(mine.runs for _, mine in parts) and len(parts) < len(self.jobs):
+            return None
         return replace(self._together(parts), account=columns.account)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None

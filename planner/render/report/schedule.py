@@ -10,7 +10,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.portfolio import moment, on_pool, outlays, span
 from planner.render.report.charts import framed, short_usd, ticks
-from planner.units import show_usd
+from planner.units import DAY, show_seconds, show_usd
 
 WIDE, LEFT, RIGHT = 960, 190, 12
 """Width of a drawing, and the room beside what is plotted, in px."""
@@ -82,7 +82,7 @@ def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
 
 def _bars(job: Assignment, scale: Scale, y: float) -> Iterator[str]:
     yield _label(job.workload, y + BAR - 1)
-    late = f", {job.late_days:,.1f} d late" if job.late_days else ""
+    late = f", {show_seconds(job.late_days * DAY)} late" if job.late_days else ""
     color = "var(--b)" if job.late_days else "var(--a)"
     for segment in job.segments or ():
         told = f"{job.workload}: {segment.start[:10]} to {segment.end[:10]}, {segment.nodes:,} x {job.node}{late}"

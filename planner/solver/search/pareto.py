@@ -113,9 +113,9 @@ SHARED: tuple[Goal, ...] = ("gpus", "time", "cost")
 """What counts of a layout where jobs share nodes."""
 
 
-def shared(question: Question, space: Space, job: Job, source: Source, least_us: int, effort: Effort = UNLIMITED
-           ) -> Frontier:
-    """Return of every candidate the layouts that no other one beats in GPUs, time and cost at once.
+def shared(question: Question, space: Space, job: Job, source: Source, least_us: int, effort: Effort = UNLIMITED,
+           known: Sequence[StagedLayout] = ()) -> Frontier:
+    """Return of every candidate the layouts that no other one beats in GPUs, time and cost at once, and none `known`.
 
     Nodes, spares and power grow with the GPUs, and energy is power for that time, so that none of the layouts left out
     is better in any of these. Times below `least_us` count as that. It is exact unless the account has an open bound.
@@ -126,8 +126,9 @@ def shared(question: Question, space: Space, job: Job, source: Source, least_us:
         stairs.append(Staircase(SHARED, least_us=least_us))
         return stairs[-1]
 
-    frontier = Search(question, space, job, effort, leaders=one_more, trades=True, apart=False).run(source)
-    frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items())]
+    frontier = Search(question, space, job, effort, leaders=one_more, known=known, trades=True, apart=False).run(source)
+    theirs = {id(point) for point in known}
+    frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items()) if id(point) not in theirs]
     return frontier
 
 
