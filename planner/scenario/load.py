@@ -52,7 +52,6 @@ Reference = str | Mapping[str, object] | Document | None
 alone ask."""
 
 
-
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
              labels: Mapping[str, str] | None = None) -> tuple[AnyScenario, Defaults]:
     """Return the resolved question and the defaults that decided it.

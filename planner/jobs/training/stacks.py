@@ -129,12 +129,10 @@ class ByStack:
     @property
     def alike(self) -> Hashable | None:
         """What jobs have in common that differ in tokens and deadline alone; none where their steps differ too."""
-        if any(job.facts.space.tolerance for job in self.jobs):
-            return None
         asked = self.first.asked.model_copy(update=dict.fromkeys(("tokens", "samples", "epochs", "dataset")))
         limits = self.terms.limits.model_copy(update={"deadline": None})
-        lengths = tuple(job.question.sample_length for job in self.jobs)
-        return asked, lengths, limits, self.terms.period, self.terms.market.offers
+        key = asked, *(job.question.sample_length for job in self.jobs), limits, self.terms.period
+        return None if self.first.facts.space.tolerance else (*key, self.terms.market.offers)
 
     @property
     def amount(self) -> int:
@@ -142,15 +140,12 @@ class ByStack:
         return self.first.tokens
 
     def columns_like(self, columns: Columns) -> FoundByStack | None:
-        """Return the columns of depth "shared" by those of a job alike with no less to do and no less time for it; none
-        where that one did not come to a later group, which this may need.
-        """
+        """Return the columns of depth "shared" by those of one alike; none where it may need a group that has none."""
         assert isinstance(columns, FoundByStack)
-        parts = [(job, job.columns_like(known)) for known_to, known in columns.parts
-                 for job in self.jobs if job.place == known_to.place]
-        if not any(mine.runs for _, mine in parts) and len(parts) < len(self.jobs):
-            return None
-        return replace(self._together(parts), account=columns.account)
+        parts = [(job, job.columns_like(known)) for owner, known in columns.parts
+                 for job in self.jobs if job.place == owner.place]
+        told = any(mine.runs for _, mine in parts) or len(parts) == len(self.jobs)
+        return replace(self._together(parts), account=columns.account) if told else None
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
