@@ -100,6 +100,8 @@ class Memory(Frozen):
     """Bytes by purpose."""
     host_bytes_per_node: int = Field(default=0, ge=0)
     """Pinned host memory for offloaded data, for all GPUs of a node; 0 without offload."""
+    host_parts: dict[str, int] = Field(default={}, exclude_if=empty)
+    """The same by what holds it, where processes and what waits there are counted too."""
     nvme_bytes_per_node: int = Field(default=0, ge=0)
     """Local NVMe for offloaded data, for all GPUs of a node; 0 without such offload."""
     host_usable_bytes: int | None = Field(default=None, exclude=True)

@@ -160,7 +160,9 @@ def _memory(memory: Memory, confidence: float | None) -> Iterator[tuple[str, str
         yield "evidence", held_against(memory.evidence, "memory")
     for name, size in (("host memory", memory.host_bytes_per_node), ("NVMe", memory.nvme_bytes_per_node)):
         if size:
-            yield f"{name} per node", show_bytes(size)
+            parts = memory.host_parts if name == "host memory" else {}
+            by = ", ".join(f"{show_bytes(part)} {held}" for held, part in parts.items())
+            yield f"{name} per node", show_bytes(size) + (f": {by}" if by else "")
 
 
 def held_against(evidence: Evidence, what: str, lacks: str = "of it by this method") -> str:

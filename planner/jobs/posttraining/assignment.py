@@ -17,7 +17,7 @@ from planner.jobs.quanta import offered, used_by
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
 from planner.physics.posttraining.passes import STATES
-from planner.physics.posttraining.step import WAITING, Phase
+from planner.physics.posttraining.step import WAITING, Phase, updated_there
 from planner.scenario.posttraining import PostTraining
 from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
@@ -125,8 +125,15 @@ def _memory(way: RlWay, candidate: Candidate, law: PostTrainingLaw) -> Memory:
     median = way.peak - parts["reserve"]
     return Memory(fits=verdict(way), usable_bytes=int(way.usable), peak_bytes=sum(whole.values()),
                   components=MemoryComponents(**whole), host_bytes_per_node=round(way.host),
-                  host_usable_bytes=int(way.host_usable), interval90_bytes=(round(median * low), round(median * high)),
-                  evidence=_evidence(law.memory, way))
+                  host_parts=_host_parts(way), host_usable_bytes=int(way.host_usable),
+                  interval90_bytes=(round(median * low), round(median * high)), evidence=_evidence(law.memory, way))
+
+
+def _host_parts(way: RlWay) -> dict[str, int]:
+    """Return what holds how many bytes of a node's host, the largest first."""
+    parts = {name: float(size) * way.on_node for name, size in way.made.held.items()}
+    parts["states updated there"] = float(updated_there(way.policy, way.models))
+    return {name: round(size) for name, size in sorted(parts.items(), key=lambda part: -part[1]) if size}
 
 
 def _add(parts: dict[str, float], part: str, size: float, way: RlWay) -> None:

@@ -17,7 +17,7 @@ from planner.jobs.posttraining.question import RlQuestion
 from planner.jobs.posttraining.way import RlWay, Rollouts, step_of
 from planner.layouts.table import Floats
 from planner.physics.posttraining.generation import Drawn
-from planner.physics.posttraining.step import Placed, total
+from planner.physics.posttraining.step import Placed, total, updated_there
 from planner.physics.serving.deployment import Replicas
 
 EIGHTHS = 8
@@ -111,7 +111,7 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
         made = step_of(question, mine, policy, models, NOTHING, 1)
         seconds = {phase.name: phase.seconds for phase in made.phases}
         drawing = next(phase.bytes for phase in made.phases if phase.name == "generation")
-        on_host = made.host * on_node + policy.peak.host_per_node
+        on_host = made.host * on_node + updated_there(policy, models)
         # judging by a model is the trainer's work, and yet the rollouts' wait where the two overlap
         judged = seconds.get("reward", 0.0) if placed.lag else 0.0
         worked = total(spent for name, spent in seconds.items() if name != "generation") - judged
@@ -206,7 +206,7 @@ def _ways(question: RlQuestion, placed: Placed, pairs: Sequence[tuple[int, Rollo
     decode, prefill, weights, cache, work = columns
     made = step_of(question, placed, policy, models, Drawn(decode, prefill, 0, weights, cache, work),
                  np.array([float(rollouts.replicas) for _, rollouts in pairs]), elsewhere=on != question.at)
-    host = made.host * _on_node(question, placed) + policy.peak.host_per_node
+    host = made.host * _on_node(question, placed) + updated_there(policy, models)
     usable, on_host = question.candidates[question.at].gpu.usable_memory, _host_usable(question)
     each_of = zip(*(np.broadcast_to(column, len(pairs)).tolist() for column in (made.seconds, made.peak, host)),
                   strict=True)

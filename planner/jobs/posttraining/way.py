@@ -101,6 +101,11 @@ class RlWay:
                        self.rollouts.replicas, elsewhere=self.rollouts.node != here)
 
     @property
+    def on_node(self) -> int:
+        """GPUs of the trainer that share a host."""
+        return min(self.question.candidates[self.question.at].node.gpus, self.placed.trainer)
+
+    @property
     def gpus(self) -> int:
         """All GPUs at work."""
         return self.placed.gpus

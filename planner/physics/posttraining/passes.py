@@ -53,6 +53,10 @@ class Passes(Protocol):
     def update_seconds(self) -> Amount:
         """Forward, backward and the optimizer's step."""
 
+    @property
+    def host_per_node(self) -> Amount:
+        """Bytes of a node's host that states updated there take."""
+
     def held(self, *names: str) -> Amount:
         """Return the bytes of some components of memory."""
 
@@ -86,6 +90,11 @@ class Trained:
     def update_seconds(self) -> float:
         """Forward, backward and the optimizer's step."""
         return self.update.step.seconds
+
+    @property
+    def host_per_node(self) -> float:
+        """Bytes of a node's host that states updated there take."""
+        return self.peak.memory.host_per_node
 
     def held(self, *names: str) -> float:
         """Return the bytes of some components of memory."""
@@ -135,6 +144,11 @@ class TrainedRows:
     def update_seconds(self) -> Floats:
         """Forward, backward and the optimizer's step."""
         return self.update.seconds
+
+    @property
+    def host_per_node(self) -> Floats:
+        """Bytes of a node's host that states updated there take."""
+        return self.peak.host_per_node
 
     def held(self, *names: str) -> Floats:
         """Return the bytes of some components of memory."""

@@ -78,11 +78,11 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class RlStep:
-    """A step: its phases, exposed seconds by phase that add up, and bytes of one GPU's share of the host."""
+    """A step: its phases, exposed seconds by phase that add up, and bytes of one GPU's share of the host by holder."""
 
     phases: tuple[Phase, ...]
     exposed: Mapping[str, Amount]
-    host: Amount
+    held: Mapping[str, Amount]
     elsewhere: bool = False
     """Whether the rollouts are on other hardware, whose memory is no part of the trainer's."""
 
@@ -90,6 +90,11 @@ class RlStep:
     def seconds(self) -> Amount:
         """The whole step."""
         return total(self.exposed.values())
+
+    @property
+    def host(self) -> Amount:
+        """Bytes of one GPU's share of the host."""
+        return total(self.held.values())
 
     @property
     def peak(self) -> Amount:
@@ -214,10 +219,21 @@ def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, second
     return tuple(made)
 
 
+def updated_there(policy: P, models: RlModels[P]) -> Amount:
+    """Return the bytes of a node's host that the states of what trains take, where they are updated there."""
+    return policy.host_per_node + (models.critic.host_per_node if models.critic else 0.0)
+
+
 def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Passes, models: RlModels[P],
-               drawn: Drawn) -> Amount:
-    """Return the host memory that one GPU's processes take: their own, what waits there, and a sleeper's weights."""
-    waits = policy.states + (models.critic.states if models.critic else 0.0) + total(_frozen(policy, models))
-    copy = drawn.weights if placed.colocated and framework.sleeps and not framework.shares else 0.0
-    processes = law.process * (2 if placed.colocated else 1)
-    return processes + copy + (waits if placed.swaps else 0.0)
+               drawn: Drawn) -> dict[str, Amount]:
+    """Return the host memory of one GPU's processes: their own, what waits there, and a sleeper's weights."""
+    held: dict[str, Amount] = {"processes": law.process * (2 if placed.colocated else 1)}
+    if placed.colocated and framework.sleeps and not framework.shares:
+        held["weights of the engine asleep"] = drawn.weights
+    if placed.swaps:
+        held["states of the policy"] = policy.states
+        if models.critic:
+            held["states of the critic"] = models.critic.states
+        if frozen := _frozen(policy, models):
+            held["frozen models"] = total(frozen)
+    return held

@@ -11,6 +11,7 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.evidence.rl_rows import RlRun
 from planner.evidence.rl_runs import fewest
+from planner.physics.shapes import parameters as parameters_of
 
 CATALOG = Catalog()
 ASKED: dict[str, Any] = {"method": "grpo", "input": 130, "output": 600, "max_model_len": 1536, "steps": 1}
@@ -46,3 +47,24 @@ def test_rollouts_on_a_larger_gpu_are_no_part_of_the_trainers_memory() -> None:
     (placed,) = found.assignments
     assert placed.memory is not None
     assert placed.memory.peak_bytes <= placed.memory.usable_bytes
+
+
+def test_host_memory_is_that_of_its_parts_by_hand() -> None:
+    """Two processes of 6 GB a GPU, the engine's 16-bit weights in each replica, 16 bytes a parameter that wait."""
+    made = planner.estimate(model="qwen2.5-7b", node="dgx-h100", stack="verl",
+                            layout={"swap": "1", "offload_optimizer": "0", "rollout_tp": "2", "dp": "8"}, **ASKED)
+    parts, parameters = made.memory.host_parts, parameters_of(CATALOG.model("qwen2.5-7b"))
+    assert parts["processes"] == 8 * 2 * 6e9
+    assert parts["weights of the engine asleep"] == pytest.approx(8 / 2 * 2 * parameters, rel=0.02)
+    # sharded over all: weights and gradients of 2 bytes, weights and two moments of 4
+    assert parts["states of the policy"] == pytest.approx((2 + 2 + 4 + 2 * 4) * parameters, rel=0.02)
+    assert sum(parts.values()) == pytest.approx(made.memory.host_bytes_per_node, abs=len(parts))
+
+
+def test_a_critic_updated_on_the_host_takes_as_much_of_it_as_the_policy() -> None:
+    held = {method: planner.estimate(model="qwen2.5-7b", node="dgx-h100", stack="verl", layout={
+        "swap": "0", "offload_optimizer": "1", "tp": "1", "cp": "1"}, **{**ASKED, "method": method}).memory
+            for method in ("grpo", "ppo")}
+    alone, both = (held[method].host_parts["states updated there"] for method in ("grpo", "ppo"))
+    assert both == pytest.approx(2 * alone, rel=0.02)
+    assert both <= held["ppo"].host_bytes_per_node
