@@ -25,6 +25,7 @@ from planner.jobs.kinds import (
     work_asked,
 )
 from planner.jobs.media_sizes import sizes
+from planner.jobs.request_sizes import request_sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
 from planner.scenario.called import as_called
@@ -143,6 +144,10 @@ class Estimating:
             size, most = sizes(self.scenario, what, self.catalog)
             return largest_count(lambda count: self({**self.layout, **size(count).layout}, **size(count).work),
                                  lambda count: size(count).shown, most)
+        requests = request_sizes(self.scenario, self.catalog) if what == "sequence" else None
+        if requests is not None:
+            keys, most = requests
+            return largest_count(lambda count: self(**keys(count)), lambda count: keys(count)["max_model_len"], most)
         only_training(self.scenario, "the largest that fits")
         check_axes(self.layout)
         if what == "model":
@@ -202,9 +207,10 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
             raise document.error(idle.path.split("."), idle.why)
     said = estimate_notes(scenario.workload, catalog, document) if scenario.workload else []
     called = as_called(reference, overrides, scenario.workload)
+    decided = SEEN[:2] if largest == "sequence" else SEEN  # a request then has the length that is looked for
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
         *stands_for(called), *text_notes(said), *(f"{default.name} is {default.value}: {default.why}" for default in (
-            *(default for default in said if default.name in SEEN), *thousands(document)))))
+            *(default for default in said if default.name in decided), *thousands(document)))))
 
 
 def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:

@@ -108,6 +108,8 @@ class PostTrainingLaw(Sourced):
     """The framework that is taken where none is named."""
     spread: Factor
     """Standard deviation over mean of answers whose spread is not told."""
+    prompts_most: int = Field(ge=1, le=10**7)
+    """Prompts of a step; more of them, where no amount of work is told, are a data set."""
     longest: Share
     """Share of the answers that the longest allowed covers, where it is not told."""
     endless: Share | Literal[0]

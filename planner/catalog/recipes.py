@@ -32,6 +32,15 @@ class UsualTuning(Frozen):
     """Sequences."""
 
 
+class Optimal(Frozen):
+    """How many tokens train a model with the least compute for what it then can."""
+
+    example: str
+    """Whose rule it is, as a reason says it."""
+    tokens: float = Field(ge=1, le=10**6)
+    """For each parameter."""
+
+
 class UsualRequests(Frozen):
     """How long requests are unless a service is told, in tokens."""
 
@@ -127,6 +136,7 @@ class Recipes(Sourced):
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
     tuning: UsualTuning
     preference: PreferenceRecipes
+    optimal: Optimal
     requests: UsualRequests
     drafts: UsualDrafts
     outlying: Annotated[float, Field(gt=0, lt=1)]

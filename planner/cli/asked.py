@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +13,12 @@ import click
 
 from planner.cli import printing
 from planner.cli.options import open_catalog
+from planner.cli.rephrased import given_flags
 from planner.cli.sentence import shown, spoken
-from planner.cli.spoken import given, is_scenario
+from planner.cli.spoken import Worded, is_scenario
 from planner.errors import InputError, did_you_mean
 from planner.scenario.flag_names import VERBS
+from planner.scenario.flags import NAMES
 
 if TYPE_CHECKING:
     from planner.cli.main import GlobalOptions
@@ -27,6 +29,7 @@ ASKED = ("plan", "compare", "estimate", "explain")
 """Those that a question in a sentence may begin with."""
 READ = ("plan", "estimate")
 """Those that read the config of another tool."""
+FLAG_NAMES = frozenset(f"--{name.replace('_', '-')}" for name in NAMES)
 LAUNCHERS = frozenset(("vllm", "sglang", "torchrun", "accelerate", "deepspeed", "python", "python3", "llamafactory-cli",
                        "axolotl"))
 """Programs whose command line is a config, typed as it is."""
@@ -48,7 +51,8 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     if meant in (None, *RUN) and not any(map(is_scenario, words[1:])):
         verb = args[0] if mine else meant if len(words) == 1 and meant != "estimate" else None
         flags = args[len(words):]
-        read = spoken(words[1:] if mine else words, open_catalog(settings.catalogs, settings), verb, given(flags))
+        read = spoken(words[1:] if mine else words, open_catalog(settings.catalogs, settings), verb,
+                      given_flags(flags, FLAG_NAMES))
         if read is not None:
             _say(settings, f"read as planner {shown(read)}" if len(words) > 1 or meant is None else
                  f"planner {read[0]} answers that, and takes the same options")
@@ -76,6 +80,21 @@ def _config(args: list[str], words: Sequence[str]) -> list[str] | None:
         return ["catalog", "list", *([] if words[0] == "list" else [words[0]]), *args[1:]]
     option = _read_as(words[1]) if args[0] in READ and len(words) > 1 else ""
     return [args[0], option, *args[1:]] if option else None
+
+
+def worded(settings: GlobalOptions, verb: str) -> Worded:
+    """Return what reads a flag that is none of the planner's as words of a sentence, and says how it was read."""
+    def read(phrase: str, beside: Mapping[str, str]) -> Sequence[str]:
+        try:
+            meant = spoken([phrase], open_catalog(settings.catalogs, settings), verb, beside)
+        except InputError:
+            return ()
+        if meant is None or meant[0] != verb or {word[2:] for word in meant if word.startswith("--")} & set(beside):
+            return ()
+        _say(settings, f"{phrase!r} is read as {shown(meant[1:])}")
+        return meant[1:]
+
+    return read
 
 
 def _say(settings: GlobalOptions, text: str) -> None:

@@ -77,14 +77,14 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
         if shown is None or (is_quiet() and not as_json):
             return EXIT_OK
         assignment = shown
-    rate = ask.rate
+    rate, offline = ask.rate, ask.is_offline and largest is None
     if as_json:
         say_json(to_json(assignment))
     elif is_quiet():
-        say(capacity_sentence(assignment, rate, offline=ask.is_offline) if assignment.serving
+        say(capacity_sentence(assignment, rate, offline=offline) if assignment.serving
             else estimate_sentence(assignment, confidence))
     elif assignment.serving:
-        render_service(assignment, console(), rate, chosen, offline=ask.is_offline, full=is_verbose())
+        render_service(assignment, console(), rate, chosen, offline=offline, full=is_verbose())
     else:
         levers = () if largest or chosen else ask.levers(assignment)
         render_estimate(assignment, console(), confidence, levers, chosen, full=is_verbose())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from planner.cli.phrases import OF_TOKENS, SIDES, noun_of
+from planner.cli.phrases import OF_TOKENS, PARAMETER, SIDES, noun_of
 from planner.units import SECONDS, parse
 
 PATIENCE = 300.0
@@ -57,6 +57,8 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
 def _flag(amount: Amount, about: About) -> tuple[str, str]:
     """Return the flag that a number is, and its value; empty where it is none."""
     kind = noun_of(amount.noun) or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
+    if not kind and amount.beside & _TOGETHER and not about.tunes:
+        return "concurrency", amount.value
     if not kind and "at" in amount.beside:
         return "seq-len", amount.value
     if kind in _READ:
@@ -77,6 +79,8 @@ def _asked(amount: Amount, about: About) -> tuple[str, str]:
 def _tokens(amount: Amount, about: About) -> tuple[str, str]:
     if amount.per in ("s", "sec", "second"):
         return "tpot", f"{amount.value} tokens/s"
+    if amount.per in PARAMETER:
+        return "tokens", f"{amount.value} per parameter"
     if amount.per and SECONDS.factor(amount.per):
         return f"tokens-per-{amount.per}", amount.value
     if "samples" in about.kinds and "of" in amount.beside:
@@ -88,14 +92,17 @@ def _tokens(amount: Amount, about: About) -> tuple[str, str]:
 
 
 def _time(amount: Amount, about: About) -> tuple[str, str]:
-    value, seconds, year = f"{amount.value} {amount.noun}", SECONDS.factor(amount.noun) or 0.0, SECONDS.factor("y")
+    value = f"{amount.value} {amount.noun}"
+    if amount.per:
+        return "", value
+    seconds = parse(value, SECONDS, "time", "3 years")
     if "rent" in about.asks:
-        return "years", f"{parse(value, SECONDS, 'time', '3 years') / (year or 1.0):.6g}"
+        return "years", f"{seconds / (SECONDS.factor('y') or 1.0):.6g}"
     if "first" in about.asks:
         return "ttft", value
     if "each-token" in about.asks:
         return "tpot", value
-    waits = about.serves and parse(f"1 {amount.noun}", SECONDS, "time", "2 s") < PATIENCE and seconds < PATIENCE
+    waits = about.serves and seconds < PATIENCE and not about.kinds & _IN_ALL
     return ("e2e" if waits else "deadline"), value
 
 
@@ -120,6 +127,8 @@ def _size(amount: Amount, about: About) -> tuple[str, str]:
 
 
 _SERVING = {"users", "rate", "requests"}
+_IN_ALL = {"documents", "images", "clips"}
+"""Things that are made or answered in all, by a time and not each within it."""
 _APART = ("money", "size")
 _TOGETHER = {"concurrent", "simultaneous", "parallel", "once", "concurrently", "simultaneously"}
 _ALIKE = ("users", "samples", "epochs", "steps", "gpus", "frames")

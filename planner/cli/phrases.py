@@ -25,6 +25,10 @@ _ASKING = {
                "sequence|max sequence length|max seq len|max sequence|largest context|how long a context|how much "
                "context|maximum sequence length",
     "--max=micro-batch": "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
+    "buys": "buy|buying|purchase|purchasing", "rents": "rent|renting|rental|lease|leasing",
+    "duration": "how long|how fast|how quickly|how soon|how many days|how many hours|how much time",
+    "--tokens=chinchilla": "chinchilla|chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute "
+    "optimally",
     "rent": "rent or buy|buy or rent|rent vs buy|buy vs rent|rent versus buy|buy versus rent|rent-or-buy|buy-or-rent|"
             "rent-vs-buy|buy-vs-rent|lease or buy|cloud or on-prem|on-prem or cloud|cloud vs on-prem|on-prem vs cloud|"
             "break even|break-even|tco",
@@ -32,8 +36,8 @@ _ASKING = {
     "why-not": "why not|why no|instead of", "own": "my|our|own|owned|i have|we have|i own|we own|ive got|i've got|"
     "existing", "first": "first token|ttft|time to first token", "each-token": "per token|tpot|each token|between "
     "tokens",
-    "cost": "cost|costs|price|how much|cheapest|cheap|cost per million tokens|price per million tokens|per million "
-            "tokens|cost per token|cost per million|dollars per million tokens|cheapest way",
+    "cost": "cost|costs|price|how much|cheapest|cheap|cheaper|cost per million tokens|price per million tokens|per "
+            "million tokens|cost per token|cost per million|dollars per million tokens|cheapest way",
     "cost energy": "energy|carbon|kwh|electricity",
     "--objective=time": "fastest|as fast as possible|quickest|asap", "--objective=gpus": "fewest gpus|fewest|smallest "
     "cluster|minimum gpus|least gpus", "--terms=spot": "spot|preemptible|spot instances|interruptible",
@@ -52,9 +56,9 @@ SILENT = _words(
     "model models most much need needed needs node nodes now of on on-prem once one only over parallel "
     "parameter parameters params per plan please ram rental renting response responses right roughly "
     "server servers setup should show simultaneously single size sized sizes so some support take takes "
-    "task tell than that the their them then there these they this those through time to today together "
-    "too total traffic under until up us using via vram want wants was we weights what when where which "
-    "while who whole will with within without workload would you your")
+    "speed pace task tell than that the their them then there these they this those through time to today together "
+    "too total traffic under until up us using utilisation utilization via vram want wants was we weights what "
+    "when where which while who whole will with within without workload would you your")
 """Words that change nothing in a question."""
 LEADING = _words(
     "active batch chat completion concurrent customer daily different generated hd hourly input internal "
@@ -69,6 +73,7 @@ OF_TOKENS = {"input": _words("in input prompt prompts each"),
          "output": _words("out output answer answers completion generated"),
          "seq-len": _words("context sequence window")}
 """Flag -> the words beside tokens that say they are its; the last counts."""
+PARAMETER = ("parameter", "param", "parameters", "params")
 SIDES = frozenset().union(*OF_TOKENS.values())
 _NOUNS = {
     "tokens": "token tokens tok toks", "users": "user users people person persons client clients customers employees "

@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.spelling import canonical, joined
 from planner.catalog.stack import Stack
 from planner.cli.meaning import Amount
-from planner.cli.phrases import FOLLOW, LEADING, PHRASES, SIDES, SILENT, noun_of
+from planner.cli.phrases import FOLLOW, LEADING, PARAMETER, PHRASES, SIDES, SILENT, noun_of
 from planner.errors import InputError
 from planner.scenario.dates import days_until
 from planner.scenario.flag_names import CALLED, SWITCHES
@@ -87,8 +87,8 @@ def _hardware(said: Sentence) -> int:
     """Read hardware, with its count."""
     for many, text in said.phrase(said.at):
         last = said.words[said.at + many - 1]
-        if (text in SILENT or last in SILENT or last in _ONES or (many > 1 and last in FOLLOW) or not any(
-                map(str.isdigit, text)) or (many == 1 and text.isdigit() and (
+        if (text in SILENT or last in SILENT or last in _ONES or (many > 1 and last in FOLLOW) or not (
+                any(map(str.isdigit, text)) or _is_family(last, said.catalog)) or (many == 1 and text.isdigit() and (
                     said.at + 1 < len(said.words) and noun_of(said.words[said.at + 1]) is not None))):
             continue
         if _knows(text, said.catalog):
@@ -98,11 +98,24 @@ def _hardware(said: Sentence) -> int:
     return 0
 
 
+def _is_family(word: str, catalog: Catalog) -> bool:
+    """Say whether the names of node types begin with a word: DGX."""
+    return any(name.startswith(f"{word}-") for name in catalog.names("nodes"))
+
+
 def _knows(text: str, catalog: Catalog) -> bool:
     try:
         return bool(candidate_nodes([text], catalog))
     except InputError:
         return False
+
+
+def _percentile(said: Sentence) -> int:
+    """Read at which percentile what is said of latencies is meant: p95."""
+    if not re.fullmatch(r"p\d{2}(?:\.\d)?", said.words[said.at], re.ASCII):
+        return 0
+    said.put("percentile", said.words[said.at])
+    return 1
 
 
 def _date(said: Sentence) -> int:
@@ -140,7 +153,7 @@ def _amount(said: Sentence) -> int:
     while behind < len(words) and words[behind] in FOLLOW:
         each = words[behind] in ("per", "a", "an", "each", "every")
         time = words[behind + 1] if each and behind + 1 < len(words) else ""
-        if time and (SECONDS.factor(time) or time in ("user", "request", "document")):
+        if time and (SECONDS.factor(time) or time in ("user", "request", "document", *PARAMETER)):
             per, behind = time, behind + 2
         elif (each and words[behind] != "each") or (words[behind] in SIDES and noun and noun_of(noun) != "tokens") or (
                 words[behind] in ("in", "at") and _is_number(words, behind + 1)):
@@ -260,4 +273,4 @@ def _silent(said: Sentence) -> int:
 
 
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _phrase, _date, _hardware, _model, _keyed, _amount, _word, _unmodeled, _silent)
+    _phrase, _percentile, _date, _hardware, _model, _keyed, _amount, _word, _unmodeled, _silent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import click
 
@@ -17,6 +17,10 @@ HOLDING = ("context", "context-length", "context-window")
 LATENCIES = ("ttft", "tpot", "e2e")
 PACES = ("tps", "tokens-per-second", "tok-s")
 """Flags of how fast a user's answer comes, where somebody is there to read it."""
+PEAKS = ("peak-factor", "peak-ratio", "peak-to-average", "peak-to-mean", "peak-multiplier", "burst-factor")
+"""Flags of how many times the mean the busiest moment is."""
+REPEATS = ("repeats", "num-repeats", "dataset-repeats", "image-repeats")
+"""How often a pass takes each sample, as trainers of images have it."""
 _PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
 """Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
 _NEUTRAL = frozenset(("model", "node", "on", "gpus", "json", "catalogs", "verbose", "quiet"))
@@ -25,10 +29,14 @@ _NEUTRAL = frozenset(("model", "node", "on", "gpus", "json", "catalogs", "verbos
 def rephrased(args: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
     """Return the arguments with such flags in the planner's terms. Raises UsageError with what is missing."""
     argv: list[str] = []
-    flags = _flags(args, options)
+    flags = given_flags(args, options)
     waiting = list(args)
+    repeated = set(REPEATS) & set(flags)
     while waiting:
         name, given, value = (word := waiting.pop(0)).partition("=")
+        if repeated and own_name(name[2:], ("epochs",)):
+            del waiting[:0 if given else 1]  # its product with the repeats stands for it
+            continue
         said = name[2:].replace("_", "-") if name.startswith("--") and name not in options else ""
         value = value or next(iter(waiting), "")
         meant = list(_meant(said, value, flags, options)) if said and value else []
@@ -55,6 +63,10 @@ def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str
         yield from ("--deadline", f"{value} {unit}")
     elif said in PACES and set(flags) & {"users", "concurrency", "rate"}:
         yield from ("--tpot", f"{value} tokens/s")
+    elif said in PEAKS and "--headroom" in options:
+        yield from ("--headroom", f"{100 * (_number(said, value.rstrip('xX')) - 1):.9g}%")
+    elif said in REPEATS and "--epochs" in options:
+        yield from ("--epochs", f"{_number(said, value) * _number('epochs', flags.get('epochs', '1')):.9g}")
     elif said in SIZES and "model" not in flags:
         yield from ("--model", value)
     elif rate is not None:
@@ -62,6 +74,14 @@ def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str
         many = f"{_requests(said, value, flags):.9g}" if tokens else value
         plain = tokens or rate[0].startswith("request")
         yield from ("--rate", f"{many}/{rate[1]}" if plain else f"{many} {rate[0]}/{rate[1]}")
+
+
+def _number(flag: str, text: str) -> float:
+    """Return a plain number. Raises UsageError."""
+    try:
+        return float(text)
+    except ValueError:
+        raise click.UsageError(f"--{flag}: expected a number, such as 3, got {text!r}") from None
 
 
 def _whole_nodes(argv: Sequence[str], flags: Mapping[str, str], options: Mapping[str, click.Option]) -> list[str]:
@@ -91,7 +111,7 @@ def _compressed(model: str) -> bool:
     return format_of(model) is not None
 
 
-def _flags(args: Sequence[str], options: Mapping[str, click.Option]) -> dict[str, str]:
+def given_flags(args: Sequence[str], options: Collection[str]) -> dict[str, str]:
     """Return the flags that were given, by the planner's names, with the word behind each."""
     found = {}
     known = {option.removeprefix("--") for option in options}

@@ -23,6 +23,7 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
+_NOTHING: Mapping[str, str] = {}
 _EDGES = "?!;:\"'()[]"
 
 
@@ -42,7 +43,7 @@ def _parted(word: str) -> Iterator[str]:
         yield word
 
 
-def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Collection[str] = ()
+def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Mapping[str, str] = _NOTHING
            ) -> list[str] | None:
     """Return a command with flags that asks what the words ask, `verb` first where it is given; none of no question.
 
@@ -51,7 +52,9 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     Raises InputError with the words that were not understood.
     """
     sentence = Sentence(words_of(args), catalog).read()
-    asked_of(sentence.amounts, sentence.asks, sentence.put, sentence.flags, sentence.unread)
+    _source(sentence.asks, sentence.flags)
+    known = sentence.flags | {flag: [value] for flag, value in beside.items() if flag not in sentence.flags}
+    asked_of(sentence.amounts, sentence.asks, sentence.put, known, sentence.unread)
     if not sentence.flags and not sentence.asks:
         return None
     asks, flags = sentence.asks, sentence.flags
@@ -59,12 +62,13 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
     if "why-not" in asks and "on" in flags:
         flags["why-not"] = [f"gpu={name}" for name in flags.pop("on")]
-    makes = "model" in flags and catalog.known_diffusion(flags["model"][0]) is not None
+    model = (flags.get("model") or [beside.get("model", "")])[0]
+    makes = catalog.known_model(model) is None and catalog.known_diffusion(model) is not None
     if makes:
         flags.pop("images", None)  # a sample is one
     if (asks & {"serve", "hold"} or (makes and "tune" not in asks)) and not given & {"method", "documents"}:
         flags["method"] = ["inference"]
-    _imply(asks, flags, given, compares=chosen == "compare")
+    _imply(asks, flags, given, chosen)
     command = [chosen]
     for flag, values in flags.items():
         command += [f"--{flag}", ",".join(values)] if values else [f"--{flag}"]
@@ -74,21 +78,32 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     return command
 
 
-def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], *, compares: bool) -> None:
+def _source(asks: set[str], flags: dict[str, list[str]]) -> None:
+    """Take buying and renting in one sentence for the question which of both, and buying alone for terms."""
+    if {"buys", "rents"} <= asks:
+        asks.add("rent")
+    elif "buys" in asks and "rent" not in asks:
+        flags.setdefault("terms", ["buy", "on-demand"])
+
+
+def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], verb: str) -> None:
     """Put the flags that follow from what is asked together with what is given. Raises InputError."""
     if {"cost", "train"} <= asks and WORK.isdisjoint(given):
         raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
     if "tune" in asks and "method" not in given and {"tokens", "samples", "epochs"} & set(given):
         flags["method"] = ["full"]
-    priced = ("cost" in asks or (compares and "rent" not in asks)) and PRICED.issuperset(given) and "tune" not in asks
+    asks_price = "cost" in asks or (verb == "compare" and "rent" not in asks)
+    priced = asks_price and PRICED.issuperset(given) and "tune" not in asks
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]
     if {"tpot", "ttft", "e2e"} & set(given) and LOADS.isdisjoint(given):
         flags["users"] = ["1"]
-    if "longest" in asks and not {"method", "tokens"} & set(given):
+    if "longest" not in asks:
+        return
+    if not {"method", "tokens"} & set(given):
         flags["method"] = ["inference"]
-    elif "longest" in asks:
+    if verb == "estimate" or "method" in given:
         flags["max"] = ["sequence"]
 
 

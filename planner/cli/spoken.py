@@ -8,14 +8,15 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.rephrased import rephrased
+from planner.cli.rephrased import given_flags, rephrased
 from planner.errors import InputError
 from planner.scenario.flag_names import INSTEAD, SWITCHES
-from planner.scenario.flags import FLAGS, NAMES
+from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name
 from planner.scenario.words import SYNONYMS, method_named, named
 
@@ -38,8 +39,16 @@ _ALIKE = 0.85
 """From which likeness a word is a scenario's name with a slip in it."""
 
 
-def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool]) -> list[str]:
-    """Return the arguments of a command with every value as one; `known` says whether a name is one of hardware."""
+Worded = Callable[[str, Mapping[str, str]], Sequence[str]]
+"""Reads a phrase beside the flags that are given, by the planner's names; nothing where it is not understood."""
+
+
+def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool], worded: Worded | None = None
+           ) -> list[str]:
+    """Return the arguments of a command with every value as one; `known` says whether a name is one of hardware.
+
+    worded: reads a flag that is none of the command's, with its value, as a phrase.
+    """
     options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
@@ -57,6 +66,11 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
         word = _called(bare, options)
         name, given, value = word.partition("=")
         option = options.get(name if given else word)
+        meant = _in_words(bare, option, waiting, options, worded, given_flags(args, options)) if worded else None
+        if meant is not None:
+            argv += meant[0]
+            del waiting[:meant[1]]
+            continue
         argv.append(word)
         if option is None or not _takes_words(option) or not (given or waiting):
             continue
@@ -70,6 +84,26 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
         else:
             argv.append(text)
     return argv
+
+
+def _in_words(bare: str, option: click.Option | None, behind: Sequence[str], options: Mapping[str, click.Option],
+              worded: Worded, beside: Mapping[str, str]) -> tuple[list[str], int] | None:
+    """Return what a flag says as a phrase, and how many words behind it belong to it; none where it says nothing.
+
+    It is one where the command has no such flag, where one that needs a value has none, or has none of its choices.
+    """
+    name, equals, value = bare.partition("=")
+    values = [value] if equals else list(takewhile(lambda word: not word.startswith("-"), behind))
+    if not name.startswith("--") or name == "--help" or (option is not None and (not _takes_words(option) or (
+            values and not (isinstance(option.type, click.Choice) and values[0] not in option.type.choices)))):
+        return None
+    said, value = " ".join(name[2:].replace("_", "-").split("-")), " ".join(values)
+    others = {flag: text for flag, text in beside.items() if flag != said.replace(" ", "-")}
+    for phrase in dict.fromkeys((f"{said} {value}".strip(), f"{value} {said}".strip())):
+        flags = list(worded(phrase, others))
+        if flags and all(word in options for word in flags if word.startswith("--")):
+            return flags, 0 if equals else len(values)
+    return None
 
 
 def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
@@ -127,12 +161,6 @@ def _value_alone(word: str, behind: Sequence[str], options: Mapping[str, click.O
 
 def _takes_words(option: click.Option) -> bool:
     return not (option.is_flag or option.count or option._flag_needs_value or isinstance(option.type, click.Path))
-
-
-def given(flags: Sequence[str]) -> set[str]:
-    """Return the names of the flags among these words, by the planner's own."""
-    names = (word[2:].partition("=")[0] for word in flags if word.startswith("--"))
-    return {own_name(name, {own.replace("_", "-") for own in NAMES}) or name for name in names}
 
 
 def is_scenario(word: str) -> bool:

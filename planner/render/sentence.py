@@ -129,11 +129,15 @@ def largest_sentence(what: str, largest: Largest[Any]) -> str:
     shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
     beyond = ""
     if largest.beyond is not None:
-        missing = f"{show_bytes(largest.missing_bytes)} more" if largest.missing_bytes else "more than the host has"
+        serves = largest.estimate is not None and largest.estimate.serving
+        missing = (f"{show_bytes(largest.missing_bytes)} more" if largest.missing_bytes else
+                   "more than the cache" if serves else "more than the host has")
         beyond = f"; {shown.format(largest.beyond)} needs {missing}"
     if largest.value is None:
         return f"No {what} fits{beyond}"
-    return f"Largest {what} that fits: {shown.format(largest.value)}{unit}{beyond}"
+    own = ("; of memory alone: what the model was made for is in its config (max_position_embeddings)"
+           if what == "sequence" and largest.estimate is not None and largest.estimate.serving else "")
+    return f"Largest {what} that fits: {shown.format(largest.value)}{unit}{beyond}{own}"
 
 
 def levers_sentence(levers: Sequence[Lever]) -> str:

@@ -49,6 +49,9 @@ SIDES = {"input": frozenset(("input", "prompt", "prompts", "question", "query", 
          "output": frozenset(("output", "out", "response", "answer", "reply", "gen", "generation", "generated",
                               "completion", "decode"))}
 """Side of a request -> the words that flags of its length begin with: --response-length, --gen-len."""
+MEANS = frozenset(("avg", "average", "mean"))
+OF_A_SAMPLE = LENGTHS | {"sample", "samples", "example", "examples", "seq", "sequence", "per", "row", "conversation"}
+"""Words behind those of a mean in the name of a sample's length: --avg-tokens, --mean-tokens-per-sample."""
 SIZES = ("params", "parameters", "model-size", "size")
 """Flags of a model's size, which is a model where none is named."""
 INSTEAD = {
@@ -59,6 +62,10 @@ INSTEAD = {
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
                     "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
     **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
+    **dict.fromkeys(("grad-accum", "gradient-accumulation", "grad-accumulation", "gradient-accumulation-steps",
+                     "accumulation-steps", "grad-accum-steps"),
+                    "write --global-batch, the sequences of a step: batch of a GPU x accumulation x GPUs; planner "
+                    "estimate takes --layout mbs=4 beside it"),
     "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
     **dict.fromkeys(("interconnect", "network", "fabric"), "the node type has its network: planner catalog list nodes"),
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
@@ -80,6 +87,7 @@ SWITCHES = {said: setting for setting, names in {
     "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
     "--terms=reserved-1y,reserved-3y": "reserved",
     "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent",
+    "--tokens=chinchilla": "chinchilla chinchilla-optimal compute-optimal",
     "--objective=largest": "largest biggest largest-model",
     "--objective=cost": "cheapest cost-per-million cost-per-token",
     "--objective=time": "fastest",

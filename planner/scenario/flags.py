@@ -55,7 +55,7 @@ TABLE: dict[str, Flag] = {
                       "preferences, or learn from rewards. Of a diffusion model: lora, lokr, full, inference.",
                       choices=(*get_args(Method), *get_args(RlMethod), *(
                           name for name in get_args(DiffusionMethod) if name not in get_args(Method)))),
-          tokens=Flag("", "Tokens to train on: 15T, 300 G.", "COUNT"),
+          tokens=Flag("", "Tokens to train on: 15T, 300 G, chinchilla, '100 per parameter'.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
           global_batch=Flag("", "Sequences in a step, of preferences samples, or '4 M tokens'. Default: by model; for "

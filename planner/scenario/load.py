@@ -15,6 +15,7 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
+from planner.scenario.amounts import with_amount
 from planner.scenario.called import as_called, as_many
 from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Defaults
@@ -78,9 +79,11 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
     recipes = catalog.recipes
     document, converted = in_dollars(_document(reference, overrides, labels or {}, catalog), recipes.currencies)
     document, loaded = with_images(document, recipes.made)
+    document, counted = with_amount(document, catalog)
     resolved, defaults = _resolved(as_question(document), catalog, document)
     called = as_called(reference, overrides, getattr(resolved, "workload", None))
-    return resolved, [*called, *as_many(document.data, resolved), *defaults, *thousands(document), *converted, *loaded]
+    return resolved, [*called, *as_many(document.data, resolved), *defaults, *thousands(document), *converted, *loaded,
+                      *counted]
 
 
 def _resolved(scenario: AnyQuestion, catalog: Catalog, document: Document) -> tuple[AnyQuestion, Defaults]:
@@ -102,7 +105,7 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     Names are the catalog's, and a service is resolved; what a training job leaves open stays so, as it depends on the
     model. Raises InputError.
     """
-    document = _document(reference, overrides, labels or {}, catalog)
+    document, _ = with_amount(_document(reference, overrides, labels or {}, catalog), catalog)
     asked = as_scenario(document)
     if isinstance(asked, DiffusionScenario):
         work, _ = resolved_diffusion(asked.workload, catalog, document)

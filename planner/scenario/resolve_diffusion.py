@@ -17,8 +17,14 @@ def resolve_diffusion(scenario: DiffusionScenario, catalog: Catalog, document: D
     Raises InputError.
     """
     work, defaults = resolved_diffusion(scenario.workload, catalog, document)
+    usual, passes = catalog.recipes.pictures, work.total_steps
+    if passes is not None and work.steps is None and work.epochs is None and passes < usual.steps:
+        # nobody shows a model a few images once
+        defaults.append(Default(name="steps", value=str(usual.steps), why=f"as {usual.example} has, "
+                                f"{usual.steps / passes:.3g} passes over {work.samples:,} samples: --epochs or --steps "
+                                "say how many"))
+        work = work.model_copy(update={"steps": usual.steps})
     if work.total_steps is None:
-        usual = catalog.recipes.pictures
         work = work.model_copy(update={"steps": usual.steps})
         defaults.append(Default(name="steps", value=str(usual.steps), why=f"as {usual.example} has: give steps, or "
                                 "samples and epochs; method inference runs it"))

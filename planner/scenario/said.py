@@ -7,7 +7,18 @@ from datetime import date
 
 from planner.errors import InputError, UnknownName
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import CALLED, FILLERS, INSTEAD, LENGTHS, SHORT_RATES, SIDES, SIZES, SWITCHES
+from planner.scenario.flag_names import (
+    CALLED,
+    FILLERS,
+    INSTEAD,
+    LENGTHS,
+    MEANS,
+    OF_A_SAMPLE,
+    SHORT_RATES,
+    SIDES,
+    SIZES,
+    SWITCHES,
+)
 from planner.scenario.flags import FLAGS, NAMES, plain
 from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS
 
@@ -24,7 +35,10 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     # --gen-len, --doc-length and --response-tokens are of one side of a request
     side = next((side for side, words in SIDES.items() if rest[:1] and rest[0] in words and (
         len(rest) == 1 or set(rest[1:]) <= LENGTHS)), "")
-    for each in (name, "-".join(rest), side):
+    # --avg-tokens is a length where --total-tokens is all
+    words = name.split("-")
+    mean = "mean-length" if MEANS & set(words) and set(words) <= MEANS | OF_A_SAMPLE else ""
+    for each in (name, mean, "-".join(rest), side):
         for spelling in (each, f"{each}s", each.removesuffix("s")):
             for own in (spelling, CALLED.get(spelling, "")) if spelling else ():
                 if own and own in known:

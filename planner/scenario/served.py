@@ -17,19 +17,29 @@ _TRAINED = {"tokens", "samples", "epochs", "dataset", "steps"}
 """Keys that say how much is trained."""
 _CALLED = {"sequence_length": "max_model_len", "stack": "engine"}
 """Keys of training, and what they are of a service."""
-_PICTURES = {"diffusion": {"global_batch": "batch"}, "generation": {"global_batch": "batch", "images": "samples"}}
-"""Keys of other kinds, and what they are where a diffusion model trains, or is run."""
+_OTHERWISE = {"diffusion": {"global_batch": "batch"}, "generation": {"global_batch": "batch", "images": "samples"},
+              "training": {"batch": "global_batch"}}
+"""Keys of other kinds, and what they are where a diffusion model trains, or is run, and where a language model trains.
+"""
 
 
 def as_asked(data: object) -> object:
     """Return what a question holds, in our words, with keys that another kind of work has as those of its own."""
     data = as_service(data)
     work = data.get("workload") if isinstance(data, dict) else None
-    calls = _PICTURES.get(str(work.get("kind")), {}) if isinstance(work, dict) else {}
+    calls = _calls(work) if isinstance(work, dict) else {}
     if calls and isinstance(work, dict):
         named = {calls[key] if key in calls and calls[key] not in work else key: value for key, value in work.items()}
         return {**data, "workload": named}  # type: ignore[dict-item]
     return data
+
+
+def _calls(work: Mapping[object, object]) -> Mapping[str, str]:
+    """Return what keys of other kinds are called in a workload: the batch of a service is what it has in flight."""
+    kind = work.get("kind", "training")
+    if kind == "serving":
+        return {"batch": "max_sequences" if work.keys() & set(LOADS) else "concurrency"}
+    return _OTHERWISE.get(str(kind), {})
 
 
 def as_service(data: object) -> object:

@@ -112,7 +112,7 @@ class Serving(Frozen):
     startup: Annotated[Seconds, Field(le=DAY)] | None = None
     """From the start of a replica to its first answer: paid for by each that an hour of a day adds; asks what an ideal
     autoscaler needs of a trace or a day."""
-    headroom: Share = Field(default=0.0, ge=0, le=1)
+    headroom: Share = Field(default=0.0, ge=0, le=10)
     """Extra rate that the replicas must sustain, as a share of the rate."""
     spare_replicas: int = Field(default=0, ge=0, le=1000)
     """Replicas that may fail while the rest still meets the latency targets."""

@@ -134,7 +134,7 @@ def test_a_bad_line_of_a_trace_is_named(planner, tmp_path, line: str, said: str)
 
 @pytest.mark.parametrize(("key", "said"), [
     ("disaggregated: sometimes", "disaggregated"), ("spare_replicas: -1", "spare_replicas"),
-    ("headroom: 300%", "headroom"), ("prefix_hits: 1.5", "prefix_hits"), ("arrivals: {cv: -1}", "arrivals"),
+    ("headroom: 3000%", "headroom"), ("prefix_hits: 1.5", "prefix_hits"), ("arrivals: {cv: -1}", "arrivals"),
     ("day: [1, 2]", "day"), ("concurrency: 4", "rate and concurrency"), ("input: {mean: 3}", "input"),
     ("speculative: {tokens: 0, acceptance: 0.5}", "speculative"), ("trace: no.csv", "rate and trace"),
     ("ttft: 2 s at p30", "p30")])

@@ -85,7 +85,7 @@ def test_a_value_is_read_and_written_back(key, given, expected):
     ("prefix_hits", "some", "'some' is not a share: write for example '30%'"), ("prefix_hits", "-5%", "is not a share"),
     ("speculative", {"tokens": 0, "acceptance": 0.5}, "speculative.tokens: expected greater than 0"),
     ("speculative", {"tokens": 3, "acceptance": "170%"}, "speculative.acceptance: expected less than or equal to 1"),
-    ("headroom", 20, "headroom: expected less than or equal to 1, got 20"),
+    ("headroom", 20, "headroom: expected less than or equal to 10, got 20"),
     ("headroom", -0.1, "headroom: expected greater"),
     ("spare_replicas", 1.5, "spare_replicas: expected a whole number"),
     ("spare_replicas", -1, "spare_replicas: expected"),
