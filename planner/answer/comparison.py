@@ -38,6 +38,8 @@ class Row(Frozen):
     """Node type, by its catalog name."""
     gpu: str
     """GPU, by its catalog name."""
+    model: str | None = Field(default=None, exclude_if=absent)
+    """Where several models are compared, which; elsewhere left out."""
     offer: str | None = None
     """Provider, instance, region and terms; none where nothing is offered."""
     kind: Literal["rent", "buy", "owned"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner.answer.assignment import Assignment
@@ -24,6 +24,7 @@ from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.sites import site_of
+from planner.solver.fleet.problem import Goal
 from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 from planner.units import DAY
@@ -87,6 +88,21 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
              and (usd := _rent_again_and_again(compared, use)) is not None]
     plans = [_late(_against_rent(compared, rents), scenario.limits) for compared in plans]
     return sorted(plans, key=lambda compared: compared.row.rank(question.terms.objective))
+
+
+def compare_models(questions: Mapping[str, AnyQuestion], catalog: Catalog, effort: Effort = UNLIMITED
+                   ) -> list[Compared]:
+    """Return what several models take, each on every kind of GPU at its best offer, best first."""
+    plans: list[Compared] = []
+    for model, question in questions.items():
+        seen: set[str] = set()
+        for compared in compare(question, catalog, effort):
+            if compared.row.gpu not in seen:
+                seen.add(compared.row.gpu)
+                plans.append(replace(compared, row=compared.row.model_copy(update={"model": model})))
+    asked = next(iter(questions.values())).objective
+    goal: Goal = asked if asked == "time" or asked == "gpus" or asked == "energy" else "cost"  # noqa: PLR1714 - narrows
+    return sorted(plans, key=lambda compared: compared.row.rank(goal))
 
 
 def comparison_of(plans: Sequence[Compared]) -> Comparison:

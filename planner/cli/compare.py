@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import click
 
 from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
+from planner.cli.printing import note
 from planner.cli.question import any_question, asking, overrides
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.errors import InputError
@@ -26,7 +28,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     work (--on 64xh100 --years 3) is compared by what it costs to rent and to buy.
     """
     from planner.answer.exit_code import exit_code
-    from planner.ask.compare import compare, comparison_of
+    from planner.ask.compare import compare, compare_models, comparison_of
+    from planner.cli.plan import command as plan
+    from planner.jobs.holding import asks_what_holds
     from planner.jobs.solved import effort_of
     from planner.money.caution import outlying
     from planner.render.comparison import render_comparison, render_comparison_line
@@ -38,8 +42,25 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
         if trace or time_limit is not None:
             raise InputError("--trace and --time-limit are for work, and none is named: rent or buy has one table")
         return say_rent_or_buy(values, catalog, as_json=as_json)
-    asked, defaults = any_question(scenario, flags, catalog)
-    plans = compare(asked, catalog, effort_of(time_limit, workers), traced=trace)
+    effort, models = effort_of(time_limit, workers), _models(flags)
+    each = [{**flags, "model": model} for model in models] or [flags]
+    asked, defaults = any_question(scenario, each[0], catalog)
+    if asks_what_holds(asked):
+        if trace or (as_json and models):
+            raise InputError("--trace is for costs, and this question, without an amount of work, has none" if trace
+                             else "--json of what holds several models: ask for one at a time")
+        note("note: no amount of work or load is given: the fewest GPUs of each kind that do it, as planner plan has "
+             "them")
+        options = {"as_json": as_json, "catalogs": catalogs, "time_limit": time_limit, "workers": workers}
+        return max(int(click.get_current_context().invoke(plan, scenario=scenario, **options, **given))
+                   for given in each)
+    if models:
+        if trace:
+            raise InputError("--trace is of one model, and several are compared")
+        plans = compare_models({model: any_question(scenario, given, catalog)[0] for model, given in zip(
+            models, each, strict=True)}, catalog, effort)
+    else:
+        plans = compare(asked, catalog, effort, traced=trace)
     shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]
     warn((*text_notes(defaults), *outlying(shown, catalog), *(
         compared.row.note for compared in plans if compared.row.note)))
@@ -47,3 +68,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     say_answer(comparison, lambda: render_comparison_line(plans),
                lambda page: render_comparison(plans, page, traced=trace, full=is_verbose()), as_json=as_json)
     return exit_code(comparison)
+
+
+def _models(flags: Mapping[str, object]) -> list[str]:
+    """Return the models that are named, where they are several."""
+    names = [name.strip() for name in str(flags["model"] or "").split(",") if name.strip()]
+    return names if len(names) > 1 else []

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from planner.cli.options import common, open_catalog, say_answer, warn
+from planner.cli.printing import note
 from planner.cli.question import any_question, asking
 from planner.scenario.portfolio import AnyQuestion
 
@@ -26,6 +27,8 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     """
     from planner.answer.exit_code import exit_code
     from planner.ask.explain.explain import explain
+    from planner.cli.plan import command as plan
+    from planner.jobs.holding import asks_what_holds
     from planner.jobs.solved import effort_of
     from planner.render.explanation import render_explanation, render_explanation_line
 
@@ -34,6 +37,12 @@ def command(scenario: str | None, why_not: tuple[str, ...], time_limit: float | 
     def ask(replaced: Mapping[str, str]) -> AnyQuestion:
         return any_question(scenario, flags, catalog, replaced)[0]
 
+    asked = any_question(scenario, flags, catalog)[0]
+    if asks_what_holds(asked) and not why_not:
+        note("note: no amount of work or load is given, so memory alone decides: the fewest GPUs of each kind, as "
+             "planner plan has them")
+        options = {"as_json": as_json, "catalogs": catalogs, "time_limit": time_limit, "workers": workers}
+        return int(click.get_current_context().invoke(plan, scenario=scenario, **options, **flags))
     explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
     warn(explanation.notes)
     say_answer(explanation, lambda: render_explanation_line(explanation),

@@ -15,6 +15,7 @@ from planner.render.comparison_lines import (
     answers_at_once,
     counted,
     each_of,
+    named,
     of_portfolio,
     show_evidence,
     show_lines,
@@ -56,7 +57,8 @@ def render_comparison_line(plans: Sequence[Compared]) -> str:
     price = (f"{show_usd(best.cost_usd / best.duration_days / 24)}/h" if of_services(plans) else
              f"{days(best.duration_days)} for {show_usd(best.cost_usd)}")
     count = sum(bool(compared.assignments) for compared in plans)
-    return f"Best of {count}: {best.gpus:,} x {best.gpu}, {best.offer}, {price}"
+    model = f"{best.model} on " if best.model else ""
+    return f"Best of {count}: {model}{best.gpus:,} x {best.gpu}, {best.offer}, {price}"
 
 
 def render_comparison(compared: list[Compared], console: Console, *, traced: bool = False, full: bool = False) -> None:
@@ -188,7 +190,7 @@ def _margin(page: Page, compared: list[Compared]) -> None:
 def margin(compared: Sequence[Compared]) -> str:
     """Return how far the cheapest plan is from the next on other terms; empty where there is none."""
     plans = sorted((plan.row.cost_usd, at) for at, plan in enumerate(compared) if plan.row.cost_usd is not None)
-    if len(plans) < 2 or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
+    if len(plans) < 2 or compared[0].row.model or plans[1][0] <= plans[0][0] or plans[0][0] <= 0:
         return ""
     rise, (best, after) = plans[1][0] / plans[0][0] - 1, (compared[at] for _, at in plans[:2])
     by = f"by {rise:.1%}" if rise < 9 else f"{1 + rise:,.0f} times"
@@ -220,7 +222,8 @@ def _made(compared: Compared) -> tuple[str, ...]:
     assert row.cost_usd is not None
     assert row.duration_days is not None
     layouts = "; ".join(brief(a) for a in compared.assignments)
-    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
+    return (f"{named(compared)}, {row.offer}\n{layouts}", f"{row.gpus:,}",
+            f"{row.cost_usd / row.duration_days / 24:,.2f}",
             "-" if each is None else f"{each:,.3g}", slowest_p95(compared))
 
 
@@ -232,7 +235,8 @@ def _served(compared: Compared) -> tuple[str, ...]:
     layouts = "; ".join(brief(a) for a in compared.assignments)
     levels = [a.serving for a in compared.assignments if a.serving]
     ttft, tpot = (max(getattr(level, name).p95 for level in levels) for name in ("ttft_seconds", "tpot_seconds"))
-    return (f"{row.node}, {row.offer}\n{layouts}", f"{row.gpus:,}", f"{row.cost_usd / row.duration_days / 24:,.2f}",
+    return (f"{named(compared)}, {row.offer}\n{layouts}", f"{row.gpus:,}",
+            f"{row.cost_usd / row.duration_days / 24:,.2f}",
             f"{served.usd_per_million_input_tokens:,.3f}\n{served.usd_per_million_output_tokens:,.3f}",
             f"{served.output_tokens_per_second_per_gpu:,.0f}", f"{show_seconds(ttft)}\n{show_seconds(tpot)}",
             f"{served.joules_per_token:,.2f}")

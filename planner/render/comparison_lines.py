@@ -26,18 +26,25 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
     if plans:
         page.console.print()
         heads, row = _table(plans)
-        page.lines([Head("hardware"), Head("from"), *(Head(head, True) for head in heads)],
-                   [(plan.row.node, whence(plan), f"{plan.row.gpus:,}", *row(plan)) for plan in plans[:MOST_ROWS]])
+        what = ("model", "GPU") if plans[0].row.model else ("hardware", "from")
+        page.lines([*map(Head, what), *(Head(head, True) for head in heads)],
+                   [(*((plan.row.model, plan.row.gpu) if plan.row.model else (plan.row.node, whence(plan))),
+                     f"{plan.row.gpus:,}", *row(plan)) for plan in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
     show_evidence(page, plans[:MOST_ROWS])
     if without:
         page.heading("Without a plan")
         for lacking in without[:MOST_REASONS]:
-            name = f"{' ' * INDENT}{lacking.row.node}, {whence(lacking)}: "
+            name = f"{' ' * INDENT}{named(lacking)}, {whence(lacking)}: "
             page.paragraph(name + shortened(lacking.row.why_not or "", page.console.width - len(name)))
         if len(without) > MOST_REASONS:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
+
+
+def named(compared: Compared) -> str:
+    """Return the node type of a row, and before it the model where several are compared."""
+    return " on ".join(filter(None, (compared.row.model, compared.row.node)))
 
 
 def show_evidence(page: Page, plans: Sequence[Compared]) -> None:

@@ -50,6 +50,17 @@ SAID = [
      "plan --model qwen3-32b --tpot '30 tokens/s' --method inference --users 1"),
     ("I have 64 a100 for two weeks, can I pretrain a 3b model on 200B tokens?",
      "plan --own '64 a100' --method pretrain --deadline '2 weeks' --model 3b --tokens 200B"),
+    ("serve llama-3.1-8b to 200 concurrent requests, p99 under 4 seconds",
+     "plan --model llama-3.1-8b --concurrency 200 --percentile p99 --e2e '4 seconds' --method inference"),
+    ("is it cheaper to buy 8 H100 or rent them for 2 years at 60% utilization",
+     "compare --on '8 h100' --years 2 --utilization 60%"),
+    ("does qwen3 32b lora fit on a DGX", "estimate --model qwen3-32b --method lora --on 'a dgx'"),
+    ("pretrain a 3b model compute-optimal on h100", "plan --method pretrain --model 3b --tokens chinchilla --on h100"),
+    ("pretrain a 3b model on 100 tokens per parameter", "plan --method pretrain --model 3b --tokens '100 per parameter'"),
+    ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
+     "--method inference --max sequence"),
+    ("summarize 10000 documents with llama-3.1-8b in 2 minutes",
+     "plan --model llama-3.1-8b --documents 10000 --deadline '2 minutes'"),
     ("serve deepseek r1 with sglang, 2k tokens in 300 out, 1M requests a day",
      "plan --model deepseek-r1 --engine sglang --input 2k --output 300 --rate '1M requests/day' --method inference"),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.cli.asked import worded
 from planner.cli.main import GlobalOptions, group, main
 from planner.cli.spoken import hardware_known, joined
 
@@ -38,14 +39,23 @@ SAID = [
     ("--max-days 14 --think-time 30s --slo-ttft 2s", {"deadline": "14 days", "think": "30s", "ttft": "2s"}),
     ("--hours 200 --mean-tokens 700 --ctx 8k", {"deadline": "200 hours", "mean_length": "700", "seq_len": "8k"}),
     ("--packing --on h100 --time-limit 5", {"packing": True, "on": "h100"}),
+    ("--samples 41k --avg-tokens 900", {"samples": "41k", "mean_length": "900"}),
+    ("--images 63 --repeats 8 --epochs 10", {"images": "63", "epochs": "80"}),
+    ("--rate 5 --peak-factor 3", {"rate": "5", "headroom": "200%"}), ("--chinchilla", {"tokens": "chinchilla"}),
+    # what no option is called is read as a phrase
+    ("--concurrent 200 --model llama-3.1-8b", {"concurrency": "200"}),
+    ("--users 50 --speed 30 tok/s", {"users": "50", "tpot": "30 tokens/s"}),
+    ("--model wan2.1-14b --videos 100 --on h100", {"samples": "100", "method": "inference", "on": "h100"}),
+    ("--model llama-3.1-8b --max-context --on a100", {"method": "inference", "seq_len": None}),
 ]
+WORDED = worded(GlobalOptions(quiet=True), "plan")
 
 
 @pytest.mark.parametrize(("line", "meant"), SAID)
 def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]) -> None:
     command = group.get_command(None, "plan")  # type: ignore[arg-type] - it asks nothing of the context
     assert command is not None
-    found = command.make_context("plan", joined(line.split(), command, KNOWN), resilient_parsing=True).params
+    found = command.make_context("plan", joined(line.split(), command, KNOWN, WORDED), resilient_parsing=True).params
     got = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in found.items()}
     assert {name: got[name] for name in meant} == meant
 
@@ -56,6 +66,8 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
     (["--steps=100"], "write --tokens"), (["--lr", "2e-5"], "changes neither time, memory nor money"),
     (["--zero", "3"], "planner estimate --layout zero=3"),
     (["--objective", "largest"], "by hardware and method alone"),
+    (["--bananas", "3"], "No such option"), (["--hours-per-day", "8"], "No such option"),
+    (["--grad-accum", "4"], "write --global-batch"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,6 +89,31 @@ def test_rent_is_compared_and_hardware_named_is_replayed(capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith("Buy: 64 GPUs")
     assert main(["simulate", "--model", "llama-3.1-8b", "--on", "l40s-1x", "--users", "4", "-q"]) == 0
     assert "requests replayed for llama-3.1-8b" in capsys.readouterr().out
+
+
+def test_models_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["compare", "--models", "llama-3.1-8b,qwen3-8b", "--on", "l40s"]
+    assert main([*asked, "--rate", "2", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {(row["model"], row["gpu"]) for row in rows} == {("llama-3.1-8b", "l40s"), ("qwen3-8b", "l40s")}
+    assert main([*asked, "--method", "qlora", "-q"]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "Fewest GPUs that hold llama-3.1-8b", "Fewest GPUs that hold qwen3-8b"]
+
+
+def test_the_longest_request_fills_the_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["estimate", "--model", "llama-3.1-70b", "--int4", "--on", "2x3090"]
+    assert main([*asked, "--max", "context", "--json"]) == 0
+    said = capsys.readouterr()
+    longest = int(said.err.split("that fits: ")[1].split(" tokens")[0].replace(",", ""))
+    assert longest <= json.loads(said.out)["serving"]["kv_tokens"] < longest + 1024
+    assert main([*asked, "--method", "inference", "--max-model-len", str(longest + 1024), "-q"]) == 0
+    assert capsys.readouterr().out.startswith("Does not fit")
+
+
+def test_why_without_work_is_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--model", "llama-3.1-8b", "--on", "a100-80g", "--method", "lora", "-q"]) == 0
+    assert capsys.readouterr().out.startswith("Fewest GPUs that hold llama-3.1-8b: LoRA 1 x a100-sxm-80gb")
 
 
 def test_a_sweep_is_asked_by_flags(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,9 @@
 import pytest
 
 import planner
+from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.scenario.load import load_question
 
 ASKED = {"model": "qwen2.5-1.5b", "method": "grpo", "on": "8xh100", "prompts": 128, "input": 256, "output": 256}
 
@@ -14,6 +16,14 @@ def test_passes_over_prompts_are_steps():
     assert made.provenance.scenario["workload"]["steps"] == 625
     (said,) = [default for default in made.provenance.defaults if default.name == "steps"]
     assert said.why == "2 x 40,000 prompts in steps of 128"
+
+
+@pytest.mark.parametrize(("epochs", "steps"), [({}, 313), ({"epochs": 2}, 625)])
+def test_more_prompts_than_a_step_has_are_a_data_set(epochs, steps):
+    asked = {"model": "qwen2.5-1.5b", "method": "grpo", "prompts": "40k", **epochs}
+    resolved, said = load_question(None, {f"workload.{key}": value for key, value in asked.items()}, Catalog())
+    assert (resolved.workload.prompts, resolved.workload.steps) == (128, steps)
+    assert "40,000 prompts" in [default.value for default in said]
 
 
 def test_nothing_said_asks_for_the_fewest_gpus_and_one_step():
