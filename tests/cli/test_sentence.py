@@ -56,7 +56,8 @@ SAID = [
      "compare --on '8 h100' --years 2 --utilization 60%"),
     ("does qwen3 32b lora fit on a DGX", "estimate --model qwen3-32b --method lora --on 'a dgx'"),
     ("pretrain a 3b model compute-optimal on h100", "plan --method pretrain --model 3b --tokens chinchilla --on h100"),
-    ("pretrain a 3b model on 100 tokens per parameter", "plan --method pretrain --model 3b --tokens '100 per parameter'"),
+    ("pretrain a 3b model on 100 tokens per parameter",
+     "plan --method pretrain --model 3b --tokens '100 per parameter'"),
     ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
      "--method inference --max sequence"),
     ("summarize 10000 documents with llama-3.1-8b in 2 minutes",

@@ -22,7 +22,8 @@ def test_tokens_by_parameters(model: str, said: str, tokens: int) -> None:
     assert getattr(work(model=model, tokens=said), "tokens", None) == tokens
 
 
-@pytest.mark.parametrize(("model", "message"), [("mixtral-8x7b", "is a mixture of experts"), ("nobody-7b", "not known")])
+@pytest.mark.parametrize(("model", "message"), [
+    ("mixtral-8x7b", "is a mixture of experts"), ("nobody-7b", "not known")])
 def test_tokens_of_what_has_no_one_count(model: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         work(model=model, tokens="chinchilla")
