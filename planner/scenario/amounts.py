@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.sized import size_of
 from planner.errors import InputError
 from planner.scenario.default import Default, Defaults
+from planner.scenario.served import with_images
 from planner.units.reading import parse_count
 from planner.yaml_io import Document
 
@@ -23,6 +24,8 @@ def with_amount(document: Document, catalog: Catalog) -> tuple[Document, Default
     """Return a question whose amount of work is what it means, which is said. Raises InputError."""
     data = document.data if isinstance(document.data, dict) else {}
     work = data.get("workload")
+    if isinstance(work, dict) and work.get("kind") == "generation":
+        return with_images(document, catalog.recipes.made)
     if isinstance(work, dict) and work.get("kind") == "posttraining":
         return _with_prompts_of_a_data_set(document, data, work, catalog.posttraining_law.prompts_most)
     return _with_tokens_of_parameters(document, catalog)

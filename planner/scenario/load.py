@@ -42,7 +42,7 @@ from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffu
 from planner.scenario.resolve_portfolio import resolve_portfolio
 from planner.scenario.resolve_posttraining import resolve_posttraining, resolved_posttraining
 from planner.scenario.scenario import SCENARIOS, AnyScenario, Scenario, ServingScenario
-from planner.scenario.served import as_asked, with_images
+from planner.scenario.served import as_asked
 from planner.scenario.serving import LOADS
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
@@ -76,14 +76,12 @@ def only_one(scenario: AnyQuestion) -> AnyScenario:
 def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
                   labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
-    recipes = catalog.recipes
-    document, converted = in_dollars(_document(reference, overrides, labels or {}, catalog), recipes.currencies)
-    document, loaded = with_images(document, recipes.made)
+    document = _document(reference, overrides, labels or {}, catalog)
+    document, converted = in_dollars(document, catalog.recipes.currencies)
     document, counted = with_amount(document, catalog)
     resolved, defaults = _resolved(as_question(document), catalog, document)
     called = as_called(reference, overrides, getattr(resolved, "workload", None))
-    return resolved, [*called, *as_many(document.data, resolved), *defaults, *thousands(document), *converted, *loaded,
-                      *counted]
+    return resolved, [*called, *as_many(document.data, resolved), *defaults, *thousands(document), *converted, *counted]
 
 
 def _resolved(scenario: AnyQuestion, catalog: Catalog, document: Document) -> tuple[AnyQuestion, Defaults]:
