@@ -103,8 +103,7 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     Names are the catalog's, and a service is resolved; what a training job leaves open stays so, as it depends on the
     model. Raises InputError.
     """
-    document, _ = with_amount(_document(reference, overrides, labels or {}, catalog), catalog)
-    asked = as_scenario(document)
+    asked = as_scenario(document := with_amount(_document(reference, overrides, labels or {}, catalog), catalog)[0])
     if isinstance(asked, DiffusionScenario):
         work, _ = resolved_diffusion(asked.workload, catalog, document)
         return asked.model_copy(update={"workload": work}), document
