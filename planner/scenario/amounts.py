@@ -20,12 +20,17 @@ _PER = re.compile(r"(?P<count>\d{1,9}(?:\.\d{1,3})?)(?: tokens?)? ?(?:per|/) ?pa
 _OPTIMAL = re.compile(r"chinchilla(?:[- ]optimal)?|compute[- ]optimal|optimal")
 
 
+def with_usual_amount(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
+    """Return a question that is planned, as `with_amount` does, with a batch of images where it says no load."""
+    document, told = with_amount(document, catalog)
+    document, loaded = with_images(document, catalog.recipes.made)
+    return document, [*loaded, *told]
+
+
 def with_amount(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
     """Return a question whose amount of work is what it means, which is said. Raises InputError."""
     data = document.data if isinstance(document.data, dict) else {}
     work = data.get("workload")
-    if isinstance(work, dict) and work.get("kind") == "generation":
-        return with_images(document, catalog.recipes.made)
     if isinstance(work, dict) and work.get("kind") == "posttraining":
         return _with_prompts_of_a_data_set(document, data, work, catalog.posttraining_law.prompts_most)
     return _with_tokens_of_parameters(document, catalog)

@@ -15,7 +15,7 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
-from planner.scenario.amounts import with_amount
+from planner.scenario.amounts import with_amount, with_usual_amount
 from planner.scenario.called import as_called, as_many
 from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Defaults
@@ -78,7 +78,7 @@ def load_question(reference: Reference, overrides: Mapping[str, object], catalog
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
     document = _document(reference, overrides, labels or {}, catalog)
     document, converted = in_dollars(document, catalog.recipes.currencies)
-    document, counted = with_amount(document, catalog)
+    document, counted = with_usual_amount(document, catalog)
     resolved, defaults = _resolved(as_question(document), catalog, document)
     called = as_called(reference, overrides, getattr(resolved, "workload", None))
     return resolved, [*called, *as_many(document.data, resolved), *defaults, *thousands(document), *converted, *counted]
