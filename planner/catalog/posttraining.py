@@ -145,9 +145,14 @@ class PostTrainingLaw(Sourced):
     """Spread of a framework, or a kind of model, without runs over that of those with some."""
 
     def eager(self, framework: RlFramework, *, adapted: bool) -> tuple[float, float]:
-        """Return host seconds of a decode step for each layer and each sequence, beside those of CUDA graphs."""
+        """Return host seconds of a decode step for each layer and each sequence, beside those of CUDA graphs.
+
+        Where all roles run in one process, nothing schedules sequences.
+        """
         if not framework.eager:
             return 0.0, 0.0
+        if framework.in_process:
+            return self.eager_layer, 0.0
         if not (adapted and framework.adapter_sync is not None):
             return self.eager_layer, self.eager_sequence
         return self.eager_layer + self.eager_adapter_layer, self.eager_sequence + self.eager_adapter_sequence
@@ -179,3 +184,5 @@ class PostTrainingRuns(Sourced):
     """Standard deviation over mean of the answers."""
     answer: Share
     """Mean answer over the longest, where only that is told."""
+    guessed: Factor
+    """Spread of runs whose answers are taken to be so long over that of those that tell it."""

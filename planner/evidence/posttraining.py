@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import exp, hypot, log
 from typing import TypeAlias
 
 from planner.answer.validation import Entry
@@ -10,10 +11,11 @@ from planner.catalog.load import Catalog
 from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
 from planner.evidence.rl_lengths import lengths
 from planner.evidence.rl_rows import RlRun
-from planner.evidence.rl_runs import MOST_GPUS, fewest, micro_batch, predicted
+from planner.evidence.rl_runs import MOST_GPUS, RlPrediction, fewest, micro_batch, predicted
 from planner.evidence.rows import Amount, EvidenceRow, Measured, Positive
 from planner.evidence.skipping import SkippedError
 from planner.jobs.posttraining.way import RlWay
+from planner.physics.posttraining.step import WAITING
 from planner.units import GIB, HOUR
 
 MICRO_BATCH = "trainer_microbatch"
@@ -65,18 +67,20 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
     own = {phase.name: float(phase.seconds) for phase in made.way.made.phases}
     waits = made.way.placed.lag and catalog.sources.flag("gen_waits", run)
     # frameworks count waking the engine and new weights as generation where both share GPUs
-    draws = float(made.way.made.exposed.get("generation", 0.0)) if waits else own["generation"] + (
-        own["synchronization"] if made.way.placed.colocated else 0.0)
+    draws = own["generation"] + (own["synchronization"] if made.way.placed.colocated else 0.0)
     step = measured.step_s
     steps = catalog.sources.number("epoch_steps", run) or run.steps
     if step is None and measured.total_hours is not None and steps is not None and run.kind == "rl_epoch":
         step = measured.total_hours * HOUR / steps
+    wide = catalog.posttraining_runs.guessed if made.guessed else 1.0
+    if waits and measured.gen_s:
+        yield _wait(row, made, law, framework, wide)
     yield from _numbers(row, made.assumed, law, framework, made.kind, [
-        ("step_s", step, made.way.step, law.step), ("gen_s", measured.gen_s, draws, law.phases),
+        ("step_s", step, made.way.step, law.step), ("gen_s", None if waits else measured.gen_s, draws, law.phases),
         ("actor_update_s", measured.actor_update_s, own["actor_update"], law.phases),
         ("peak_mem_gib", measured.peak_mem_gib, _peak(
             made.way, counts=catalog.sources.flag("counts_rollouts", run)), law.memory)],
-        guessed=made.guessed)
+        wide=wide)
 
 
 def _peak(way: RlWay, *, counts: bool) -> float:
@@ -94,13 +98,29 @@ def _peak(way: RlWay, *, counts: bool) -> float:
 
 
 def _numbers(row: RlRow, assumed: tuple[str, ...], law: PostTrainingLaw, framework: str, kind: ModelKind,
-             quantities: list[Compared], *, guessed: bool = False) -> Iterator[Entry]:
+             quantities: list[Compared], *, wide: float = 1.0) -> Iterator[Entry]:
     for quantity, value, made, residue in quantities:
         if value:
-            wide = max(law.widened(residue, framework, kind), law.unseen if guessed else 1.0)
-            low, high = residue.at(0.05, wide), residue.at(0.95, wide)
+            spread = max(law.widened(residue, framework, kind), wide)
+            low, high = residue.at(0.05, spread), residue.at(0.95, spread)
             yield Entry(id=row.id, quantity=quantity, predicted=made, measured=value, error=made / value - 1,
                         interval90=(made * low, made * high), assumed=assumed)
+
+
+def _wait(row: RlRow, made: RlPrediction, law: PostTrainingLaw, framework: str, wide: float) -> Entry:
+    """Return the trainer's wait for answers: as far off as drawing and training, of which it is the difference, are."""
+    waited = sum(float(made.way.made.exposed.get(name, 0.0)) for name in WAITING)
+    own = {phase.name: float(phase.seconds) for phase in made.way.made.phases}
+    drawn = sum(own.get(name, 0.0) for name in WAITING)
+    worked = sum(spent for name, spent in own.items() if name not in (*WAITING, "synchronization"))
+    spread = max(law.widened(law.phases, framework, made.kind), wide)
+    # both are off, each in its own way
+    off = hypot(*(log(law.phases.at(share, spread)) for share in (0.05, 0.95)))
+    low, high = (max(0.0, drawn * exp(way * off) - worked) for way in (-1, 1))
+    value = row.measured.gen_s
+    assert value is not None
+    return Entry(id=row.id, quantity="gen_s", predicted=waited, measured=value, error=waited / value - 1,
+                 interval90=(min(low, waited), max(high, waited)), assumed=made.assumed)
 
 
 def _fewest(row: RlRow, catalog: Catalog, framework: str) -> Iterator[Entry]:

@@ -120,7 +120,7 @@ def test_lengths_that_are_not_told_are_assumed_and_widen_the_interval():
     assert "response_len_mean=1300" in assumed.assumed
     assert [guessed(told), guessed(assumed)] == [False, True]
     wide, narrow = (each.interval90[1] / each.interval90[0] for each in (assumed, told))
-    assert wide == pytest.approx(narrow ** Catalog().posttraining_law.unseen)
+    assert wide == pytest.approx(narrow ** Catalog().posttraining_runs.guessed)
 
 
 def run_named(start: str) -> RlRun:

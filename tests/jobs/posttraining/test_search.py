@@ -139,7 +139,7 @@ def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, rep
     law, framework, asked = question.law, question.framework, question.asked
     phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
     tokens = asked.answers * asked.output.mean / replicas
-    slow = law.eager_sequence if framework.eager else 0.0
+    slow = law.eager_sequence if framework.eager and not framework.in_process else 0.0
     if slow and policy.adapted and framework.adapter_sync is not None:
         slow += law.eager_adapter_sequence
     draw = law.generation * (made.seconds + slow * tokens) + phase
