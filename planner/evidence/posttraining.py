@@ -102,9 +102,14 @@ def _numbers(row: RlRow, assumed: tuple[str, ...], law: PostTrainingLaw, framewo
     for quantity, value, made, residue in quantities:
         if value:
             spread = max(law.widened(residue, framework, kind), wide)
-            low, high = residue.at(0.05, spread), residue.at(0.95, spread)
+            low, high = _bounds(residue, spread)
             yield Entry(id=row.id, quantity=quantity, predicted=made, measured=value, error=made / value - 1,
                         interval90=(made * low, made * high), assumed=assumed)
+
+
+def _bounds(residue: FrameworkResidue, spread: float) -> tuple[float, float]:
+    """Return 5% and 95% quantile of measured over predicted."""
+    return residue.at(0.05, spread), residue.at(0.95, spread)
 
 
 def _wait(row: RlRow, made: RlPrediction, law: PostTrainingLaw, framework: str, wide: float) -> Entry:
@@ -115,7 +120,7 @@ def _wait(row: RlRow, made: RlPrediction, law: PostTrainingLaw, framework: str, 
     worked = sum(spent for name, spent in own.items() if name not in (*WAITING, "synchronization"))
     spread = max(law.widened(law.phases, framework, made.kind), wide)
     # both are off, each in its own way
-    off = hypot(*(log(law.phases.at(share, spread)) for share in (0.05, 0.95)))
+    off = hypot(*map(log, _bounds(law.phases, spread)))
     low, high = (max(0.0, drawn * exp(way * off) - worked) for way in (-1, 1))
     value = row.measured.gen_s
     assert value is not None

@@ -50,7 +50,7 @@ KNOWN = {
     "evidence/degrees.py": {"MANY_SAMPLES"},
     "evidence/generation.py": {"CONFIDENCE"},
     "evidence/prediction.py": {"STATED"},
-    "evidence/posttraining.py": {"_numbers"},
+    "evidence/posttraining.py": {"_bounds"},
     "evidence/residuals.py": {"LEAST_ROWS"},
     "evidence/rl_runs.py": {"CONFIDENCE", "MOST_GPUS", "USUAL_RANK"},
     "evidence/run_logs.py": {"WARMING", "_MB"},
