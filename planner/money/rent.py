@@ -6,11 +6,11 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
-from planner.catalog.price import Offer, PriceList
+from planner.catalog.price import Offer, PriceList, Term
 from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
 from planner.money.fabric_bill import parts_of
@@ -68,6 +68,15 @@ class RentalOffer:
         if self.term:
             return f"{self.provider} {self.instance} ({self.region}, {self.term}{old})"
         return f"{self.instance.removesuffix(')')}{old})" if old and self.estate else f"{self.instance}{old}"
+
+
+def offer_named(label: str) -> tuple[str, str, str, str] | None:
+    """Return provider, instance, region and terms of a rented offer by its label; none where nobody rents it out."""
+    name, _, where = label.removesuffix(")").rpartition(" (")
+    provider, _, instance = name.partition(" ")
+    region, _, term = where.partition(", ")
+    term = term.partition(", ")[0]
+    return (provider, instance, region, term) if instance and term in get_args(Term) else None
 
 
 def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalog,

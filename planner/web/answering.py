@@ -44,10 +44,10 @@ from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
 from planner.web.limits import MOST_MEMORY
+from planner.web.links import linked
 from planner.web.places import files_folder
 from planner.web.question import CONFIG, FROM, FROM_FILE, LOG, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
 from planner.web.shown import (
-    linked,
     shown,
     shown_comparison,
     shown_config,
@@ -179,7 +179,7 @@ def _of_verb(question: Question, catalog: Catalog) -> Answered:
         rows = functions.compare_asked(reference, catalogs=catalog, **values)
         table = comparison_of(rows)
         return Answered(f"{to_json(table)}\n", exit_code(table),
-                        shown_comparison(rows, table.headline(), question) if question.paged else "")
+                        shown_comparison(rows, table.headline(), question, catalog) if question.paged else "")
     if LOG in values:
         return _sized(question, catalog, reference, dict(values))
     made, code = _searched(question, catalog, reference, values)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
 
-from planner.answer.assignment import Alternative
 from planner.answer.explanation import Explanation
-from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.answer.sizing import Sizing
 from planner.ask.compare import Compared
-from planner.ask.estimate import HEARD, Estimating
+from planner.ask.estimate import Estimating
 from planner.ask.fastest import Estimated
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
@@ -34,13 +30,10 @@ from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
-from planner.scenario.flags import NAMES, TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
+from planner.web.links import asked, linked, opened, planned, without_offload
 from planner.web.question import Question
 from planner.web.wording import address
-
-_SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) (?P<values>[a-z0-9]{1,40}(?: or [a-z0-9]{1,40}){0,8})")
-"""An option with a value, or with several of which each would do."""
 
 
 def templates() -> Environment:
@@ -51,7 +44,7 @@ def templates() -> Environment:
 def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str:
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
-        return report(made, catalog, part=True, link=lambda other: _opened(other, question))
+        return report(made, catalog, part=True, link=lambda other: opened(other, question, catalog))
     sheet = HtmlSheet()
     write_explanation(made, sheet)
     return sheet.html()
@@ -86,7 +79,7 @@ def shown_config(notes: Sequence[str]) -> str:
     return sheet.html()
 
 
-def shown_comparison(plans: list[Compared], headline: str, question: Question) -> str:
+def shown_comparison(plans: list[Compared], headline: str, question: Question, catalog: Catalog) -> str:
     """Return a comparison as a part of a page, with how far its best rows would move."""
     rows = [compared.row for compared in plans]
     moves = [] if of_services(plans) or of_portfolio(plans) else swings(plans)
@@ -94,7 +87,7 @@ def shown_comparison(plans: list[Compared], headline: str, question: Question) -
     bought, against = purchases(plans)
     return templates().get_template("comparison.html.j2").render(
         rows=rows, headline=headline, drawn=Markup(rows_by_days_and_cost(rows) or ""),
-        links=[_planned(question, row.node, row.offer if row.kind == "rent" else None) for row in rows],
+        links=[planned(question, row.node, row.kind, row.offer, catalog) for row in rows],
         moves=moves, widest=widest, margin=margin(plans) if moves else "", usd=show_usd, bought=bought,
         heads=BOUGHT, against=against)
 
@@ -118,85 +111,6 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
         verdict=verdict,
-        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=_asked(question, "/plan", {"on": a.node}),
-        asked=address(question), without_offload=_without_offload(question, asking) if a.kind == "training" and (
+        gib=lambda value: f"{value / GIB:,.1f} GiB", plan=asked(question, "/plan", {"on": a.node}),
+        asked=address(question), without_offload=without_offload(question, asking) if a.kind == "training" and (
             moved.optimizer or moved.parameters or moved.activations) else None)
-
-
-def linked(line: str, question: Question) -> Markup:
-    """Return a line in which options with a value ("--loss fused", "--method qlora or lora") ask so by a click."""
-    made, at = Markup(""), 0
-    for said in _SAID.finditer(line):
-        name, (first, *others) = said["name"].replace("-", "_"), said["values"].split(" or ")
-        if name not in TABLE or first not in TABLE[name].choices:
-            continue
-        before = Markup.escape(line[at:said.start()])
-        links = [_again(question, name, first, f"--{said['name']} {first}"),
-                 *(_again(question, name, value, value) for value in others)]
-        made, at = made + before + Markup(" or ").join(links), said.end()
-    return made + Markup.escape(line[at:])
-
-
-def _again(question: Question, name: str, value: str, text: str) -> Markup:
-    """Return a link that asks the same with another value."""
-    asked = address(replace(question, values={**question.values, name: value}))
-    return Markup('<a href="/?{}">{}</a>').format(asked, text)
-
-
-def _without_offload(question: Question, asking: Estimating) -> str:
-    """Return where the same is estimated with all on the GPUs."""
-    kept = {axis: value for axis, value in asking.layout.items() if not axis.startswith("offload")}
-    kept |= dict.fromkeys(("offload_optimizer", "offload_parameters", "offload_activations"), "0")
-    values = {name: value for name, value in question.values.items() if name != "largest"}
-    layout = ",".join(f"{axis}={value}" for axis, value in kept.items())
-    return f"/?{address(replace(question, values=values | {'layout': layout}))}"
-
-
-def _opened(other: Alternative, question: Question) -> str | None:
-    """Return where more of an alternative is told: of a layout in training its estimate, else the plan on its nodes."""
-    if other.job is not None:
-        return None
-    text = _layout_text(other.layout) if other.kind == "training" else None
-    if text is None:
-        return _planned(question, other.node, other.offer)
-    heard = {name: value for name, value in question.values.items() if NAMES.get(name, "").startswith(HEARD)}
-    return _asked(question, "/", {**heard, **({"precision": other.layout.precision} if "precision" in heard else {}),
-                                  "node": other.node, "gpus": other.gpus, "layout": text, "stack": other.stack},
-                  own=False)
-
-
-def _layout_text(layout: Layout) -> str | None:
-    """Return a layout as an estimate is told it; none where its stages differ in what no axis tells."""
-    kept = {(stage.recompute_layers.none, stage.recompute_layers.selective, stage.recompute_layers.full)
-            for stage in layout.stages}
-    full = {layers for *_, layers in kept}
-    mixed = layout.recompute == "mixed" and (len(full) > 1 or any(selective for _, selective, _ in kept))
-    if mixed or len({stage.layers for stage in layout.stages}) > 1:
-        return None
-    moved = layout.offload
-    axes: dict[str, object] = {
-        "tp": layout.tp, "pp": layout.pp, "vpp": layout.vpp, "cp": layout.cp, "ep": layout.ep, "zero": layout.zero,
-        "mbs": layout.micro_batch, "recompute": min(full) if layout.recompute == "mixed" else layout.recompute,
-        "shard": layout.shard, "schedule": layout.schedule,
-        "sp": _bit(layout.sequence_parallel) if layout.tp > 1 else None,
-        "no_sync": _bit(layout.no_sync), "expert_tp": layout.expert_tp, "offload_optimizer": moved.optimizer or None,
-        "offload_parameters": _bit(moved.parameters > 0) or None,
-        "offload_activations": _bit(moved.activations > 0) or None,
-        "offload_to": "nvme" if moved.to == "nvme" else None}
-    return ",".join(f"{axis}={value}" for axis, value in axes.items() if value is not None)
-
-
-def _bit(value: bool | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _planned(question: Question, node: str, offer: str | None) -> str:
-    """Return where the plan on one node type, of an offer's provider, is asked for."""
-    return _asked(question, "/plan", {"on": node, **({"provider": offer.split()[0]} if offer else {})})
-
-
-def _asked(question: Question, page: str, more: Mapping[str, object], *, own: bool = True) -> str:
-    """Return the address of a page that asks the question with some values changed."""
-    names = {path: name for name, path in reversed(NAMES.items())}
-    values = {names[NAMES[name]]: value for name, value in question.values.items() if name in NAMES and own}
-    return f"{page}?{address(replace(question, values=values | dict(more)))}"

@@ -55,13 +55,17 @@ def as_fields(text: str, catalog: Catalog) -> dict[str, str]:
     fields = {}
     for name, path in FLAGS.items():
         *blocks, key = path.split(".")
-        block: Any = data
+        way: list[Any] = [data]
         for part in blocks:
-            block = block.get(part) if isinstance(block, dict) else None
+            way.append(way[-1].get(part) if isinstance(way[-1], dict) else None)
+        block = way[-1]
         if isinstance(block, dict) and key in block and _is_plain(block[key]) and not (
                 TABLE[name].switch and block[key] is not True):
             fields[name] = _text(block.pop(key))
-    rest = _left(data)
+            for part, outer, inner in zip(reversed(blocks), way[-2::-1], way[:0:-1], strict=True):
+                if not inner:  # all that it said is in fields; what was empty in the file says something there
+                    del outer[part]
+    rest = data
     work = rest.get("workload")
     if isinstance(work, dict) and work == {"kind": FORMS[form_of(fields, catalog)].work}:
         del rest["workload"]  # the fields say it
@@ -156,12 +160,6 @@ def _file(name: str, value: object) -> object:
 def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) or (
         isinstance(value, list) and bool(value) and all(isinstance(item, str | int | float) for item in value))
-
-
-def _left(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is not empty of a mapping, at any depth."""
-    made = {key: _left(value) if isinstance(value, dict) else value for key, value in data.items()}
-    return {key: value for key, value in made.items() if value not in ({}, None)}
 
 
 def _text(value: object) -> str:

@@ -23,8 +23,8 @@ from planner.scenario.kind import WORK
 from planner.web.answering import File, Refusal, answer
 from planner.web.files import as_file
 from planner.web.forms import FORMS, form_of, inputs
+from planner.web.links import linked, opened
 from planner.web.question import question_of, typed
-from planner.web.shown import _opened, linked
 from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
 from tests.web.test_interface import SMALL
 
@@ -120,15 +120,15 @@ def test_a_deadline_moves_in_the_file_and_all_else_stays():
 @pytest.mark.parametrize("values", [SMALL | {"on": "h100", "max_gpus": 8},
                                     {"model": "gpt2", "method": "lora", "samples": "5k", "on": "l4,h100"}])
 def test_an_alternative_opens_as_the_layout_that_it_is(values):
-    made, opened = plan(**values), []
+    made, ratios = plan(**values), []
     for other in made.alternatives:
-        path, _, query = _opened(other, question_of("plan", values)).partition("?")
+        path, _, query = opened(other, question_of("plan", values), Catalog()).partition("?")
         if path == "/":
             told = answer(question_of("estimate", typed(dict(parse_qsl(query)))), ())
             time = json.loads(told.text)["time"]["step_seconds"]
-            opened.append(time / other.time.step_seconds)
-    assert len(opened) > 1
-    assert opened == pytest.approx([1.0] * len(opened), rel=0.01)
+            ratios.append(time / other.time.step_seconds)
+    assert len(ratios) > 1
+    assert ratios == pytest.approx([1.0] * len(ratios), rel=0.01)
 
 
 def test_what_no_field_has_stays_in_the_file():
