@@ -10,7 +10,7 @@ from typing import Any, Literal
 from planner.answer.assignment import Assignment
 from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
-from planner.ask.levers import FUSED, Lever, fuses, levers
+from planner.ask.levers import FUSED, Lever, fuses, levers, served_levers
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.jobs.kinds import (
@@ -37,6 +37,7 @@ from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import stands_for, text_notes
 from planner.scenario.pool import ANY
 from planner.scenario.scenario import AnyScenario, only_training
+from planner.scenario.serving import Serving
 from planner.units import show_bytes
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
@@ -136,6 +137,11 @@ class Estimating:
         """Return what single changes of the layout would save."""
         return levers(self, self.layout, now)
 
+    def served_levers(self, now: Assignment) -> list[tuple[str, Assignment]]:
+        """Return what single changes would make of a service of text; nothing of other work."""
+        asked = self.scenario.workload
+        return served_levers(self, asked, now) if isinstance(asked, Serving) else []
+
     def largest(self, what: Measured) -> Largest[Any]:
         """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest
         `resolution`, `frames` or `batch`. Raises InputError.
@@ -157,7 +163,7 @@ class Estimating:
         now = self(layout)
         if what == "sequence":
             multiple = 2 * now.layout.cp if now.layout.cp > 1 else 1
-            return largest_sequence(lambda length: self(layout, sequence_length=length), multiple)
+            return largest_sequence(lambda length: self(sequence_length=length), multiple)
         each = now.layout.micro_batches * now.layout.micro_batch
         return largest_of([size for size in divisors(each) if size <= MOST_MICRO_BATCH],
                           lambda size: self({**layout, "mbs": str(size)}))

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from planner.answer.assignment import Assignment
 from planner.errors import PlannerError
+from planner.jobs.serving.narrower import in_fewer_bits
+from planner.scenario.serving import Serving
 
 FUSED = {"loss": "fused"}
 """Of the work: a loss that never holds all logits (Liger, cut cross entropy)."""
@@ -77,3 +79,32 @@ def _changes(now: Assignment) -> list[tuple[str, dict[str, str], dict[str, str]]
         changes.append(("full recompute with checkpoints on the host", outside))
     work = [("a fused loss (--loss fused)", fixed, FUSED)] if fuses(now) else []
     return [*work, *((name, {**fixed, **change}, {}) for name, change in changes)]
+
+
+NARROW_CACHE = "fp8"
+"""Format of a narrower cache."""
+
+
+def served_levers(ask: Ask, asked: Serving, now: Assignment) -> list[tuple[str, Assignment]]:
+    """Return what a service comes to by one change that lets it answer or hold more, the most first; what the engine or
+    the GPU cannot do is left out.
+    """
+    changes: dict[str, dict[str, Any]] = {f"--quantization {name}": {"quantization": (name,)}
+                                          for name, _ in in_fewer_bits(asked)}
+    changes[f"--kv-cache {NARROW_CACHE}"] = {"kv_cache": NARROW_CACHE}
+    found = []
+    for name, work in changes.items():
+        try:
+            then = ask(**work)
+        except PlannerError:
+            continue
+        if any(more > (1 + LEAST_SHARE) * less for more, less in zip(_able(then), _able(now), strict=True)):
+            found.append((name, then))
+    return sorted(found, key=lambda one: _able(one[1]), reverse=True)
+
+
+def _able(a: Assignment) -> tuple[float, float]:
+    """Return the output tokens/s of a GPU, and the tokens that all caches hold; nothing where no request fits."""
+    if a.serving is None or a.memory.fits == "does not fit":
+        return 0.0, 0.0
+    return a.serving.output_tokens_per_second_per_gpu, float(a.serving.kv_tokens * a.serving.replicas)

@@ -120,11 +120,26 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
                 "and the queue grows" + (", so that no latency target is met" if _targets(serving) else ""))
     load = ("; no load is given, so this is the offline maximum, with every request queued (--concurrency 1: one user "
             "alone)") if offline else ""
+    return f"{fits}; {_speed(serving)} at {serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}"
+
+
+def served_levers_sentence(levers: Sequence[tuple[str, Assignment]]) -> str:
+    """Return what a service comes to by the single changes that let it answer or hold most."""
+    said = []
+    for name, then in levers:
+        serving = then.serving
+        assert serving is not None
+        said.append(f"{name}: {_speed(serving)}, {plural(serving.replicas, 'replica')} with {serving.kv_tokens:,} KV "
+                    f"tokens{' each' if serving.replicas > 1 else ''}{_targets(serving)}")
+    return f"Largest lever: {'. Or '.join(said)}"
+
+
+def _speed(serving: ServingFigures) -> str:
+    """Return how fast one layout answers, at the median."""
     first = show_seconds(serving.ttft_seconds.p50)
-    speed = (f"TTFT {first}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
-             f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU" if serving.writes else
-             f"an answer takes {first}")
-    return f"{fits}; {speed} at {serving.requests_per_second:,.4g} requests/s{load}{_targets(serving)}"
+    return (f"TTFT {first}, TPOT {show_seconds(serving.tpot_seconds.p50)}, "
+            f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU" if serving.writes else
+            f"an answer takes {first}")
 
 
 def _targets(serving: ServingFigures) -> str:

@@ -39,6 +39,7 @@ from planner.process.news import report_on
 from planner.process.stopping import only_to_be_told
 from planner.render.report.runs import published_runs
 from planner.render.sentence import largest_sentence, levers_sentence
+from planner.render.serving import served_levers_sentence
 from planner.render.tables import MOST_LEVERS
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
@@ -233,9 +234,12 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
         reference, values = named.opened
         asking = functions.estimate_asked(reference, catalogs=catalog, **values)
         made = TypeAdapter[Assignment](Assignment).validate_json(text)
-        if what == "levers":
+        if what == "levers" and made.serving is not None:
+            served = asking.served_levers(made)[:MOST_LEVERS]
+            told: str = linked(served_levers_sentence(served), question) if served else ""
+        elif what == "levers":
             found = asking.levers(made)[:MOST_LEVERS]
-            told: str = linked(
+            told = linked(
                 levers_sentence(found) if found else "No single change of the layout saves memory", question)
         elif what == "longest":
             told = linked(largest_sentence("sequence", asking.largest("sequence")), question)
@@ -267,6 +271,8 @@ def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
                if str(error).startswith(repr(value))]  # "12 GB" is 21 node types
     fields += [field for field in (said, key or "") if field in _FIELDS]
     fields += [field for field, path in FLAGS.items() if key is not None and f"{key}.".startswith(f"{path}.")]
+    told = str(error).partition(";")[0].replace(",", " ").split()  # "users and concurrency are given"
+    fields += [word for word in told if question is not None and word in question.values]
     file, message = getattr(error, "file", None), str(error)
     if file is not None and question is not None:
         name = Path(file).name

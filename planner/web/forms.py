@@ -69,7 +69,7 @@ FORMS = {
 USUAL = {"model", "method", "on", "deadline", "budget", "gpus", "objective", "node", "layout", "why_not", "pareto",
          "terms", "own", "largest"}
 """Fields that no form folds, beside its own."""
-FOLDED_HERE = {"estimate": {"tokens", "samples", "epochs", "mean_length", "ttft", "tpot", "users"}}
+FOLDED_HERE = {"estimate": {"tokens", "samples", "epochs", "mean_length"}}
 """Verb -> fields that are folded there all the same: they change what a plan is, and hardly an estimate."""
 FIRST = ("node", "model", "why_not")
 """Fields that come before the others: the last of them first of all."""

@@ -23,6 +23,8 @@ from planner.yaml_io import dump, parse
 
 _SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) (?P<values>[a-z0-9]{1,40}(?: or [a-z0-9]{1,40}){0,8})")
 """An option with a value, or with several of which each would do."""
+_FORMATS = "FORMAT,.."
+"""What values are called that are as good as choices: nobody but a message puts another word behind them."""
 _KEPT = {"rent": ("price_age",), "buy": ("buy", "site", "electricity"), "owned": ("own", "site", "electricity")}
 """How nodes are had -> what else of a question's sourcing is about them."""
 
@@ -32,7 +34,7 @@ def linked(line: str, question: Question) -> Markup:
     made, at = Markup(""), 0
     for said in _SAID.finditer(line):
         name, (first, *others) = said["name"].replace("-", "_"), said["values"].split(" or ")
-        if name not in TABLE or first not in TABLE[name].choices:
+        if name not in TABLE or not (first in TABLE[name].choices or TABLE[name].metavar == _FORMATS):
             continue
         before = Markup.escape(line[at:said.start()])
         links = [_again(question, name, first, f"--{said['name']} {first}"),
@@ -102,7 +104,8 @@ def planned(question: Question, node: str, how: str | None, offer: str | None, c
     data["hardware"] = {"candidates": [node]}
     if "jobs" not in data:
         said = data.get("sourcing") or {}
-        data["sourcing"] = {key: said[key] for key in _KEPT[how or "owned"] if key in said} | _held(node, how, offer, catalog)
+        kept = {key: said[key] for key in _KEPT[how or "owned"] if key in said}
+        data["sourcing"] = kept | _held(node, how, offer, catalog)
     fields = as_fields(dump(data), catalog)
     fields |= {name: str(value) for name, value in question.values.items() if name in OPTIONS["plan"] and name != FROM}
     page = "/portfolio" if "jobs" in data else "/plan"

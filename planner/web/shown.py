@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
 
+from planner.answer.assignment import Assignment
 from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan
 from planner.answer.sizing import Sizing
@@ -30,10 +32,15 @@ from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
+from planner.scenario.flags import TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
+from planner.web.forms import SLIDERS
 from planner.web.links import asked, linked, opened, planned, without_offload
 from planner.web.question import Question
 from planner.web.wording import address
+
+FRONTIER = "cost,days"
+"""The objectives of the frontier that a click asks for."""
 
 
 def templates() -> Environment:
@@ -44,10 +51,21 @@ def templates() -> Environment:
 def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str:
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
-        return report(made, catalog, part=True, link=lambda other: opened(other, question, catalog))
+        page = report(made, catalog, part=True, link=lambda other: opened(other, question, catalog))
+        return f"{page}{_frontier(made, question)}"
     sheet = HtmlSheet()
     write_explanation(made, sheet)
     return sheet.html()
+
+
+def _frontier(made: Plan, question: Question) -> str:
+    """Return a link that asks for the exact frontier, of work that ends and is alone."""
+    alone = len(made.assignments) == 1 and made.assignments[0].duration_days is not None and (
+        made.assignments[0].kind == "training") and "jobs" not in made.provenance.scenario
+    if not alone or "pareto" in question.values:
+        return ""
+    return Markup('<p><a href="/plan?{}">The exact frontier of cost and days</a></p>').format(
+        address(replace(question, values={**question.values, "pareto": FRONTIER})))
 
 
 def shown_sizing(sizing: Sizing) -> str:
@@ -86,7 +104,8 @@ def shown_comparison(plans: list[Compared], headline: str, question: Question, c
     widest = max((swing.high - swing.low for _, moved in moves for swing in moved), default=0.0) or 1.0
     bought, against = purchases(plans)
     return templates().get_template("comparison.html.j2").render(
-        rows=rows, headline=headline, drawn=Markup(rows_by_days_and_cost(rows) or ""),
+        rows=rows, headline=headline, frontier=asked(question, "/plan", {"pareto": FRONTIER}),
+        drawn=Markup(rows_by_days_and_cost(rows) or ""),
         links=[planned(question, row.node, row.kind, row.offer, catalog) for row in rows],
         moves=moves, widest=widest, margin=margin(plans) if moves else "", usd=show_usd, bought=bought,
         heads=BOUGHT, against=against)
@@ -109,8 +128,18 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
             *([sentence] if found else []), *estimated.why)], largest=bool(found),
         notes=asking.notes, idle=asking.left_to_plan, memory=memory_shares(a.memory), time=time_parts(a.time),
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
+        used=_used(a), has_levers=a.serving is None or a.serving.made is None,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
         verdict=verdict,
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=asked(question, "/plan", {"on": a.node}),
         asked=address(question), without_offload=without_offload(question, asking) if a.kind == "training" and (
             moved.optimizer or moved.parameters or moved.activations) else None)
+
+
+def _used(a: Assignment) -> dict[str, float]:
+    """Return of the fields that sliders move what an estimate is of, where nobody said it."""
+    asked = {**(a.asked or {}), "sequence_length": a.sequence_length, "global_batch": a.global_batch} if (
+        a.kind == "training") else a.asked or {}
+    values = {name: asked.get(TABLE[name].path.rpartition(".")[2]) for name in SLIDERS} | {"gpus": a.gpus}
+    means = {name: value.get("mean") if isinstance(value, dict) else value for name, value in values.items()}
+    return {name: value for name, value in means.items() if isinstance(value, int | float)}

@@ -51,6 +51,11 @@ def test_the_largest_fits_and_the_next_does_not(what: str, field: str) -> None:
     changes = {"layout": {**asked.layout, "mbs": str(found.beyond)}} if field == "mbs" else {field: found.beyond}
     beyond = asked(**changes)
     assert beyond.memory.fits != "fits"
+    if what == "sequence":  # a micro-batch that was asked for stays
+        four = ask(tp="2", recompute="full", mbs="4").largest(what)
+        assert 0 < (four.value or 0) < found.value
+        assert four.estimate is not None
+        assert four.estimate.layout.micro_batch == 4
     assert beyond.memory.peak_bytes - beyond.memory.usable_bytes == found.missing_bytes
     assert largest_sentence(what, found).startswith(f"Largest {what} that fits: {found.value:,} ")
 

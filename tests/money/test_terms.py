@@ -18,6 +18,7 @@ from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.money.goodput import goodput, interruptions, running, spare_nodes
+from planner.money.rent import RentalOffer, offer_named
 from tests.asked import load_scenario
 
 FACTS = Catalog().reliability
@@ -209,3 +210,13 @@ def test_a_provider_bills_a_least_time_that_the_offer_or_its_term_overrides() ->
     assert cheap.commitment is None
     offers = {offer.term: offer for prices in Catalog().price_lists for offer in prices.offers}
     assert (offers["on-demand"].commitment(60), offers["reserved-1y"].commitment(60)) == (60, 365 * 86400)
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_every_offer_is_told_by_its_label(is_old: bool) -> None:
+    for prices in Catalog().price_lists:
+        for offer in prices.offers:
+            named = (prices.name, offer.instance, offer.region, offer.term)
+            assert offer_named(RentalOffer(*named, 0, 1.0, "", "2026-01-01", "", is_old=is_old).label) == named
+    assert offer_named("purchase (us-average, kept 4 years, 80% in use)") is None
+    assert offer_named("4 owned dgx-h100, electricity of us-average") is None

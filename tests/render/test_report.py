@@ -48,6 +48,11 @@ def test_a_comparison_is_drawn_with_a_line_along_what_nothing_beats_in_both():
     assert drawn.count('fill="var(--b)"><title>') == 3
     (line,) = re.findall(r'<polyline points="([^"]*)"', drawn)
     assert len(line.split()) == 5, "three corners, and two steps between them"
+    assert re.findall(r'middle">([0-9.,]+)</text>', drawn) == ["0", "1", "2", "3", "4"]
+    far = rows_by_days_and_cost([*rows, rows[0].model_copy(update={"duration_days": 4000.0})])
+    assert far is not None
+    assert re.findall(r'middle">([0-9.,]+)</text>', far) == ["1", "10", "100", "1,000"], "by factors"
+    assert len(set(re.findall(r'<circle cx="([0-9.]+)"', far))) == 5
     same = [row.model_copy(update={"duration_days": 30.0}) for row in rows]
     assert rows_by_days_and_cost(same) is None
 

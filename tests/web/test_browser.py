@@ -125,11 +125,24 @@ def test_the_verdict_is_seen_while_the_answer_is_not(page):
     page.get_by_role("button", name="Estimate").scroll_into_view_if_needed()
     expect(page.locator("#verdict")).to_have_text(page.locator("#answer .answer").text_content())
     expect(page.locator("#verdict")).to_be_in_viewport()
+    page.get_by_text("All figures, and how far to trust them").click()
+    assert page.get_by_label("Global batch", exact=True).get_attribute("placeholder") == "2048"
     page.get_by_label("Global batch, slider").fill("13")
     expect(page.locator("#f-global_batch")).to_have_value("8192")
     expect(page.locator("#busy")).to_have_text("")
     expect(page.locator("#verdict")).to_be_visible()
     assert page.locator("#verdict").text_content() == page.locator("#answer .answer").text_content()
+    assert page.locator("details[open] summary").all_inner_texts() == ["All figures, and how far to trust them"]
+    seen = page.evaluate("""async () => {
+        const range = document.querySelector("[aria-label='Sequence length, slider']"), seen = new Set();
+        for (let step = 0; step < 200 && seen.size < 3; step++) {
+            range.value = 10 + step % 40 / 20;
+            range.dispatchEvent(new Event("input", { bubbles: true }));
+            await new Promise(done => setTimeout(done, 30));
+            seen.add(document.querySelector("#answer .answer").textContent);
+        }
+        return seen.size; }""")
+    assert seen == 3, "answers come while the slider moves, not only where it stops"
 
 
 def test_what_needs_offload_is_asked_without_it_by_a_link(page):
@@ -189,8 +202,9 @@ def test_the_file_and_the_fields_edit_each_other(page):
     expect(page.locator("#progress")).to_be_hidden()
 
 
-def test_a_table_sorts_and_filters(page):
-    page.goto("/compare?model=gpt2&tokens=1+G&on=h100-sxm-1x,l4-1x&max_gpus=1&stack=fsdp2")
+def test_a_table_sorts_and_filters_and_the_frontier_is_a_click_away(page):
+    page.goto("/plan?model=gpt2&tokens=1+G&on=h100-sxm-1x,l4-1x&max_gpus=1&stack=fsdp2&pareto=cost,days")
+    page.get_by_role("link", name="Compare all hardware").click()
     page.wait_for_selector(".sortable button")
     page.click("th button:has-text('cost')")
 
@@ -204,6 +218,8 @@ def test_a_table_sorts_and_filters(page):
     assert costs() == sorted(costs(), reverse=True)
     page.fill("label:has-text('Only rows with') input", "l4-1x")
     assert set(page.locator(".sortable tbody tr:visible td:nth-child(1)").all_inner_texts()) == {"l4-1x"}
+    page.get_by_role("link", name="The exact frontier").click()
+    expect(page.locator("#answer .answer")).to_contain_text("Cheapest")
 
 
 def test_each_kind_of_work_has_its_form_and_begins_with_an_answer(page):
@@ -219,6 +235,11 @@ def test_each_kind_of_work_has_its_form_and_begins_with_an_answer(page):
         assert page.locator(f"#f-{field}").is_enabled()
         assert page.locator("#wrong").inner_text() == ""
     assert page.locator("#f-guidance").is_disabled()
+    page.get_by_role("radio", name="A service", exact=True).check()
+    page.get_by_label("Users", exact=True).fill("20")
+    expect(page.get_by_label("Concurrency", exact=True)).to_have_value("")
+    expect(page.locator("#answer .answer")).to_contain_text("requests/s")
+    expect(page.locator("#wrong")).to_have_text("")
 
 
 def test_a_deadline_is_dragged_or_moved_by_keys_and_the_plan_is_made_again(page):

@@ -7,6 +7,8 @@ import re
 import shlex
 import time
 import zipfile
+from dataclasses import replace
+from html import unescape
 from urllib.parse import parse_qsl
 
 import pytest
@@ -26,6 +28,7 @@ from planner.web.forms import FORMS, form_of, inputs
 from planner.web.links import linked, opened
 from planner.web.question import question_of, typed
 from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
+from planner.yaml_io import dump, parse
 from tests.web.test_interface import SMALL
 
 ASKED = "model=gpt2&tokens=1+G&on=h100-sxm-1x&max_gpus=1&stack=fsdp2"
@@ -44,6 +47,19 @@ def test_an_estimate_is_in_the_page_of_its_address_and_its_levers_follow(web, ca
     assert 'value="llama-3.1-8b"' in page.text
     assert "of 79.2 GiB at 95% confidence" in page.text
     assert "<script>" not in page.text
+    used = json.loads(unescape(re.search('data-used="(.*?)"', page.text).group(1)))
+    assert (used["seq_len"], used["gpus"]) == (8192, 8)
+
+
+def test_of_a_service_too_the_largest_lever_is_told_and_asked_by_a_click(web):
+    asked = {"model": "llama-3.1-8b", "node": "l4-1x", "concurrency": "8", "input": "1000", "output": "300"}
+    lever = web.get("/part/levers", params=asked).text
+    name, _, told = re.sub("<.*?>", "", lever).removeprefix("Largest lever: ").partition(": ")
+    assert name == "--quantization int4"
+    narrow = json.loads(web.post("/api/estimate", json=asked | {"quantization": "int4"}).text)["serving"]
+    assert f"{narrow['output_tokens_per_second_per_gpu']:,.0f} output tokens/s/GPU, 1 replica with " in told
+    assert f"{narrow['kv_tokens']:,} KV tokens" in told
+    assert re.search('<a href="/[?][^"]*quantization=int4">--quantization int4</a>', lever)
 
 
 @pytest.mark.parametrize("path", ["/plan", "/compare", "/explain", "/portfolio", "/api", "/?kind=serving"])
@@ -62,6 +78,8 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
     assert capsys.readouterr().err == f"Error: --seq-len{error['message'].removeprefix('seq_len')}\n"
     size = web.get("/part/estimate", params={"model": "gpt2", "node": "12 GB"}).json()["error"]
     assert (size["field"], size["message"].partition(" node types")[0]) == ("node", "'12 GB' is 21")
+    both = web.get("/part/estimate?model=gpt2&node=l4-1x&users=3&concurrency=2").json()["error"]
+    assert both["field"] in ("users", "concurrency"), both
     assert "unknown value of estimate" in web.get("/?mdel=gpt2").text
     assert "<b>" not in web.get("/?model=<b>x&node=dgx-h100").text
 
@@ -129,6 +147,28 @@ def test_an_alternative_opens_as_the_layout_that_it_is(values):
             ratios.append(time / other.time.step_seconds)
     assert len(ratios) > 1
     assert ratios == pytest.approx([1.0] * len(ratios), rel=0.01)
+
+
+@pytest.mark.parametrize("values", [
+    {"model": "gpt2", "tokens": "1 G", "on": "l40s-1x,dgx-h200", "terms": "spot,on-demand,buy", "max_gpus": "8",
+     "stack": "fsdp2"},
+    {"model": "gpt2", "method": "lora", "samples": "50k", "on": "4090,l4-1x", "own": "4x4090", "max_gpus": "4"}])
+def test_a_row_opens_the_plan_on_its_own_offer(values):
+    asked = replace(question_of("compare", values), paged=True)
+    told, costs = answer(asked, ()), list[float]()
+    rows = [row for row in json.loads(told.text)["rows"] if row["cost_usd"] is not None]
+    links = re.findall('<tr><td><a href="/plan[?]([^"]+)"', told.page)
+    for link in links[:len(rows)]:
+        opened_plan = answer(question_of("plan", typed(dict(parse_qsl(unescape(link))))), ())
+        costs.append(json.loads(opened_plan.text)["assignments"][0]["cost_usd"])
+    assert {row["kind"] for row in rows} == {"rent", "owned" if "own" in values else "buy"}
+    assert costs == pytest.approx([row["cost_usd"] for row in rows], rel=1e-6)
+
+
+def test_what_is_empty_in_a_file_stays_there():
+    work = "workload: {model: gpt2, tokens: 1 G}\nsourcing: "
+    for said in ("buy: {}", "rent: null\n  buy: {}"):
+        assert as_fields(f"{work}\n  {said}\n", Catalog())["yaml"] == dump(parse(f"sourcing:\n  {said}\n", "").data)
 
 
 def test_what_no_field_has_stays_in_the_file():

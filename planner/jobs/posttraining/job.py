@@ -114,8 +114,8 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
     def _questions(self, asked: PostTraining, candidates: tuple[Candidate, ...]) -> tuple[RlQuestion, ...]:
         """Return the questions of the first candidate, which remember what they worked out."""
         known = _KNOWN.setdefault(self.catalog, {})
-        key = (asked, self.confidence, *((each.node.name, each.fabric.name, each.clustered, each.nics.count,
-                                          each.nics.bandwidth) for each in candidates))
+        key = (asked, self.confidence, *((each.node.name, each.node.cpu, each.node.nvme, each.fabric.name,
+                                          each.clustered, each.nics) for each in candidates))
         if key not in known:
             if len(known) >= MOST_KNOWN:
                 known.clear()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from math import floor, log10
+from math import ceil, floor, log10
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.bought import Bought
@@ -22,6 +22,8 @@ MONTH_HOURS = 730.0
 Found = Sequence[Assignment | Alternative]
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 78, 18, 16, 46
 """Size of a chart and the room around what is plotted, in px."""
+FAR = 30
+"""Factor between the least and the most of an axis from which on it goes by factors."""
 Point = tuple[float, float]
 
 
@@ -78,7 +80,7 @@ def by_days_and_cost(plan: Plan) -> str | None:
     if trades(plan):
         corners = sorted((days, cost) for days, cost, _ in priced)
         lines = [Line("", "--b", _stairs(corners))]
-    return chart("Plans by days and cost", "days", "USD", lines, marks, short_usd)
+    return chart("Plans by days and cost", "days", "USD", lines, marks, short_usd, far=True)
 
 
 def rows_by_days_and_cost(rows: Sequence[Row]) -> str | None:
@@ -93,7 +95,8 @@ def rows_by_days_and_cost(rows: Sequence[Row]) -> str | None:
                if all(cost < before for _, before, _ in priced[:at])]
     marks = [Mark((days, cost), "", "--b" if (days, cost) in corners else "--a",
                   f"{named}: {round_up(days, 1):,} d, {show_usd(cost)}") for days, cost, named in priced]
-    return chart("Rows by days and cost", "days", "USD", [Line("", "--b", _stairs(corners))], marks, short_usd)
+    return chart("Rows by days and cost", "days", "USD", [Line("", "--b", _stairs(corners))], marks, short_usd,
+                 far=True)
 
 
 def _stairs(corners: Sequence[Point]) -> tuple[Point, ...]:
@@ -120,24 +123,57 @@ class Mark:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """From zero up, or from some value on by factors."""
+
+    most: float
+    least: float | None = None
+    """None where the axis begins at zero."""
+
+    def share(self, value: float) -> float:
+        """Return where a value stands, from 0 to 1."""
+        return value / self.most if self.least is None else log10(value / self.least) / log10(self.most / self.least)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Return round values on it."""
+        if self.least is None:
+            return ticks(self.most)
+        decades = range(floor(log10(self.least)), ceil(log10(self.most)))
+        each = (1, 2, 5) if len(decades) <= 2 else (1,)
+        return [value for decade in decades for factor in each
+                if self.least <= (value := factor * 10.0**decade) <= self.most]
+
+
+def _axis(values: Sequence[float], *, far: bool) -> _Axis:
+    least, most = min(values, default=0.0), max(values, default=1.0)
+    if far and 0 < FAR * least < most:
+        return _Axis(most * 1.2, least / 1.2)
+    return _Axis(most * 1.05 or 1.0)
+
+
 def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mark],
-          show: Callable[[float], str]) -> str:
-    """Return a chart from zero up; `show` writes values of the y axis."""
+          show: Callable[[float], str], *, far: bool = False) -> str:
+    """Return a chart from zero up; `show` writes values of the y axis. far: an axis whose values lie so far apart that
+    most would fall on one place goes by factors.
+    """
     points = [point for line in lines for point in line.points] + [mark.at for mark in marks]
-    most_x, most_y = (max((point[axis] for point in points), default=1.0) * 1.05 or 1.0 for axis in (0, 1))
+    across, up = (_axis([point[at] for point in points], far=far) for at in (0, 1))
 
     def place(point: Point) -> Point:
-        return (LEFT + point[0] / most_x * (WIDE - LEFT - RIGHT),
-                HIGH - BOTTOM - point[1] / most_y * (HIGH - TOP - BOTTOM))
+        return (LEFT + across.share(point[0]) * (WIDE - LEFT - RIGHT),
+                HIGH - BOTTOM - up.share(point[1]) * (HIGH - TOP - BOTTOM))
     parts = list[str]()
-    for value in ticks(most_y):
-        _, at = place((0, value))
+    for value in up.ticks:
+        _, at = place((points[0][0], value))
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>'
                      f'<text class="tick" x="{LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">'
                      f"{escape(show(value))}</text>")
-    for value in ticks(most_x):
-        at, _ = place((value, 0))
-        parts.append(f'<text class="tick" x="{at:.1f}" y="{HIGH - BOTTOM + 18}" text-anchor="middle">{value:g}</text>')
+    for value in across.ticks:
+        at, _ = place((value, points[0][1]))
+        parts.append(f'<text class="tick" x="{at:.1f}" y="{HIGH - BOTTOM + 18}" text-anchor="middle">'
+                     f"{value:,.10g}</text>")
     parts.append(f'<text class="tick" x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 8}" text-anchor="middle">{escape(x)}'
                  f'</text><text class="tick" x="{LEFT}" y="{TOP - 4}">{escape(y)}</text>')
     for line in lines:

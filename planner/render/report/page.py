@@ -63,6 +63,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
         verdict=verdict, rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
+        is_frontier=set(plan.provenance.pareto or ()) == {"cost_usd", "duration_days"},
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         runs=published_runs(first, catalog) if first else None,
         gib=lambda value: f"{value / GIB:,.1f} GiB", seconds=show_seconds)

@@ -21,10 +21,21 @@ async function estimate() {
 }
 
 function put(place, html) {
+  const folds = [...place.querySelectorAll("details[open] > summary")].map(one => one.textContent);
   place.innerHTML = html;
+  for (const head of place.querySelectorAll("details > summary")) if (folds.includes(head.textContent)) head.parentElement.open = true;
   sayVerdict(place.querySelector(".answer"));
+  showUsed(place);
   if (place.id === "answer") busy(false);
   enhance(place);
+}
+
+// what an estimate is of where nobody said it stands in its field in gray, and there its slider begins
+function showUsed(place) {
+  const used = JSON.parse(place.querySelector("[data-used]")?.dataset.used ?? "null");
+  if (!used || !form) return;
+  for (const range of form.querySelectorAll("input[type=range]")) byId(range.dataset.for).placeholder = used[range.dataset.for.slice(2)] ?? "";
+  showSliders();
 }
 
 // the verdict stands below while the answer is out of sight, so that it is seen as values move
@@ -71,7 +82,13 @@ async function follow(verb, body, hear) {
 let running = null, stopped = "";
 
 function linkTo(said) {
-  for (const link of document.querySelectorAll("[data-to]")) link.href = link.dataset.to + "?" + withoutKind(said) + (stopped && link.dataset.to.startsWith("/download") ? "&job=" + stopped : "");
+  for (const link of document.querySelectorAll("[data-to]")) {
+    const { to, without = "", unless = "" } = link.dataset, values = withoutKind(said);
+    for (const name of without.split(" ")) values.delete(name);  // another verb is not told it,
+    link.hidden = unless.split(" ").some(name => values.has(name));  // or cannot be
+    if (stopped && to.startsWith("/download")) values.set("job", stopped);
+    link.href = to + "?" + values;
+  }
 }
 
 async function search() {

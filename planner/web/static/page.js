@@ -32,6 +32,16 @@ function showKind() {
   if (largest?.selectedOptions[0]?.disabled) largest.value = "";
   if (method && !method.disabled && method.selectedOptions[0]?.disabled) method.value = JSON.parse(kind.dataset.start).method;
   byId("f-model")?.setAttribute("list", kind.dataset.models);
+  showModel();
+}
+
+// the model of a pasted config has no name to be chosen
+function showModel() {
+  const model = byId("f-model"), own = byId("f-config");
+  if (!model || !own) return;
+  model.disabled = Boolean(own.value.trim());
+  model.placeholder = model.disabled ? "the one of the config below" : "";
+  if (model.disabled) model.value = "";
 }
 
 // another kind of work begins with what it needs, where nothing of it is said
@@ -185,16 +195,36 @@ function changed() {
 }
 const live = later(120, () => { keepAddress(false); estimate(); });
 
+// the answer goes with a slider while it moves: what was asked comes first, then the place where it is now
+let follows = false, moved = false;
+async function slid() {
+  words();
+  moved = true;
+  if (follows) return;
+  follows = true;
+  while (moved) { moved = false; await estimate(); }
+  follows = false;
+  keepAddress(false);
+}
+
 function slide(range) {
   const input = byId(range.dataset.for);
   input.value = Math.round(2 ** Number(range.value));
+}
+
+// what a kind of work begins with gives way to what somebody says in its stead: a service has one load
+const LOADS = ["rate", "users", "concurrency"];
+function giveWay(input) {
+  const kind = form.querySelector("[name=kind]:checked"), start = kind ? JSON.parse(kind.dataset.start) : {};
+  if (!LOADS.includes(input.name) || !input.value.trim()) return;
+  for (const name of LOADS) if (name !== input.name && name in start && byId("f-" + name).value === start[name]) byId("f-" + name).value = "";
 }
 
 // a file is read into its place, and where it is large kept by the server under a name that the question has
 async function take(file, place) {
   if (file.size > 1 << 20) { showError({ field: place.id.slice(2), message: "a file has at most 1 MiB here" }); return; }
   place.value = await file.text();
-  if ("yaml" in place.dataset) fromFile(); else if ("config" in place.dataset) fromFile(place); else changed();
+  if ("yaml" in place.dataset) fromFile(); else if ("config" in place.dataset) fromFile(place); else { showModel(); changed(); }
 }
 
 async function upload(file, place) {
@@ -209,24 +239,28 @@ async function upload(file, place) {
 
 function showSliders() {
   for (const range of form.querySelectorAll("input[type=range]")) {
-    const value = Number(byId(range.dataset.for).value);
-    if (value > 0) range.value = Math.log2(value);
+    const input = byId(range.dataset.for), value = Number(input.value || input.placeholder);
+    if (value > 0 && range !== document.activeElement) range.value = Math.log2(value);
   }
 }
 
 if (form) {
   about.shows = form.querySelector("[name=kind]:checked")?.value ?? "";
   showKind();
+  showUsed(byId("answer"));
   showSliders();
   showJobs();
+  linkTo(asked());
   enhance(byId("answer"));
   sayVerdict(byId("answer").querySelector(".answer"));
   form.addEventListener("input", event => {
     if (event.target.type === "file") return;  // what it holds is read first
-    if (event.target.type === "range") slide(event.target);
+    if (event.target.type === "range") { slide(event.target); giveWay(byId(event.target.dataset.for)); slid(); return; }
     else if ("yaml" in event.target.dataset) { fromFile(); return; }
     else if ("config" in event.target.dataset) { fromFile(event.target); return; }
     else if (event.target.id.startsWith("f-")) showSliders();
+    if (event.target.id === "f-config") showModel();
+    giveWay(event.target);
     if (!event.target.closest("#jobs")) changed();
   });
   form.addEventListener("change", event => {

@@ -223,3 +223,10 @@ def test_experts_may_be_shared_over_more_gpus_than_copies() -> None:
                             input=200, output=300, layout="tp=2,ep=8")
     layout = made.layout
     assert (layout.tp, layout.ep, layout.tp * layout.dp * layout.cp, layout.expert_tp) == (2, 8, 8, 1)
+
+
+def test_a_plan_on_an_offer_stays_within_the_memory_of_its_own_host():
+    asked: dict[str, Any] = {"model": "qwen2.5-7b", "method": "grpo", "steps": 200, "on": "h100-sxm-1x"}
+    made = planner.plan(**asked).assignments[0]  # Verda's host has 185 GiB, and those of AWS and Google have more
+    alone = planner.plan(**asked, provider=str(made.offer).partition(" ")[0]).assignments[0]
+    assert (alone.offer, alone.cost_usd) == (made.offer, made.cost_usd)
