@@ -19,6 +19,7 @@ from planner.jobs.kinds import (
     estimate_of,
     idle_in,
     loads_of,
+    narrower_of,
     on_node,
     open_layout,
     with_steps,
@@ -37,7 +38,6 @@ from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import stands_for, text_notes
 from planner.scenario.pool import ANY
 from planner.scenario.scenario import AnyScenario, only_training
-from planner.scenario.serving import Serving
 from planner.units import show_bytes
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
@@ -139,8 +139,7 @@ class Estimating:
 
     def served_levers(self, now: Assignment) -> list[tuple[str, Assignment]]:
         """Return what single changes would make of a service of text; nothing of other work."""
-        asked = self.scenario.workload
-        return served_levers(self, asked, now) if isinstance(asked, Serving) else []
+        return served_levers(self, narrower_of(self.scenario), now)
 
     def largest(self, what: Measured) -> Largest[Any]:
         """Return the largest `micro-batch`, `sequence` or `model` that fits, or of images and clips the largest

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 from planner.answer.assignment import Assignment
 from planner.errors import PlannerError
-from planner.jobs.serving.narrower import in_fewer_bits
-from planner.scenario.serving import Serving
 
 FUSED = {"loss": "fused"}
 """Of the work: a loss that never holds all logits (Liger, cut cross entropy)."""
@@ -81,17 +79,10 @@ def _changes(now: Assignment) -> list[tuple[str, dict[str, str], dict[str, str]]
     return [*work, *((name, {**fixed, **change}, {}) for name, change in changes)]
 
 
-NARROW_CACHE = "fp8"
-"""Format of a narrower cache."""
-
-
-def served_levers(ask: Ask, asked: Serving, now: Assignment) -> list[tuple[str, Assignment]]:
-    """Return what a service comes to by one change that lets it answer or hold more, the most first; what the engine or
-    the GPU cannot do is left out.
+def served_levers(ask: Ask, changes: Mapping[str, Mapping[str, Any]], now: Assignment) -> list[tuple[str, Assignment]]:
+    """Return what a service comes to by one of some changes that lets it answer or hold more, the most first; what the
+    engine or the GPU cannot do is left out.
     """
-    changes: dict[str, dict[str, Any]] = {f"--quantization {name}": {"quantization": (name,)}
-                                          for name, _ in in_fewer_bits(asked)}
-    changes[f"--kv-cache {NARROW_CACHE}"] = {"kv_cache": NARROW_CACHE}
     found = []
     for name, work in changes.items():
         try:

@@ -28,6 +28,7 @@ from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job, with_load
+from planner.jobs.serving.narrower import narrower
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.one_layout import check_axes, estimate_training, is_whole, open_layout, with_steps
@@ -227,6 +228,14 @@ def idle_in(scenario: AnyScenario) -> list[Idle]:
 
 def _stated(block: Frozen, key: str) -> bool:
     return key in block.model_fields_set and getattr(block, key) != type(block).model_fields[key].default
+
+
+def narrower_of(scenario: AnyScenario) -> Mapping[str, Mapping[str, object]]:
+    """Return what lets a service of text hold more, by the option that asks for it, as keys of its workload; of other
+    work nothing.
+    """
+    work = scenario.workload
+    return narrower(work) if isinstance(work, Serving) and not isinstance(work, Generation) else {}
 
 
 def asks_for_load(scenario: AnyScenario) -> TypeGuard[ServingScenario]:
