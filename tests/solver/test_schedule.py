@@ -7,8 +7,9 @@ import pytest
 
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet import scheduling
+from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
-from planner.solver.fleet.scheduling import schedule
+from planner.solver.fleet.scheduling import LIMITED, schedule
 from planner.solver.fleet.starting import ByStart
 from planner.solver.settings import Settings
 from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, waiting
@@ -118,3 +119,23 @@ def test_every_task_at_its_least_is_optimal_only_where_no_schedule_is_cheaper(mo
         tried = scheduling._cheap(problem, Settings())
         proven += tried is not None and tried.status == "optimal" and tried.value == best
     assert proven > 5
+
+
+def test_no_plan_is_dearer_than_its_jobs_apart():
+    answered = 0
+    for seed in range(40):
+        problem = random_problem(Random(seed))
+        endless = [replace(pool, capacity=None, lots=tuple(replace(lot, micro_usd=lot.micro_usd[-1:], most=99)
+                                                           for lot in pool.lots)) for pool in problem.pools]
+        tasks = tuple(replace(task, after=(), may_pause=False) for task in problem.tasks)
+        problem = replace(problem, pools=tuple(endless), tasks=tasks, ceilings=(), budget=None)
+        alone = [cheapest(replace(problem, tasks=(task,), services=())) for task in tasks]
+        alone += [cheapest(replace(problem, tasks=(), services=(service,))) for service in problem.services]
+        found = first_of(problem, Settings())
+        assert (found is None) == (None in alone), seed
+        if found is not None:
+            assert check_schedule(problem, found) == []
+            assert found.value <= sum(alone)
+            assert schedule(problem, replace(LIMITED, seconds=0.1)).value <= sum(alone)
+            answered += 1
+    assert answered > 20

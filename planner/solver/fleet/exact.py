@@ -46,6 +46,9 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
         return solved(problem, model, replace(settings, deterministic_limit=limit, seconds=left), known)
 
     found = tried(BRIEF, start)
+    if start is not None and start.value is not None and found.status not in ("optimal", "infeasible"):
+        # out of time it may end with a dearer one than it began with
+        found = replace(_better(found, start), interrupted=found.interrupted)
     if found.status in ("optimal", "infeasible") or found.interrupted:
         return found
     try:

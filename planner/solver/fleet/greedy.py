@@ -14,20 +14,22 @@ from planner.solver.fleet.schedule import Ceiling, Counts, Placed, Pool, Problem
 from planner.solver.fleet.ways import Floats, Ways, every_way
 
 
-def greedy(problem: Problem) -> Schedule | None:
-    """Return a schedule of tasks alone on what is owned or taken as needed; none where this way finds none, or there
-    are services or stocks.
+def greedy(problem: Problem, served: Schedule | None = None) -> Schedule | None:
+    """Return a schedule of tasks on what is owned or taken as needed, beside services and lots as they are `served`;
+    none where this way finds none, or there are stocks, or services that are not.
     """
-    if problem.services or problem.stocks:
+    if (problem.services and served is None) or problem.stocks:
         return None
-    ways, nothing = every_way(problem), [(0,) * len(pool.lots) for pool in problem.pools]
+    ways = every_way(problem)
+    nothing = [(0,) * len(pool.lots) for pool in problem.pools] if served is None else served.lots
     usd, needed = [mine.micro_usd for mine in ways], needed_by(problem, {
         at for at, task in enumerate(problem.tasks) if task.worth is None})
     worth = [np.inf if at in needed or task.worth is None else float(task.worth)
              for at, task in enumerate(problem.tasks)]
     waited = {other for task in problem.tasks for other in task.after}
     for hurried in (set[int](), waited):
-        made = Placing(problem, ways, usd, worth, nothing).made(in_order(problem), hurried)
+        made = Placing(problem, ways, usd, worth, nothing, () if served is None else served.services).made(
+            in_order(problem), hurried)
         if not any(task.worth is None and placed is None for task, placed in zip(
                 problem.tasks, made.tasks, strict=True)) and not check_schedule(problem, made):
             return made

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.solver.check_schedule import check_schedule
-from planner.solver.fleet.greedy import greedy
+from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.reading import solved
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
@@ -56,7 +56,7 @@ def schedule(problem: Problem, settings: Settings = LIMITED, over: Problem | Non
             # GLOP and HiGHS take half a second to load
             from planner.solver.fleet.exact import exact
 
-            found = exact(problem, settings, cheap or greedy(problem))
+            found = exact(problem, settings, cheap or first_of(problem, settings))
     # stating it takes as long as a window does
     late = settings.seconds is not None and time.monotonic() - began > settings.seconds * TIDY_SHARE
     done = not problem.tasks or found.value is None or found.interrupted or late

@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 
 from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.branching import branched
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.guided import guided
@@ -69,7 +70,7 @@ def improved(problem: Problem, settings: Settings, over: Problem | None = None) 
     problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
                                            for at, task in enumerate(problem.tasks)))
     stop = None if settings.seconds is None else began + settings.seconds
-    known = [*_first(problem, must, relaxed, settings, stop), *([one] if (one := greedy(asked)) else [])]
+    known = [*_first(problem, must, relaxed, settings, stop), *([one] if (one := first_of(asked, settings)) else [])]
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
