@@ -87,5 +87,7 @@ class DiffusionRuns(Sourced):
     unspilled: tuple[str, ...]
     """Models whose recomputed blocks send nothing of attention to the host, whatever is asked."""
     elsewhere: Elsewhere
+    failed: dict[str, str]
+    """Models of which every run ended out of memory where a fit is said -> what those runs were."""
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""

@@ -10,7 +10,8 @@ from planner.catalog.pictures import counted, seen_by
 from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
-from planner.scenario.model_notes import text_part
+from planner.scenario.diffusion import DiffusionTraining
+from planner.scenario.model_notes import failed_runs, text_part
 from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named
 from planner.scenario.serving import Serving
@@ -106,6 +107,8 @@ def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaul
     """Return what an estimate says of images and sound, of a model that is planned for its text, and of the lengths
     of requests that are not said. Raises InputError.
     """
+    if isinstance(work, DiffusionTraining):
+        return failed_runs(catalog.diffusion(work.model).name, catalog)
     if not isinstance(work, Training | Serving) or (model := catalog.known_model(work.model)) is None:
         return []
     if isinstance(work, Serving):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.catalog.architecture import Model
+from planner.catalog.load import Catalog
 from planner.catalog.sized import TEMPLATE, size_of
 from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
@@ -12,6 +13,8 @@ from planner.scenario.default import Default, Defaults
 SIZE = "model size"
 LENGTH = "sample length"
 """What the default is called that samples of unknown length are as long as a sequence."""
+FAILED = "runs that failed"
+"""What the default is called that a model is taken to fit of which every published run ran out of memory."""
 TEXT_PART = "model part"
 """What the default is called that a model which also sees is planned for as a language model."""
 
@@ -26,7 +29,14 @@ def generates(model: Model, what: str) -> Model:
 def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
     """Return what the user should know: of models that also see, their text part alone; lengths taken."""
     return tuple(f"text alone is planned for: {default.why}" if default.name.endswith(TEXT_PART) else default.why
-                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH)))
+                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH, FAILED)))
+
+
+def failed_runs(name: str, catalog: Catalog) -> Defaults:
+    """Return what to say of a model whose every published run of training ended out of memory; nothing of others."""
+    why = catalog.diffusion_runs.failed.get(name)
+    return [] if why is None else [Default(name=FAILED, value="not counted",
+                                           why=f"try one step of {name} before you count on it: {why}")]
 
 
 def stands_for(called: Sequence[Default]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.extent import shown_value, sized
+from planner.scenario.model_notes import failed_runs
 from planner.scenario.pool import named, pool
 from planner.yaml_io import Document
 
@@ -43,4 +44,5 @@ def resolved_diffusion(work: DiffusionTraining, catalog: Catalog, document: Docu
     defaults = [Default(name=name, value=shown_value(name, value),
                         why="what the model was made for" if name in usual_of_model else "the default")
                 for name, value in shown.items() if name not in work.model_fields_set]
+    defaults += failed_runs(model.name, catalog)
     return work.model_copy(update={"model": model.name, **usual_of_model}), defaults

@@ -31,6 +31,7 @@ from planner.physics.posttraining.generation import (
 )
 from planner.physics.posttraining.passes import TrainedRows, Trainer, packed, trainer_of
 from planner.physics.posttraining.step import RlModels
+from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of
 from planner.scenario.posttraining import UNCOMPARED, PostTraining
@@ -218,8 +219,12 @@ class RlQuestion:
             raise MissingFact(f"model {model.name}", f"weights in {name}")
         speed = catalog.speeds(self.engine).release(self.framework.release, gpu.architecture)
         limits = catalog.engine(self.engine).release(None).limits(gpu.usable_memory, gpu.architecture)
-        return deployment_of(catalog, model, name, weights, catalog.formats.cache("bf16"), (candidate,),
+        made = deployment_of(catalog, model, name, weights, catalog.formats.cache("bf16"), (candidate,),
                              speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
+        # adapters that are not merged into the weights
+        if self.asked.rank and (self.framework.adapter_sync is not None or self.framework.shares):
+            return replace(made, adapters=AdapterSlots(1, self.asked.rank))
+        return made
 
     @property
     def elsewhere(self) -> list[int]:

@@ -29,3 +29,11 @@ def test_a_long_clip_is_encoded_before_anything_is_kept() -> None:
     held = {"model": "wan2.1-1.3b", "method": "lora", "layout": "recompute=full,offload_activations=0"}
     cached, online = (planner.estimate(node="h100-sxm-1x", latents=how, **held) for how in ("cached", "online"))
     assert online.memory.components.activations >= cached.memory.components.activations
+
+
+def test_a_model_whose_every_run_ran_out_of_memory_says_so() -> None:
+    """24 rows of the evidence did so; a model beside it, and running it, say nothing."""
+    failed, other = (planner.plan(model=name, method="lora", on="h100", steps=100) for name in (
+        "ace-step-1.5", "ace-step-v1"))
+    assert any("all 24 published runs" in note for note in failed.notes)
+    assert not any("published runs" in note for note in other.notes)

@@ -230,3 +230,16 @@ def test_a_plan_on_an_offer_stays_within_the_memory_of_its_own_host():
     made = planner.plan(**asked).assignments[0]  # Verda's host has 185 GiB, and those of AWS and Google have more
     alone = planner.plan(**asked, provider=str(made.offer).partition(" ")[0]).assignments[0]
     assert (alone.offer, alone.cost_usd) == (made.offer, made.cost_usd)
+
+
+def test_adapters_beside_the_weights_take_their_products_in_each_step() -> None:
+    """Of 28 layers, seven modules each; a framework that merges them into the weights draws as with full tuning."""
+    asked: dict[str, Any] = {"model": "qwen2.5-7b", "node": "dgx-h100", "method": "grpo", "prompts": 16,
+                             "samples_per_prompt": 4, "input": 128, "output": {"mean": 512, "cv": 0},
+                             "max_model_len": 1024, "layout": {"rollout_tp": "1", "swap": "1"}}
+    drawn = {(stack, tuning): planner.estimate(**asked, stack=stack, tuning=tuning).phases[0].seconds
+             for stack in ("verl", "nemo-rl") for tuning in ("lora", "full")}
+    steps = 512
+    least = steps * 28 * 7 * CATALOG.serving_law.adapted
+    assert least <= drawn["verl", "lora"] - drawn["verl", "full"] <= 2 * least
+    assert drawn["nemo-rl", "lora"] == pytest.approx(drawn["nemo-rl", "full"], rel=0.02)
