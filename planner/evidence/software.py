@@ -107,6 +107,9 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
         changes["live_mlp"] = tile
     rate = said.number("attention_rate", run, stack=stack.name)
     changes["attention_kernel"] = attending(stack, rate).attention_kernel
+    longer = said.number("release_time", run, stack=stack.name)
+    if longer is not None:
+        changes["slowdown"] = stack.slowdown * longer
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
     if said.flag("keeps_half", run):
