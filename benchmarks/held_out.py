@@ -17,6 +17,8 @@ class Check:
     """One sample against the interval that all others give."""
 
     place: int
+    log: float
+    """Logarithm of measured over predicted, by constants that the others decide."""
     inside: bool
     width: float
     """Upper end over lower."""
@@ -44,5 +46,5 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
     for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True):
         sample = samples[place]
         one = found.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
-        checks.append(Check(place, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0))
+        checks.append(Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0))
     return checks

@@ -126,12 +126,14 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         longest = replace(question, sequence_length=degrees.peak_length, longest=degrees.peak_length)
         held = evaluate_fixed(longest, degrees.table, 0, degrees.recompute_layers).memory
         evaluation = replace(evaluation, memory=held)
-    if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute and evaluation.memory.fits == "does not fit":
-        # what ran must have fitted, and its stack recomputes all or nothing
-        assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
-        evaluation = evaluate_fixed(question, _recomputed(degrees.table), 0)
-    has_a_way = (any(one.startswith(OPEN_RECOMPUTE) for one in assumed) and evaluation.memory.fits == "does not fit"
-                 and evaluate_fixed(question, _recomputed(degrees.table), 0).memory.fits != "does not fit")
+    has_a_way = False
+    if evaluation.memory.fits == "does not fit" and any(one.startswith(OPEN_RECOMPUTE) for one in assumed):
+        recomputed = evaluate_fixed(question, _recomputed(degrees.table), 0)
+        has_a_way = recomputed.memory.fits != "does not fit"
+        if UNSTATED_RECOMPUTE in assumed and not stack.selective_recompute:
+            # what ran must have fitted, and its stack recomputes all or nothing
+            assumed[assumed.index(UNSTATED_RECOMPUTE)] = "recompute=full"
+            evaluation, has_a_way = recomputed, False
     model_is: Literal["whole", "split"] = "split" if splits_model(degrees.table)[0] else "whole"
     return Prediction(
         model, evaluation, stack.name, stack.family, candidate.gpu.architecture,
