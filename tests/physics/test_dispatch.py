@@ -51,6 +51,15 @@ def test_what_is_hidden_is_hidden_behind_compute() -> None:
     assert hidden.expert[0] == pytest.approx(exposed.expert[0] - 0.5 * min(exposed.expert[0], compute))
 
 
+@pytest.mark.parametrize("slowdown", [0.5, 0.97, 1.2])
+def test_parts_of_a_step_add_up_and_none_is_negative(slowdown: float) -> None:
+    ours = question()
+    asked = replace(ours, stack=ours.stack.model_copy(update={"slowdown": slowdown}))
+    step = evaluate_fixed(asked, from_rows([ROW], 256), 0).step
+    assert sum(step.components.values()) == pytest.approx(step.seconds)
+    assert min(step.components.values()) >= 0
+
+
 def test_biased_experts_pay_for_unfused_kernels() -> None:
     """GPT-OSS on 64 GB300 before release 26.06: 4.2 s a step, where fused kernels would take 2.9."""
     ours = question()

@@ -295,6 +295,8 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
         "optimizer_step": terms.optimizer[row],
         "other": terms.overhead[row],
     }
-    total = sum(spent.values())
-    spent["other"] += total * (terms.jitter[row] - 1)
+    # what no term explains is beside them where it takes time, and their own where it saves some
+    total, faster = sum(spent.values()), min(1.0, float(terms.jitter[row]))
+    spent = {name: seconds * faster for name, seconds in spent.items()}
+    spent["other"] += total * (terms.jitter[row] - faster)
     return StepBreakdown(float(total * terms.jitter[row]), {k: float(v) for k, v in spent.items()}, stage)
