@@ -40,7 +40,8 @@ Number = Literal[
     "micro_batches", "half_share", "moments", "offload", "offload_activations", "offload_parameters", "parallel_norms",
     "pipeline_micro_batch", "predictions", "prompts", "recompute_layers", "release_time", "rollout_fraction",
     "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens", "scheduled", "shard_group",
-    "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products", "usual_length",
+    "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
     "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_head", "usual_heads", "usual_mfu",
