@@ -18,7 +18,8 @@ from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, Reinforc
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import asked_job, usual_job
-from planner.launch.program import INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file
+from planner.launch.program import (INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file,
+                                    with_host_threads)
 from planner.launch.readme import readme
 from planner.launch.reinforced import reinforced_of
 from planner.launch.replicas import nodes_of
@@ -167,7 +168,10 @@ def _program(given: Given, catalog: Catalog, target: str) -> Program:
         return emitter.emit([generated_of(one, given.asked, catalog, target) for one in given.every])
     if isinstance(emitter, ServiceEmitter):
         return emitter.emit([served_of(one, given.asked, catalog, target) for one in given.every])
-    return emitter.emit(work_of(given.placed, given.asked, catalog, target))
+    work = work_of(given.placed, given.asked, catalog, target)
+    program = emitter.emit(work)
+    steps_on_host = work.layout.offload.optimizer and work.gpus_per_node > 1
+    return with_host_threads(program, work.gpus_per_node) if steps_on_host else program
 
 
 def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 VARIABLES, INSTALL = "variables.sh", "install.sh"
 """The file with every variable, which every script reads; and the script that installs what the plan needs."""
@@ -153,6 +153,13 @@ def torchrun(gpus: int, nodes: int) -> list[str]:
         return ["torchrun", "--standalone", "--nnodes=1", f"--nproc-per-node={gpus}"]
     return ["torchrun", f'--nnodes="${{NNODES:-{nodes}}}"', f"--nproc-per-node={gpus}", '--node-rank="${NODE_RANK:?}"',
             '--master-addr="${MASTER_ADDR:?}"', f'--master-port="${{MASTER_PORT:-{PORT}}}"']
+
+
+def with_host_threads(program: Program, gpus: int) -> Program:
+    """Return a program whose processes on a node, one a GPU, share its cores to step the optimizer on the host."""
+    threads = Variable("OMP_NUM_THREADS", f"$(( ($(nproc) + {gpus - 1}) / {gpus} ))",
+                       "Threads of a process, for the optimizer on the host; torchrun alone gives it one")
+    return replace(program, variables=(*program.variables, threads))
 
 
 def filled(file: str, keys: Mapping[str, str], words: Mapping[str, str] | None = None) -> list[str]:
