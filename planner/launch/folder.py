@@ -18,8 +18,16 @@ from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, Reinforc
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import asked_job, usual_job
-from planner.launch.program import (INSTALL, VARIABLES, Offered, Program, Variable, script, variables_file,
-                                    with_host_threads)
+from planner.launch.program import (
+    INSTALL,
+    VARIABLES,
+    Offered,
+    Program,
+    Variable,
+    script,
+    variables_file,
+    with_host_threads,
+)
 from planner.launch.readme import readme
 from planner.launch.reinforced import reinforced_of
 from planner.launch.replicas import nodes_of
