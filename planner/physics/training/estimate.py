@@ -295,8 +295,7 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
         "optimizer_step": terms.optimizer[row],
         "other": terms.overhead[row],
     }
+    total, jitter = sum(spent.values()), float(terms.jitter[row])
     # what no term explains is beside them where it takes time, and their own where it saves some
-    total, faster = sum(spent.values()), min(1.0, float(terms.jitter[row]))
-    spent = {name: seconds * faster for name, seconds in spent.items()}
-    spent["other"] += total * (terms.jitter[row] - faster)
-    return StepBreakdown(float(total * terms.jitter[row]), {k: float(v) for k, v in spent.items()}, stage)
+    spent["other"] += total * max(jitter - 1, 0.0)
+    return StepBreakdown(float(total * jitter), {k: float(v) * min(jitter, 1.0) for k, v in spent.items()}, stage)
