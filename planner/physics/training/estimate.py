@@ -13,13 +13,7 @@ from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.layers import LayerKind
 from planner.physics.training import communication
 from planner.physics.training.compute import (
-    LayerTimes,
-    edge_times,
-    kind_times,
-    layer_times,
-    mean,
-    recompute_seconds,
-)
+    LayerTimes, edge_times, kind_times, layer_times, mean, recompute_seconds)
 from planner.physics.training.machine import machine
 from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
@@ -295,7 +289,7 @@ def step_breakdown(terms: TimeTerms, rows: Layouts, row: int, layers: Ints, coun
         "optimizer_step": terms.optimizer[row],
         "other": terms.overhead[row],
     }
-    total, jitter = sum(spent.values()), float(terms.jitter[row])
     # what no term explains is beside them where it takes time, and their own where it saves some
+    total, jitter = sum(spent.values()), float(terms.jitter[row])
     spent["other"] += total * max(jitter - 1, 0.0)
     return StepBreakdown(float(total * jitter), {k: float(v) * min(jitter, 1.0) for k, v in spent.items()}, stage)
