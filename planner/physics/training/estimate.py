@@ -12,8 +12,7 @@ from planner.layouts.memo import Memos
 from planner.layouts.table import Floats, Ints, Layouts, Mask, distinct
 from planner.physics.layers import LayerKind
 from planner.physics.training import communication
-from planner.physics.training.compute import (
-    LayerTimes, edge_times, kind_times, layer_times, mean, recompute_seconds)
+from planner.physics.training.compute import LayerTimes, edge_times, kind_times, layer_times, mean, recompute_seconds
 from planner.physics.training.machine import machine
 from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
