@@ -31,6 +31,8 @@ from planner.solver.fleet.schedule import (
 )
 
 MONTHS_OF_QUARTER = 3
+POWER = ("max_power", "site_power")
+"""Limits in watts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,9 @@ def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[t
         yield "max_gpus", Ceiling(tuple(supplier.pool.gpus for supplier in suppliers), limits.max_gpus)
     if limits.max_power is not None:
         yield "max_power", Ceiling(tuple(supplier.pool.watts for supplier in suppliers), math.floor(limits.max_power))
+    if limits.site_power is not None:
+        yield "site_power", Ceiling(tuple(supplier.pool.watts * (not supplier.is_rented) for supplier in suppliers),
+                                    math.floor(limits.site_power))
 
 
 def _quarters(portfolio: Portfolio, periods: int, usd: float) -> Iterator[Purse]:

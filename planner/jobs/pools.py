@@ -13,13 +13,15 @@ from planner.jobs.market import Market, market_of
 from planner.layouts.candidate import Candidate
 from planner.money.purchase import YEAR_HOURS, Estate
 from planner.money.rent import RentalOffer
-from planner.scenario.portfolio import Horizon, Owned, Portfolio, PortfolioSourcing
+from planner.scenario.portfolio import Horizon, Owned, Portfolio
 from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Lot, Pool
 from planner.solver.quantize import price
 
 Sourced: TypeAlias = Literal["own", "buy", "reserve", "rent", "spot"]
 MOST_STARTS = 13
-"""Dates at which nodes may be delivered or reserved, evenly over the horizon: about one a month of a year."""
+"""Dates at which nodes may be delivered or reserved, evenly over the horizon: about one a month of a year; and as many
+with which jobs are released or services begin.
+"""
 MOST_BOUGHT = 256
 """Nodes of one purchase."""
 
@@ -99,19 +101,26 @@ def _supplier(offer: RentalOffer, candidate: Candidate, portfolio: Portfolio) ->
         pool = Pool(_owned(horizon, [owned for owned in sourcing.own if owned.node == node]), each, (), watts, gpus)
         return Supplier("own", offer, candidate, pool, f"own {node}")
     if offer.estate is not None:
-        pool = Pool(None, 0, tuple(_purchases(horizon, sourcing, offer.estate)), watts, gpus)
+        pool = Pool(None, 0, tuple(_purchases(portfolio, offer.estate)), watts, gpus)
         return Supplier("buy", offer, candidate, pool, f"buy {node}")
     if offer.commitment > horizon.period:
-        pool = Pool(None, 0, tuple(_reservations(horizon, sourcing, offer, node, each)), watts, gpus)
+        pool = Pool(None, 0, tuple(_reservations(portfolio, offer, node, each)), watts, gpus)
         return Supplier("reserve", offer, candidate, pool, f"reserve {node} {offer.provider} {offer.term}")
     how: Sourced = "spot" if offer.term == "spot" else "rent"
     return Supplier(how, offer, candidate, Pool(None, each, (), watts, gpus),
                     f"{how} {node} {offer.provider} {offer.instance}")
 
 
-def starts(horizon: Horizon, first: int) -> range:
-    """Return the periods, from `first` on, with which something that lasts may begin."""
-    return range(first, horizon.periods, max(1, -(-horizon.periods // MOST_STARTS)))
+def starts(portfolio: Portfolio, first: int) -> list[int]:
+    """Return the periods, from `first` on, with which something that lasts may begin: evenly, and with jobs."""
+    horizon = portfolio.horizon
+    even = range(first, horizon.periods, max(1, -(-horizon.periods // MOST_STARTS)))
+    begin = [(moment - horizon.start).total_seconds() / horizon.period for job in portfolio.jobs
+             for moment in (job.release, job.from_) if moment is not None]
+    # a run starts with a period, a service within one
+    asked = sorted({period for at in begin for period in (math.floor(at), math.ceil(at))
+                    if first <= period < horizon.periods})
+    return sorted({*even, *asked[::max(1, -(-len(asked) // MOST_STARTS))]})
 
 
 def _owned(horizon: Horizon, owned: Sequence[Owned]) -> tuple[int, ...]:
@@ -133,22 +142,23 @@ def _works(owned: Owned, begin: datetime, end: datetime) -> bool:
     return end <= first or begin >= last + timedelta(days=1)
 
 
-def _purchases(horizon: Horizon, sourcing: PortfolioSourcing, estate: Estate) -> list[Lot]:
+def _purchases(portfolio: Portfolio, estate: Estate) -> list[Lot]:
     """Return purchases by the period of delivery: what owning the nodes takes from then on."""
-    delivery = (sourcing.buy.delivery or 0.0) if sourcing.buy else 0.0
+    horizon, buy = portfolio.horizon, portfolio.sourcing.buy
+    delivery = (buy.delivery or 0.0) if buy else 0.0
     most = min(MOST_BOUGHT, estate.most_nodes(MOST_BOUGHT))
     hourly = (0.0, *(sum(estate.yearly(nodes).values()) / YEAR_HOURS for nodes in range(1, most + 1)))
     lots = []
-    for start in starts(horizon, math.ceil(delivery / horizon.period)):
+    for start in starts(portfolio, math.ceil(delivery / horizon.period)):
         hours = (horizon.periods - start) * horizon.period / HOUR_SECONDS
         lots.append(Lot(start, horizon.periods, tuple(math.ceil(usd * hours * 100) * CENT for usd in hourly), most))
     return lots
 
 
-def _reservations(horizon: Horizon, sourcing: PortfolioSourcing, offer: RentalOffer, node: str, each: int
-                  ) -> list[Lot]:
+def _reservations(portfolio: Portfolio, offer: RentalOffer, node: str, each: int) -> list[Lot]:
     """Return reservations by the period of their start; all of the term is paid, also beyond the horizon."""
+    horizon, rent = portfolio.horizon, portfolio.sourcing.rent
     length = math.ceil(offer.commitment / horizon.period)
     hours = round(length * horizon.period / HOUR_SECONDS)
-    quota = sourcing.rent.quota.get(node) if sourcing.rent else None
-    return [Lot(start, start + length, (each * hours,), quota or MOST_BOUGHT**2) for start in starts(horizon, 0)]
+    quota = rent.quota.get(node) if rent else None
+    return [Lot(start, start + length, (each * hours,), quota or MOST_BOUGHT**2) for start in starts(portfolio, 0)]

@@ -20,8 +20,7 @@ from planner.yaml_io import Frozen
 
 MOST_PERIODS = 1500
 MOST_JOBS = 1000
-USUAL_START = datetime(2027, 1, 4)
-"""A Monday."""
+USUAL_START = datetime(2027, 1, 4)  # a Monday
 AnyWork: TypeAlias = Training | Serving | DiffusionTraining | Generation | PostTraining
 _OF_SERVICES = ("from_", "growth")
 _OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count", "every")
@@ -113,8 +112,7 @@ class PortfolioJob(Frozen):
     def _keys_have_an_effect(self) -> Self:
         other = _OF_SERVICES if self.ends else _OF_RUNS
         kind = "a service; this job ends" if self.ends else "a job that ends; this one is a service"
-        for key in other:
-            # a plan states its question with what keys are by default
+        for key in other:  # a plan states its question with what keys are by default
             if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"{key.removesuffix('_')} applies to {kind}")
         if missing := _amount_missing(self.workload):
@@ -227,6 +225,8 @@ class PortfolioLimits(Frozen):
     """Most nodes at work at any time, spares included."""
     max_power: Watts | None = None
     """Maximum power of all nodes at work, under load."""
+    site_power: Watts | None = None
+    """The same of nodes at your site: owned and bought."""
 
 
 class Portfolio(Frozen):

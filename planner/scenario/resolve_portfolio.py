@@ -33,7 +33,7 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     sourcing = _sourced(portfolio, catalog, document)
     given = Limits().model_copy(update={"max_gpus": portfolio.limits.max_gpus})
     supply = pool(portfolio.hardware, sourcing.undated, given, catalog, document, defaults)
-    _quotas_count(sourcing, supply["hardware"], document)
+    _limits_count(portfolio, sourcing, supply["hardware"], document)
     resolved = tuple(job.model_copy(update={"workload": in_precision(
         work, job.workload, named_nodes(portfolio.hardware, supply), catalog, defaults, f"{job.name}.")
         if isinstance(work, Training) and isinstance(job.workload, Training) else work}) for job, work in jobs)
@@ -49,10 +49,14 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
 
 
-def _quotas_count(sourcing: PortfolioSourcing, hardware: Frozen, document: Document) -> None:
-    """Raise InputError for a quota of nodes that the question does not admit; who holds a file to others means those.
+def _limits_count(portfolio: Portfolio, sourcing: PortfolioSourcing, hardware: Frozen, document: Document) -> None:
+    """Raise InputError for a quota of nodes that the question does not admit, and for the power of a site without any;
+    who holds a file to other nodes means those.
     """
     assert isinstance(hardware, Hardware)
+    if portfolio.limits.site_power is not None and not sourcing.own and sourcing.buy is None:
+        raise document.error(("limits", "site_power"), "has no effect here: it is of nodes that are owned or bought; "
+                             "max_power counts rented ones too")
     held = ("hardware", "candidates") in document.labels
     for node in sourcing.rent.quota if sourcing.rent and not held else ():
         if node not in hardware.candidates:

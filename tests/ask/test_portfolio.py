@@ -134,6 +134,20 @@ def test_a_pause_makes_way_and_costs_a_restart():
     assert plan_of(jobs, own=1, length="14 d").status == "infeasible"
 
 
+def test_the_power_of_a_site_is_of_its_own_nodes():
+    jobs = [{"name": name, "workload": RUN, "deadline": "2027-01-08"} for name in "ab"]
+    for power, how in (("11 kW", ["owned", "rent"]), ("21 kW", ["owned", "owned"])):
+        data = recheck(plan_of(jobs, own=2, sourcing={"rent": RENT}, limits={"site_power": power}))
+        assert sorted(a["sourcing"] for a in data["assignments"]) == how
+    assert plan_of(jobs, own=2, sourcing={"rent": RENT}, limits={"max_power": "11 kW"}).status == "infeasible"
+
+
+def test_nodes_are_bought_when_a_service_begins():
+    (bought,) = plan_of([{"name": "chat", "workload": CHAT, "from": "2027-03-05"}], length="182 d",
+                        sourcing={"buy": {"delivery": "10 d"}}).supply
+    assert (bought.sourcing, bought.start) == ("buy", "2027-03-05T00:00:00Z")
+
+
 def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
     plan = plan_of([{"name": "a", "workload": RUN}], length="56 d", sourcing={"buy": {"delivery": "21 d"}})
     data = recheck(plan)

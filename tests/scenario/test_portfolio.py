@@ -90,6 +90,7 @@ def test_any_kind_of_work_is_a_job():
     (asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "maintenance": ["2027-02-02", "2027-02-01"]}]}),
      "its last day is before its first"),
     (asked(limits={"deadline": "30 d"}), "unknown key 'deadline'"),
+    (asked(limits={"site_power": "30 kW"}), "site_power: has no effect here: it is of nodes that are owned or bought"),
     (asked(objective="time"), "objective"),
 ])
 def test_what_is_wrong_is_refused_by_name(data, words):

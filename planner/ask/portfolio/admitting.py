@@ -9,7 +9,7 @@ import numpy as np
 from planner.answer.relaxation import Relaxation
 from planner.ask.portfolio.cause import asked_limit
 from planner.ask.portfolio.elsewhere import BUDGET, DEADLINE, NODES, QUARTER, Elsewhere
-from planner.jobs.agenda import Agenda
+from planner.jobs.agenda import POWER, Agenda
 from planner.jobs.columns import MICRO
 from planner.scenario.moment import written
 from planner.solver.fleet.schedule import DAY_SECONDS
@@ -56,7 +56,7 @@ def _least(agenda: Agenda, job: str, name: str, known: Elsewhere, rows: np.ndarr
     more: dict[str, Callable[[], str]] = {
         BUDGET: lambda: _usd((limits.budget or 0) * MICRO + short),
         QUARTER: lambda: _usd((limits.budget_by_quarter or 0) * MICRO + short),
-        "max_power": lambda: f"{(limits.max_power or 0) + short:,.0f} W",
+        **dict.fromkeys(POWER, lambda: f"{(getattr(limits, name) or 0) + short:,.0f} W"),
         "max_nodes": lambda: f"{(limits.max_nodes or 0) + short:,}",
         "max_gpus": lambda: f"{(limits.max_gpus or 0) + short:,}"}
     if name.startswith("quota.") and rent is not None:

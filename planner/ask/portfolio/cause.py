@@ -10,7 +10,7 @@ from functools import partial
 
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Infeasible
-from planner.jobs.agenda import Agenda
+from planner.jobs.agenda import POWER, Agenda
 from planner.jobs.columns import MICRO, Columns
 from planner.scenario.moment import written
 from planner.solver.check_schedule import spent, spent_within, total_of
@@ -249,7 +249,7 @@ def taken_of(agenda: Agenda, name: str, schedule: Schedule) -> str:
         return _dollars(max(spent_within(agenda.problem, schedule, purse) for purse in agenda.problem.purses))
     ceiling = agenda.problem.ceilings[agenda.ceilings.index(name)]
     most = max(total_of(agenda.problem, schedule, ceiling))
-    return f"{most:,} W" if name == "max_power" else plural(most, "node") if name.startswith("quota.") else f"{most:,}"
+    return f"{most:,} W" if name in POWER else plural(most, "node") if name.startswith("quota.") else f"{most:,}"
 
 
 def _dollars(micro_usd: Fraction | int) -> str:

@@ -18,7 +18,7 @@ from planner.ask.portfolio.ledger import objective_of
 from planner.ask.portfolio.plan import Known, answered, solved
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
-from planner.jobs.agenda import Agenda
+from planner.jobs.agenda import POWER, Agenda
 from planner.jobs.columns import MICRO
 from planner.jobs.pools import Supplier
 from planner.scenario.hardware_names import candidate_nodes
@@ -91,7 +91,7 @@ def _knobs(agenda: Agenda, schedule: Schedule) -> Iterator[_Knob]:
     asked = agenda.portfolio
     steps: dict[str, Callable[[float], tuple[str, float]]] = {
         **dict.fromkeys(("budget", "budget_by_quarter"), lambda usd: ("1%", usd * (1 + HUNDREDTH))),
-        "max_power": lambda watts: ("1 kW", watts + WATTS), "max_nodes": lambda count: ("1 node", count + 1),
+        **dict.fromkeys(POWER, lambda watts: ("1 kW", watts + WATTS)), "max_nodes": lambda count: ("1 node", count + 1),
         "max_gpus": lambda count: ("8 GPUs", count + 8)}
     for name, step in steps.items():
         value = getattr(asked.limits, name)

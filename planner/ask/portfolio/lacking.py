@@ -14,7 +14,7 @@ from planner.ask.portfolio.elsewhere import (
     Elsewhere,
     Rest,
 )
-from planner.jobs.agenda import Agenda
+from planner.jobs.agenda import POWER, Agenda
 from planner.jobs.columns import MICRO
 from planner.scenario.moment import written
 from planner.units import plural, show_usd
@@ -55,7 +55,7 @@ def _said(agenda: Agenda, rest: Rest, name: str, lack: int, at: int, pool: int, 
     asked = asked_limit(agenda, name)
     if name in (BUDGET, QUARTER):
         return f"{show_usd(lack / MICRO)} above {name} {asked}"
-    return f"{lack:,} {'W ' if name == 'max_power' else ''}above {name} {asked}"
+    return f"{lack:,} {'W ' if name in POWER else ''}above {name} {asked}"
 
 
 def occupants(agenda: Agenda, rest: Rest, pool: int, start: int, end: int) -> str:
