@@ -142,17 +142,24 @@ def job_of(request: Request) -> Job:
 async def ended(job: Job, request: Request | None = None) -> Ended:
     """Return what became of a job. Where all who asked leave, an estimate that still waits is not begun."""
     waiting = asyncio.shield(asyncio.wrap_future(job.result))
+    gone = asyncio.ensure_future(_left(request)) if request is not None and not job.result.done() else None
+    either: set[asyncio.Future[Any]] = {waiting, *([gone] if gone else ())}
     job.askers += 1
     try:
-        while request is not None and not job.result.done():
-            done, _ = await asyncio.wait({waiting}, timeout=BEAT)
-            if not done and await request.is_disconnected():
-                break
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
     finally:
         job.askers -= 1
+        if gone is not None:
+            gone.cancel()
     if request is not None and not job.askers and not job.result.done():
         job.cancel()
     return await waiting
+
+
+async def _left(request: Request) -> None:
+    """Return when who asked is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def told(job: Job, desk: Desk) -> dict[str, Any]:
