@@ -97,7 +97,8 @@ async function search() {
   stopped = "";
   bar.hidden = cancel.hidden = false;
   busy(true);
-  bar.scrollIntoView({ block: "nearest" });
+  const { top, bottom } = bar.getBoundingClientRect();
+  if (top < 0 || bottom > innerHeight) bar.scrollIntoView();  // the answer comes in its place
   try {
     const page = await follow(about.verb, question(), job => {
       if (running !== mine) return;

@@ -209,7 +209,8 @@ async function slid() {
 
 function slide(range) {
   const input = byId(range.dataset.for);
-  input.value = Math.round(2 ** Number(range.value));
+  const power = Math.floor(range.value);
+  input.value = Math.round(2 ** power * (range.value > power ? 1.5 : 1));
 }
 
 // what a kind of work begins with gives way to what somebody says in its stead: a service has one load
