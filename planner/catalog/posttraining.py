@@ -138,6 +138,8 @@ class PostTrainingLaw(Sourced):
     """What a sleeping engine keeps of a GPU."""
     process: Bytes
     """Host memory of the processes of one GPU."""
+    batch_token: Annotated[float, Field(ge=0, le=1e6)]
+    """Host bytes, on the node that hands a step's answers on, of each token that an answer is padded to."""
     step: FrameworkResidue
     phases: FrameworkResidue
     memory: FrameworkResidue

@@ -12,7 +12,7 @@ from planner.answer.layout import Layout, Offload
 from planner.answer.posttraining import RlPhase, RlRollouts
 from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
 from planner.jobs.columns import Run
-from planner.jobs.posttraining.way import RlWay
+from planner.jobs.posttraining.way import RlWay, batch_bytes, on_node
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.candidate import Candidate
@@ -131,7 +131,8 @@ def _memory(way: RlWay, candidate: Candidate, law: PostTrainingLaw) -> Memory:
 
 def _host_parts(way: RlWay) -> dict[str, int]:
     """Return what holds how many bytes of a node's host, the largest first."""
-    parts = {name: float(size) * way.on_node for name, size in way.made.held.items()}
+    parts = {name: float(size) * on_node(way.question, way.placed) for name, size in way.made.held.items()}
+    parts["answers of a step"] = batch_bytes(way.question)
     parts["states updated there"] = float(updated_there(way.policy, way.models))
     return {name: round(size) for name, size in sorted(parts.items(), key=lambda part: -part[1]) if size}
 

@@ -14,10 +14,10 @@ import numpy as np
 from planner.jobs.posttraining.held import Held
 from planner.jobs.posttraining.launchable import replica_facts, row_facts, split_facts
 from planner.jobs.posttraining.question import RlQuestion
-from planner.jobs.posttraining.way import RlWay, Rollouts, step_of
+from planner.jobs.posttraining.way import RlWay, Rollouts, host_of, on_node, step_of
 from planner.layouts.table import Floats
 from planner.physics.posttraining.generation import Drawn
-from planner.physics.posttraining.step import Placed, total, updated_there
+from planner.physics.posttraining.step import Placed, total
 from planner.physics.serving.deployment import Replicas
 
 EIGHTHS = 8
@@ -102,7 +102,7 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
     told, shared = question.told, {"placement": "colocated" if placed.colocated else "disaggregated"}
     kept = np.array([asks.keeps_row(row) and told.admits({**shared, **row_facts(
         row, question.kind, question.asked.answers)}) for row in policy.layouts])
-    on_node, host = _on_node(question, placed), _host_usable(question)
+    here, host = on_node(question, placed), _host_usable(question)
     columns = list[Floats]()
     for swaps in ((False, True) if placed.colocated else (False,)):
         if not asks.keeps("swap", int(swaps)) or not told.admits({**shared, "swapped": int(swaps)}):
@@ -111,13 +111,13 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
         made = step_of(question, mine, policy, models, NOTHING, 1)
         seconds = {phase.name: phase.seconds for phase in made.phases}
         drawing = next(phase.bytes for phase in made.phases if phase.name == "generation")
-        on_host = made.host * on_node + updated_there(policy, models)
+        on_host = host_of(question, mine, made, policy, models)
         # judging by a model is the trainer's work, and yet the rollouts' wait where the two overlap
         judged = seconds.get("reward", 0.0) if placed.lag else 0.0
         worked = total(spent for name, spent in seconds.items() if name != "generation") - judged
         # less than the engine leaves anyway, or than the host has beside an engine's copy, is nothing gained
         beside = np.maximum(drawing + law.asleep, usable * (1 - framework.memory_fraction)) if placed.colocated else 0.0
-        tight = np.where(on_host + on_node * usable > host, on_host, 0.0)
+        tight = np.where(on_host + here * usable > host, on_host, 0.0)
         weights = policy.held("weights") if swaps else 0.0
         over = np.maximum(made.peak - usable, on_host - host)
         columns.append(np.stack(np.broadcast_arrays(np.arange(len(policy)), swaps, worked, beside, tight, weights,
@@ -206,17 +206,12 @@ def _ways(question: RlQuestion, placed: Placed, pairs: Sequence[tuple[int, Rollo
     decode, prefill, weights, cache, work = columns
     made = step_of(question, placed, policy, models, Drawn(decode, prefill, 0, weights, cache, work),
                  np.array([float(rollouts.replicas) for _, rollouts in pairs]), elsewhere=on != question.at)
-    host = made.host * _on_node(question, placed) + updated_there(policy, models)
+    host = host_of(question, placed, made, policy, models)
     usable, on_host = question.candidates[question.at].gpu.usable_memory, _host_usable(question)
     each_of = zip(*(np.broadcast_to(column, len(pairs)).tolist() for column in (made.seconds, made.peak, host)),
                   strict=True)
     for (row, rollouts), layout, (seconds, peak, held) in zip(pairs, policy.layouts, each_of, strict=True):
         yield RlWay(question, question.at, on, placed, row, layout, rollouts, seconds, peak, usable, held, on_host)
-
-
-def _on_node(question: RlQuestion, placed: Placed) -> int:
-    """Return how many GPUs of the trainer share a host."""
-    return min(question.candidates[question.at].node.gpus, placed.trainer)
 
 
 def _host_usable(question: RlQuestion) -> float:

@@ -19,6 +19,7 @@ from planner.physics.posttraining.step import (
     host_bytes,
     moments,
     phase_seconds,
+    updated_there,
 )
 from planner.physics.training.parameters import checkpoint_bytes
 
@@ -101,11 +102,6 @@ class RlWay:
                        self.rollouts.replicas, elsewhere=self.rollouts.node != here)
 
     @property
-    def on_node(self) -> int:
-        """GPUs of the trainer that share a host."""
-        return min(self.question.candidates[self.question.at].node.gpus, self.placed.trainer)
-
-    @property
     def gpus(self) -> int:
         """All GPUs at work."""
         return self.placed.gpus
@@ -123,6 +119,22 @@ class RlWay:
         return (round(self.step, 6), not self.placed.colocated, self.placed.swaps, row.get("offload", 0.0),
                 row.get("pp", 1), row.get("tp", 1), row.get("cp", 1), row.get("ep", 1), self.rollouts.pp,
                 self.rollouts.tp)
+
+
+def on_node(question: RlQuestion, placed: Placed) -> int:
+    """Return how many GPUs of the trainer share a host."""
+    return min(question.candidates[question.at].node.gpus, placed.trainer)
+
+
+def batch_bytes(question: RlQuestion) -> float:
+    """Return the bytes of a step's answers on the node that hands them on, padded to the longest that is allowed."""
+    tokens = question.asked.answers * (question.asked.max_model_len or 0)
+    return 0.0 if question.framework.in_process else question.law.batch_token * tokens
+
+
+def host_of(question: RlQuestion, placed: Placed, made: RlStep, policy: P, models: RlModels[P]) -> Amount:
+    """Return the bytes of the fullest node's host."""
+    return made.host * on_node(question, placed) + updated_there(policy, models) + batch_bytes(question)
 
 
 def step_of(question: RlQuestion, placed: Placed, policy: P, models: RlModels[P], drawn: Drawn, replicas: Amount,

@@ -58,6 +58,7 @@ def test_host_memory_is_that_of_its_parts_by_hand() -> None:
     assert parts["weights of the engine asleep"] == pytest.approx(8 / 2 * 2 * parameters, rel=0.02)
     # sharded over all: weights and gradients of 2 bytes, weights and two moments of 4
     assert parts["states of the policy"] == pytest.approx((2 + 2 + 4 + 2 * 4) * parameters, rel=0.02)
+    assert parts["answers of a step"] == (5 * 8 + 8 * 4) * 3 * made.prompts * made.samples_per_prompt * 1536
     assert sum(parts.values()) == pytest.approx(made.memory.host_bytes_per_node, abs=len(parts))
 
 

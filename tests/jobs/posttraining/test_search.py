@@ -107,6 +107,8 @@ def one_placement(question: RlQuestion, layouts: Sequence[tuple[Trained, Any]], 
             copied = made.weights if together and framework.sleeps else 0.0
             on_host = law.process * (2 if together else 1) + copied + waits
             on_host *= min(candidate.node.gpus, trainer)
+            if not framework.in_process:
+                on_host += 216 * asked.answers * asked.max_model_len
             on_host += sum(each_trained.peak.memory.host_per_node for each_trained in trained)
             if max(peaks) <= usable and on_host <= host:
                 found.append(seconds(question, policy, models, made, rollouts // each, swaps=swaps, together=together))
