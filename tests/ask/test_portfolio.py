@@ -134,6 +134,18 @@ def test_a_pause_makes_way_and_costs_a_restart():
     assert plan_of(jobs, own=1, length="14 d").status == "infeasible"
 
 
+def test_a_job_that_is_released_often_while_it_waits_is_warned_of():
+    base = {"name": "base", "workload": {**RUN, "tokens": "80 G"}}
+    tune = {"name": "tune", "workload": {**RUN, "tokens": "200 M"}, "every": "3 d", "after": "base"}
+    plan = plan_of([base, tune], own=1, length="30 d")
+    end = plan.assignments[0].end
+    early = sum(f"2027-01-{4 + 3 * number:02}T00:00:00Z" < end for number in range(9))
+    assert early > 1
+    assert [note for note in plan.notes if f"{early} of 10 tune are released before base has ended" in note]
+    late = plan_of([base, {**tune, "release": "2027-01-28"}], own=1, length="30 d")
+    assert not [note for note in late.notes if "released" in note]
+
+
 def test_the_power_of_a_site_is_of_its_own_nodes():
     jobs = [{"name": name, "workload": RUN, "deadline": "2027-01-08"} for name in "ab"]
     for power, how in (("11 kW", ["owned", "rent"]), ("21 kW", ["owned", "owned"])):

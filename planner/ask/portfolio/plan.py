@@ -13,6 +13,7 @@ from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, objective_of, periods_of, supply_of
+from planner.ask.portfolio.overtaken import overtaken
 from planner.ask.portfolio.served import replayed
 from planner.ask.portfolio.why import explained
 from planner.catalog.load import Catalog
@@ -54,7 +55,8 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
     planned = found.value is not None
     made = explained(agenda, found, assignments_of(agenda, found)) if planned else ()
-    plan = Plan(status=found.status, notes=agenda.market.notes, objective=objective_of(agenda, found),
+    notes = (*agenda.market.notes, *(overtaken(agenda, found) if planned else ()))
+    plan = Plan(status=found.status, notes=notes, objective=objective_of(agenda, found),
                 assignments=made,
                 supply=supply_of(agenda, found) if planned else (),
                 periods=periods_of(agenda, found) if planned else (),
