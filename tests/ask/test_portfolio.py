@@ -44,7 +44,8 @@ def recheck(plan: Plan) -> dict:
     late = sum(round(a["late_days"] * float(asked[a["job"]]["late"].split()[0].replace(",", "")), 2)
                for a in data["assignments"] if a.get("late_days"))
     assert data["objective"]["value"] == pytest.approx(supply + late, abs=0.011)
-    assert all(round(one["usd"] * 100, 6).is_integer() for one in data["cash"][:-1])
+    assert all(round(usd * 100, 6).is_integer() for usd in (
+        data["objective"]["value"], *(one["usd"] for one in (*data["cash"], *data["supply"]))))
     assert sum(one["usd"] for one in data["cash"]) == pytest.approx(supply, abs=1e-6)
     done: dict[str, datetime] = {}
     for a in data["assignments"]:

@@ -11,43 +11,47 @@ from planner.answer.portfolio import Cash, Period, Supply
 from planner.answer.schema import ByReplay, Objective
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
-from planner.jobs.pools import Supplier
 from planner.scenario.moment import iso, next_month
 from planner.solver.check_schedule import serving, spent, there, used
 from planner.solver.fleet.schedule import CENT, Schedule
 
 
 def supply_of(agenda: Agenda, schedule: Schedule) -> tuple[Supply, ...]:
-    """Return every node that is had, pool by pool."""
-    made = []
+    """Return every node that is had, pool by pool, in cents that together are what is spent, up."""
+    made, exact, before = list[Supply](), 0, 0
     for at, supplier in enumerate(agenda.suppliers):
-        pool = supplier.pool
-        if pool.lots:
-            made += list(_lots(agenda, schedule, at))
-            continue
-        rows = sorted([*_runs(agenda, schedule, at), *_served(agenda, schedule, at)])
-        if pool.capacity is not None:
-            usd = sum(row[3] for row in rows)
-            made.append(_supply(agenda, supplier, 0, agenda.problem.horizon, max(pool.capacity), usd))
-        else:
-            made += [_supply(agenda, supplier, *row) for row in rows]
+        for start, end, nodes, usd in sorted(_had(agenda, schedule, at)):
+            exact += usd
+            until = in_cents(exact)
+            estate = supplier.offer.estate
+            made.append(Supply(
+                pool=supplier.name, node=supplier.node, sourcing=supplier.how, offer=supplier.offer.label,
+                start=iso(agenda.moment(start)), end=iso(agenda.moment(end)), nodes=nodes, usd=(until - before) / MICRO,
+                capital_usd=None if estate is None else round(estate.capital(nodes).total, 2)))
+            before = until
     return tuple(made)
 
 
-def _supply(agenda: Agenda, supplier: Supplier, start: int, end: int, nodes: int, usd: int,
-            capital: float | None = None) -> Supply:
-    return Supply(pool=supplier.name, node=supplier.node, sourcing=supplier.how, offer=supplier.offer.label,
-                  start=iso(agenda.moment(start)), end=iso(agenda.moment(end)), nodes=nodes, usd=usd / MICRO,
-                  capital_usd=capital)
+def in_cents(micro_usd: int) -> int:
+    """Return micro-USD up to whole cents."""
+    return -(-micro_usd // CENT) * CENT
 
 
-def _lots(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[Supply]:
-    supplier, size = agenda.suppliers[at], agenda.problem.period_seconds
-    estate = supplier.offer.estate
-    for lot, nodes in zip(supplier.pool.lots, schedule.lots[at], strict=True):
+def _had(agenda: Agenda, schedule: Schedule, at: int) -> list[tuple[int, int, int, int]]:
+    """Return start, end, nodes and micro-USD of all that is had of one pool."""
+    pool = agenda.suppliers[at].pool
+    if pool.lots:
+        return list(_lots(agenda, schedule, at))
+    rows = [*_runs(agenda, schedule, at), *_served(agenda, schedule, at)]
+    return rows if pool.capacity is None else [
+        (0, agenda.problem.horizon, max(pool.capacity), sum(row[3] for row in rows))]
+
+
+def _lots(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
+    size = agenda.problem.period_seconds
+    for lot, nodes in zip(agenda.suppliers[at].pool.lots, schedule.lots[at], strict=True):
         if nodes:
-            yield _supply(agenda, supplier, lot.start * size, lot.end * size, nodes, lot.cost(nodes),
-                          None if estate is None else round(estate.capital(nodes).total, 2))
+            yield lot.start * size, lot.end * size, nodes, lot.cost(nodes)
 
 
 def _runs(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[tuple[int, int, int, int]]:
@@ -111,7 +115,7 @@ def cash_of(agenda: Agenda, schedule: Schedule) -> tuple[Cash, ...]:
     made, total, before, last = [], Fraction(), 0, max(months, default="")
     for month in sorted(months):
         total += months[month]
-        now = math.floor(total) if month == last else math.floor(total / CENT) * CENT
+        now = (math.ceil if month == last else math.floor)(total / CENT) * CENT
         made.append(Cash(month=month, usd=(now - before) / MICRO))
         before = now
     return tuple(made)
@@ -132,8 +136,8 @@ def objective_of(agenda: Agenda, schedule: Schedule) -> Objective:
         return Objective(name="cost_usd")
     forgone = sum(task.worth or 0 for task, placed in zip(agenda.problem.tasks, schedule.tasks, strict=True)
                   if placed is None)
-    value = (schedule.value - forgone) / MICRO
-    bound = None if schedule.bound is None else (schedule.bound - forgone) / MICRO
+    value = in_cents(schedule.value - forgone) / MICRO
+    bound = None if schedule.bound is None else in_cents(schedule.bound - forgone) / MICRO
     gap = None if bound is None else 0.0 if value == bound else (value - bound) / (schedule.value / MICRO)
     seen = None if agenda.missed is None else ByReplay(met=not agenda.missed, gap=None, missed=agenda.missed)
     return Objective(name="cost_usd", value=value, bound=bound, gap=gap, by_replay=seen)

@@ -21,6 +21,6 @@ def overtaken(agenda: Agenda, found: Schedule) -> Iterator[str]:
                     if (placed := found.tasks[other]) is not None), default=0)
         early = sum(problem.tasks[at].release < ends for at in mine)
         if early > 1:
-            yield (f"{early:,} of {len(mine):,} {job.name} are released before {', '.join(job.after)} has ended, so that "
-                   f"they start together: release: {written(agenda.moment(ends))} has one every {job.every / DAY:g} d "
+            yield (f"{early:,} of {len(mine):,} {job.name} are released before {', '.join(job.after)} has ended, so "
+                   f"that they start together: release: {written(agenda.moment(ends))} has one every {job.every / DAY:g} d "
                    "from then on")
