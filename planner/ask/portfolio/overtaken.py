@@ -22,5 +22,5 @@ def overtaken(agenda: Agenda, found: Schedule) -> Iterator[str]:
         early = sum(problem.tasks[at].release < ends for at in mine)
         if early > 1:
             yield (f"{early:,} of {len(mine):,} {job.name} are released before {', '.join(job.after)} has ended, so "
-                   f"that they start together: release: {written(agenda.moment(ends))} has one every {job.every / DAY:g} d "
-                   "from then on")
+                   f"that they start together: release: {written(agenda.moment(ends))} has one every "
+                   f"{job.every / DAY:g} d from then on")
