@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from planner.catalog.spelling import canonical, joined
 from planner.scenario.default import Default
+from planner.scenario.model_notes import DRAWN
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.words import named
 
@@ -15,6 +16,8 @@ _OTHERS = {
     "grpo": "dapo gspo drgrpo", "reinforce": "reinforceplusplus reinforcepp", "rejection-sampling": "raft rft",
     "on-policy-distillation": "gkd", "lora": "rslora loraplus pissa"}
 """Methods that differ from another in their loss or start alone, by the name under which their step is planned."""
+_DROPS = "dapo"
+"""The one that draws answers anew where all to a prompt are as good, and learns from the others alone."""
 _NODES = re.compile(r"[1-9]\d?x\w", re.IGNORECASE)
 """Hardware as a node of so many GPUs."""
 
@@ -34,7 +37,13 @@ def as_called(reference: object, overrides: Mapping[str, object], answered: obje
     plain = joined(method.lower()) if isinstance(method, str) else ""
     if isinstance(known, str) and plain in _OTHERS.get(known, "").split():
         said.append(Default(name="method", value=f"{known} for {method}", why=f"{method} differs from {known} in its "
-                            "loss or its start, and not in what a step takes"))
+                            "loss or its start, and not in what a step takes" if plain != _DROPS else
+                            f"{method} differs from {known} in its loss, and in the answers that it draws and drops"))
+        if plain == _DROPS:
+            said.append(Default(name=DRAWN, value="as many as are learned from", why=f"answers that {method} draws and "
+                                "drops (dynamic sampling) are not counted: where it draws several batches a step, "
+                                "generation takes as many times as long; that it has no reference is said by "
+                                "reference: none"))
     model, shape = work.get("model"), getattr(answered, "model", None)
     if isinstance(model, str) and isinstance(shape, str) and "," not in model and (
             not _alike(joined(canonical(model)), joined(canonical(shape)))):

@@ -13,6 +13,8 @@ from planner.scenario.default import Default, Defaults
 SIZE = "model size"
 LENGTH = "sample length"
 """What the default is called that samples of unknown length are as long as a sequence."""
+DRAWN = "answers drawn"
+"""What the default is called that a method is taken to draw no more answers than it learns from."""
 FAILED = "runs that failed"
 """What the default is called that a model is taken to fit of which every published run ran out of memory."""
 TEXT_PART = "model part"
@@ -29,7 +31,7 @@ def generates(model: Model, what: str) -> Model:
 def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
     """Return what the user should know: of models that also see, their text part alone; lengths taken."""
     return tuple(f"text alone is planned for: {default.why}" if default.name.endswith(TEXT_PART) else default.why
-                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH, FAILED)))
+                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH, FAILED, DRAWN)))
 
 
 def failed_runs(name: str, catalog: Catalog) -> Defaults:
@@ -41,7 +43,7 @@ def failed_runs(name: str, catalog: Catalog) -> Defaults:
 
 def stands_for(called: Sequence[Default]) -> tuple[str, ...]:
     """Return which model or method a name stands for, of what is planned under another name than the question's."""
-    pairs = (default.value.partition(" for ") for default in called)
+    pairs = (default.value.partition(" for ") for default in called if default.name != DRAWN)
     return tuple(f"{said} stands for {planned}" for planned, _, said in pairs)
 
 

@@ -35,3 +35,10 @@ def test_one_number_for_a_day_is_told_to_be_left_out(capsys: Captured) -> None:
 def test_an_alias_is_said(model: str, tells: bool, capsys: Captured) -> None:
     out = said(capsys, "estimate", "--model", model, "--node", "dgx-h100", "--method", "lora")
     assert ("qwen3-coder-30b stands for qwen3-30b-a3b" in out) == tells
+
+
+@pytest.mark.parametrize(("method", "tells"), [("dapo", True), ("gspo", False)])
+def test_answers_that_a_method_drops_are_said_not_to_be_counted(method: str, tells: bool, capsys: Captured) -> None:
+    out = said(capsys, "estimate", "--model", "qwen2.5-7b", "--node", "dgx-h100", "--method", method)
+    assert (f"answers that {method} draws and drops" in out) == tells
+    assert f"{method} stands for grpo" in out
