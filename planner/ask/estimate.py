@@ -214,8 +214,9 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     called = as_called(reference, overrides, scenario.workload)
     decided = SEEN[:2] if largest == "sequence" else SEEN  # a request then has the length that is looked for
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
-        *stands_for(called), *text_notes([*called, *said]), *(f"{default.name} is {default.value}: {default.why}" for default in (
-            *(default for default in said if default.name in decided), *thousands(document)))))
+        *stands_for(called), *text_notes([*called, *said]), *(
+            f"{default.name} is {default.value}: {default.why}" for default in (
+                *(default for default in said if default.name in decided), *thousands(document)))))
 
 
 def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:
