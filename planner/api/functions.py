@@ -31,6 +31,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from planner.ask.compare import Compared
+    from planner.ask.rent_or_buy import Ways
 
 
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
@@ -119,13 +120,25 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
     is compared by what it costs to rent and to buy. Raises PlannerError.
     """
     from planner.ask.compare import comparison_of
+
+    ways = ways_asked(scenario, values, catalogs=catalogs, always=True)
+    return ways.comparison if ways is not None else comparison_of(
+        compare_asked(scenario, catalogs=catalogs, time_limit=time_limit, workers=workers, **values))
+
+
+def ways_asked(scenario: object, values: Mapping[str, object], *, catalogs: FilePath | Iterable[FilePath] | Catalog,
+               always: bool) -> Ways | None:
+    """Return the ways to have hardware that is asked about without work; none where work is asked about.
+
+    always: also where neither years nor buying are named. Raises PlannerError.
+    """
     from planner.ask.rent_or_buy import rent_or_buy
 
     overrides, names = by_path(values, "argument of planner.compare")
-    if asks_for_hardware(scenario, overrides, always=True):
-        known = arguments.catalog(catalogs)
-        return rent_or_buy(load_hardware(overrides, known, _labels(names))[0], known).comparison
-    return comparison_of(compare_asked(scenario, catalogs=catalogs, time_limit=time_limit, workers=workers, **values))
+    if not asks_for_hardware(scenario, overrides, always=always):
+        return None
+    catalog = arguments.catalog(catalogs)
+    return rent_or_buy(load_hardware(overrides, catalog, _labels(names))[0], catalog)
 
 
 def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] | Catalog = (),

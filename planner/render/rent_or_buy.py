@@ -6,7 +6,7 @@ from rich.console import Console
 
 from planner.answer.comparison import Row
 from planner.ask.rent_or_buy import Way, Ways
-from planner.render.page import Head, Page
+from planner.render.page import Head, Page, Sheet
 from planner.units import plural, show_usd
 
 MOST_ROWS = 12
@@ -38,6 +38,11 @@ def render_rent_or_buy(found: Ways, console: Console, *, full: bool = False) -> 
     page = Page(console)
     page.paragraph(rent_or_buy_line(found), "bold")
     page.console.print()
+    write_ways(found, page, full=full)
+
+
+def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
+    """Write the ways, and what buying binds, on a page of whatever kind."""
     ways = [way for way in found.ways if way.row.cost_usd is not None]
     # of one provider on one term the cheapest region
     first = {(way.row.node, _whence(way)): way for way in reversed(ways)}
@@ -80,7 +85,7 @@ def _from(row: Row) -> str:
     return "never" if share is None else "at any use" if share == 0 else f"from {share:.0%} in use"
 
 
-def _binds(page: Page, bought: Way, found: Ways) -> None:
+def _binds(page: Sheet, bought: Way, found: Ways) -> None:
     estate = bought.offer.estate
     assert estate is not None
     capital = estate.capital(bought.nodes)

@@ -56,6 +56,7 @@ from planner.web.shown import (
     shown_line,
     shown_model,
     shown_sizing,
+    shown_ways,
 )
 from planner.yaml_io import dump
 
@@ -176,6 +177,12 @@ def _of_verb(question: Question, catalog: Catalog) -> Answered:
     reference, values = question.opened
     if question.verb == "estimate":
         return _estimated(question, functions.estimate_asked(reference, catalogs=catalog, **values), values)
+    alone = question.verb in ("plan", "compare") and not values.keys() & {*OPTIONS[question.verb]}
+    ways = functions.ways_asked(reference, values, catalogs=catalog,
+                                always=question.verb == "compare") if alone else None
+    if ways is not None:  # hardware without work
+        return Answered(f"{to_json(ways.comparison)}\n", exit_code(ways.comparison),
+                        shown_ways(ways) if question.paged else "")
     if question.verb == "compare":
         rows = functions.compare_asked(reference, catalogs=catalog, **values)
         table = comparison_of(rows)

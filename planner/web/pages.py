@@ -43,7 +43,8 @@ HINTS = {
               ("LoRA of Llama 3.1 8B on 50,000 samples", "model=llama-3.1-8b&method=lora&samples=50k"),
               ("The fewest GPUs of every kind that hold Qwen2.5 7B, for use and for tuning", "model=qwen2.5-7b")),
     "/compare": (("LoRA of Llama 3.1 8B on 50,000 samples, on H100, A100 and L40S",
-                  "model=llama-3.1-8b&method=lora&samples=50k&on=h100,a100,l40s"),),
+                  "model=llama-3.1-8b&method=lora&samples=50k&on=h100,a100,l40s"),
+                 ("Rent or buy 8 H100 for three years", "on=8xh100&years=3")),
     "/explain": (("What a deadline of three days costs, and the most GPUs",
                   "model=llama-3.1-8b&tokens=10+G&on=h100&deadline=3+d&max_gpus=64"),
                  ("Why not on A100", "model=llama-3.1-8b&method=lora&samples=50k&on=h100,a100&why_not=gpu%3Da100"))}

@@ -16,6 +16,7 @@ from planner.answer.sizing import Sizing
 from planner.ask.compare import Compared
 from planner.ask.estimate import Estimating
 from planner.ask.fastest import Estimated
+from planner.ask.rent_or_buy import Ways
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.physics.shapes import parameters
@@ -25,7 +26,8 @@ from planner.render.comparison_lines import of_portfolio
 from planner.render.explanation import write_explanation
 from planner.render.facts import facts, latencies, time_parts
 from planner.render.figures import percent
-from planner.render.report.charts import rows_by_days_and_cost
+from planner.render.rent_or_buy import rent_or_buy_line, write_ways
+from planner.render.report.charts import rows_by_days_and_cost, ways_over_time
 from planner.render.report.page import memory_shares, report
 from planner.render.report.sheet import HtmlSheet
 from planner.render.report.templates import templates as compiled
@@ -72,6 +74,17 @@ def shown_sizing(sizing: Sizing) -> str:
     """Return how many nodes a log of jobs needs as a part of a page."""
     sheet = HtmlSheet()
     write_sizing(sizing, sheet)
+    return sheet.html()
+
+
+def shown_ways(found: Ways) -> str:
+    """Return what hardware costs to rent and to buy as a part of a page."""
+    sheet = HtmlSheet()
+    sheet.paragraph(rent_or_buy_line(found), "bold")
+    drawn = ways_over_time(found)
+    if drawn:
+        sheet.parts.append(Markup("<figure>{}</figure>").format(Markup(drawn)))
+    write_ways(found, sheet, full=True)
     return sheet.html()
 
 

@@ -29,6 +29,8 @@ HELD = {"model": "llama-3.1-8b", "node": "dgx-h100", "layout": "tp=8"}
     ("estimate", {"model": "llama-3.1-8b", "node": "l40s-1x", "concurrency": 8, "input": 500, "output": 100},
      ["--model", "llama-3.1-8b", "--node", "l40s-1x", "--concurrency", "8", "--input", "500", "--output", "100"]),
     ("plan", SMALL | {"budget": "0.01 USD"}, [*FLAGS, "--budget", "0.01 USD"]),
+    ("compare", {"on": "8xh100", "years": "3"}, ["--on", "8xh100", "--years", "3"]),
+    ("plan", {"on": "8xh100", "terms": "on-demand,buy"}, ["--on", "8xh100", "--terms", "on-demand,buy"]),
 ])
 def test_answers_are_the_bytes_of_the_command_line(web, capsys, verb, body, argv):
     answer = web.post(f"/api/{verb}", json=body)

@@ -165,6 +165,14 @@ def test_a_row_opens_the_plan_on_its_own_offer(values):
     assert costs == pytest.approx([row["cost_usd"] for row in rows], rel=1e-6)
 
 
+def test_hardware_without_work_is_drawn_with_the_months_at_which_buying_crosses_renting():
+    asked = question_of("compare", {"on": "8xh100", "years": "4", "terms": "on-demand,buy"})
+    told = answer(replace(asked, paged=True), ())
+    assert told.page.startswith('<p class="answer">Buy: 8 GPUs (1 x dgx-h100) for 4 years')
+    bought = next(row for row in json.loads(told.text)["rows"] if row["kind"] == "buy")
+    assert f">{bought['break_even_months']:.1f} months</text>" in told.page
+
+
 def test_what_is_empty_in_a_file_stays_there():
     work = "workload: {model: gpt2, tokens: 1 G}\nsourcing: "
     for said in ("buy: {}", "rent: null\n  buy: {}"):

@@ -15,6 +15,7 @@ from planner.answer.assignment import Alternative, Assignment
 from planner.answer.bought import Bought
 from planner.answer.comparison import Row
 from planner.answer.schema import Plan
+from planner.ask.rent_or_buy import Ways
 from planner.render.pareto import trades
 from planner.units import round_up, show_usd
 
@@ -45,16 +46,33 @@ def rent_against_buy(plan: Plan) -> str | None:
     own, what = bought
     hours, months = (own.duration_days or 0.0) * 24, what.life_years * 12
     rent = min(rents) / hours * MONTH_HOURS * what.utilization
-    running = _running(what)
-    spent = what.capex_usd + running * months
-    lines = [Line(f"buy {own.gpus:,} x {own.gpu}", "--a", ((0, what.capex_usd), (months, spent))),
+    title = f"Cash spent, nodes in use {what.utilization:.0%} of the time"
+    return _cash(title, months, f"buy {own.gpus:,} x {own.gpu}", what.capex_usd, _running(what), rent)
+
+
+def ways_over_time(found: Ways) -> str | None:
+    """Return the same of hardware alone, over its years; none unless it is both rented and bought."""
+    gpu = found.ways[0].row.gpu
+    bought, rented = found.cheapest("buy", gpu), found.cheapest("rent", gpu)
+    estate = bought.offer.estate if bought else None
+    if bought is None or rented is None or estate is None:
+        return None
+    capital, months = estate.capital(bought.nodes), found.years * 12
+    running = sum(usd for name, usd in estate.yearly(bought.nodes, capital).items() if name != "depreciation") / 12
+    title = f"Cash spent, nodes in use {found.use:.0%} of the time; resale not counted"
+    return _cash(title, months, f"buy {bought.row.gpus:,} x {gpu}", capital.total, running,
+                 (rented.row.cost_usd or 0.0) / months)
+
+
+def _cash(title: str, months: float, label: str, capital: float, running: float, rent: float) -> str:
+    """Return cash over time: what is paid at once and by the month, against rent by the month, and where they cross."""
+    lines = [Line(label, "--a", ((0, capital), (months, capital + running * months))),
              Line("rent for the same work", "--b", ((0, 0), (months, rent * months)))]
     marks = []
-    if rent > running and what.capex_usd / (rent - running) <= months:
-        at = what.capex_usd / (rent - running)
+    if rent > running and capital / (rent - running) <= months:
+        at = capital / (rent - running)
         marks = [Mark((at, rent * at), f"{at:.1f} months", "--ink",
                       f"after {at:.1f} months {show_usd(rent * at)} each way")]
-    title = f"Cash spent, nodes in use {what.utilization:.0%} of the time"
     return chart(title, "months", "USD", lines, marks, short_usd)
 
 
@@ -176,11 +194,13 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
                      f"{value:,.10g}</text>")
     parts.append(f'<text class="tick" x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 8}" text-anchor="middle">{escape(x)}'
                  f'</text><text class="tick" x="{LEFT}" y="{TOP - 4}">{escape(y)}</text>')
+    labels = list[float]()
     for line in lines:
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in map(place, line.points))
         parts.append(f'<polyline points="{path}" fill="none" stroke="var({line.color})" stroke-width="2"/>')
         end, at = place(line.points[-1])
-        parts.append(f'<text x="{end - 6:.1f}" y="{at - 6:.1f}" text-anchor="end" style="fill: var({line.color})">'
+        labels.append(at + 16 if any(abs(at - 6 - other) < 14 for other in labels) else at - 6)
+        parts.append(f'<text x="{end - 6:.1f}" y="{labels[-1]:.1f}" text-anchor="end" style="fill: var({line.color})">'
                      f"{escape(line.label)}</text>")
     for mark in marks:
         a, b = place(mark.at)
