@@ -32,6 +32,11 @@ ARCHITECTURES = {"hopper": ("hopper",), "ampere": ("ampere", "pascal", "turing",
 """Those told apart; the first holds for all that no entry names."""
 APART = {"ampere": 0.0, "ada": .4, "hopper": .9, "blackwell": 1.6, "cdna2": 3.6, "cdna3": 4.4, "cdna4": 4.8}
 """How far architectures are apart, along a line."""
+TODAY, SLOPES = 2026.0, (.35, .35)
+"""The year that medians of what the host decides are of, and by how much their logarithm changes in a year: for all
+engines alike, and for each beside it. Graphs, fused kernels and schedulers that run ahead come to all of them. Without
+any one source, the likelihood of the others is the larger for it, by 16 to 23 in logarithms.
+"""
 LAW = {"narrow.fp8": (1.0, .15), "narrow.fp4": (1.0, .2), "narrow_experts.fp8": (1.0, .15),
        "narrow_experts.fp4": (1.0, .2), "expanded": (.8, .15)}
 """Constants of the law that are fitted with the releases: median and spread of the logarithm before any row."""
@@ -72,16 +77,18 @@ def _vendor(architecture: str) -> str:
 def _covariance(name: str, one: Place, other: Place) -> float:
     """Return the prior covariance of a constant in two places."""
     engine, years = one[0] == other[0], abs(RELEASES[one[0]][one[1]] - RELEASES[other[0]][other[1]])
-    near = float(np.exp(-abs(APART[one[2]] - APART[other[2]])))
+    near, trend = float(np.exp(-abs(APART[one[2]] - APART[other[2]]))), 0.0
     if name in KERNELS:
         # kernels of AMD differ more by release, and what an architecture is good at fades with time
         vary = (1 + (_vendor(one[2]) == "amd")) * (1 + (_vendor(other[2]) == "amd"))
         parts = .15, .3 * np.exp(-years / 1.5), .25 * np.exp(-years / .6), .15, .15
     else:
         vary, parts = 1, (.35, .1, .15 * np.exp(-years), .25, .15)
+        ahead = (RELEASES[one[0]][one[1]] - TODAY) * (RELEASES[other[0]][other[1]] - TODAY)
+        trend = (SLOPES[0]**2 + SLOPES[1]**2 * engine) * ahead
     alone, of_gpu, of_both, of_time, own = parts
     shared = alone * engine + of_gpu * near + of_both * engine * near + of_time * engine * np.exp(-years / .8)
-    return float(SHRUNK * vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)
+    return float(trend + SHRUNK * vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)
 
 
 def matrix(name: str, ones: tuple[Place, ...], others: tuple[Place, ...]) -> Floats:

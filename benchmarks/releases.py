@@ -31,7 +31,10 @@ from planner.layouts.table import Floats, Ints
 
 EVIDENCE, SPEEDS = Path("tests/evidence/serve_throughput.csv"), Path("catalogs/speeds")
 SERVING = Path("catalogs/calibration/serving.yaml")
-FREEDOM, STEP, TRUST = 4.0, .03, .8
+FREEDOM, STEP, TRUST, FAR = 4.0, .03, .8, .2
+"""Of Student-t residuals; step of a slope; most that a round of a fit moves a constant's logarithm; from where on what
+is left out of a fit is predicted anew, as slopes no longer tell.
+"""
 SCALES = {"output_tok_s_per_gpu": .12, "tpot_ms": .1, "ttft_ms": .25}
 OFFSETS = {"output_tok_s_per_gpu": .06, "tpot_ms": .06, "ttft_ms": .15}
 """Standard deviations of what is left of a figure, and of what those of one setup have in common."""
@@ -112,16 +115,18 @@ class Fitted:
             changed[key] = {**changed[key], inner: value} if inner else value
         return ServingLaw.model_validate(changed)
 
-    def residuals(self, at: Floats) -> Floats:
-        """Return the logarithm of predicted over measured time of the fitted figures."""
+    def residuals(self, at: Floats, some: Ints | None = None) -> Floats:
+        """Return the logarithm of predicted over measured time of the fitted figures, or of some of them."""
         each, law, speeds = np.exp(self.each(at)), self.law(at), dict[int, list[Speed]]()
+        figures = [self.rows.figures[f] for f in self.figures[slice(None) if some is None else some].tolist()]
+        asked = {figure.group for figure in figures}
         for number, (group, place) in enumerate(zip(self.rows.groups, self.of_group, strict=True)):
-            if place >= 0:
+            if number in asked:
                 usual, d = _speed(self.catalog, self.places[place], each[place]), group.deployment
                 engine = as_it_ran(usual, group.rows[0], d.candidates[0].gpu, self.catalog)
                 speeds[number] = predict(replace(group, deployment=replace(d, engine=engine, law=law)))
         found = []
-        for figure in (self.rows.figures[f] for f in self.figures.tolist()):
+        for figure in figures:
             run, measured = self.rows.runs[figure.row]
             said = quantities(run, measured, speeds[figure.group][figure.place])
             predicted, real = next((p, m) for name, p, m in said if name == figure.quantity)
@@ -205,7 +210,17 @@ class About:
         left = self.now.copy()
         for key in sorted(set(keys)):
             mine = np.flatnonzero([key == one for one in keys])
-            left[mine] += self.design[mine] @ self.move(mine)
+            left[mine] = self.under(self.move(mine, trust=np.inf), mine)
+        return left
+
+    def under(self, move: Floats, figures: Ints) -> Floats:
+        """Return the logarithms of some figures under constants that are moved: by their slopes, but of those of a
+        release that moves far, which are predicted anew.
+        """
+        left: Floats = self.now[figures] + self.design[figures] @ move
+        far = np.flatnonzero((np.abs(self.rows.each(move)) >= FAR).any(axis=1)[self.parts[0][figures]])
+        if len(far):
+            left[far] = self.rows.residuals(np.maximum(self.at + move, self.rows.least), figures[far])
         return left
 
     @cached_property
@@ -238,10 +253,10 @@ class About:
             slope[columns] += design.T @ (weights * now) - common.T @ (np.bincount(of, weights * now) / whole)
         return curve, slope
 
-    def move(self, without: Ints | None = None) -> Floats:
-        """Return the step to the best constants, or to those without some figures."""
+    def move(self, without: Ints | None = None, trust: float = TRUST) -> Floats:
+        """Return the step to the best constants, or to those without some figures, of `trust` at most."""
         curve, slope = (0.0, 0.0) if without is None else self.held(without)
-        return np.clip(-np.linalg.solve(self.curve - curve, self.slope - slope), -TRUST, TRUST)
+        return np.clip(-np.linalg.solve(self.curve - curve, self.slope - slope), -trust, trust)
 
     def refit(self) -> Refit:
         """Return logarithms of measured over predicted of figures, by row and quantity, without their rows."""
@@ -255,8 +270,8 @@ class About:
             key = gone.tobytes()
             if key not in known:
                 # of setups that stay in part the offset is counted whole: less is left of the rest than there is
-                known[key] = self.move(gone)
-            found: Floats = sign[places] * (self.now[places] + self.design[places] @ known[key])
+                known[key] = self.move(gone, trust=np.inf)
+            found: Floats = sign[places] * self.under(known[key], places)
             return found
 
         return Refit({f"{self.rows.rows.ids[figure.row]} {figure.quantity}": place

@@ -92,8 +92,9 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
     limits = catalog.service_levels.of(model.name, said.word("scenario", run) or "") if regime == "server" else None
     version = _version(run, engine, said, assumed)
     cache = cache_format(run, catalog, assumed, engine=engine, format=weights)
+    share = said.number("length_share", run) or 1.0
     return ServingRow(model, engine, version, weights, cache, _card(run, said, assumed), run.gpus * dies(run, said),
-                      run.gpus, tp, pp, ep, dp, regime, max(run.isl, 1.0), max(run.osl, 1.0),
+                      run.gpus, tp, pp, ep, dp, regime, max(share * run.isl, 1.0), max(share * run.osl, 1.0),
                       run.concurrency or run.max_batch, prefill, decode, limits,
                       _drafts(run, model, said, assumed), said.usual("accepted_drafts"), said.flag("warming", run),
                       said.flag("tuned_engine", run),

@@ -162,7 +162,8 @@ def static(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     tpot = decode_step(d, rows, demand, batch)
     latency = turns * (first + (demand.output - 1) * tpot)
     rate = demand.clients / latency
-    return SteadyState(rate, rate * demand.output, first + d.engine.request, tpot, batch, first)
+    # the engine is called in its own process: no server takes its part of the first token
+    return SteadyState(rate, rate * demand.output, first, tpot, batch, first)
 
 
 def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
