@@ -32,10 +32,10 @@ ARCHITECTURES = {"hopper": ("hopper",), "ampere": ("ampere", "pascal", "turing",
 """Those told apart; the first holds for all that no entry names."""
 APART = {"ampere": 0.0, "ada": .4, "hopper": .9, "blackwell": 1.6, "cdna2": 3.6, "cdna3": 4.4, "cdna4": 4.8}
 """How far architectures are apart, along a line."""
-TODAY, SLOPES = 2026.0, (.35, .35)
+TODAY, SLOPES = 2026.0, (.2, .2)
 """The year that medians of what the host decides are of, and by how much their logarithm changes in a year: for all
 engines alike, and for each beside it. Graphs, fused kernels and schedulers that run ahead come to all of them. Without
-any one source, the likelihood of the others is the larger for it, by 16 to 23 in logarithms.
+any of the three large sources, the likelihood of the others is the larger for it.
 """
 LAW = {"narrow.fp8": (1.0, .15), "narrow.fp4": (1.0, .2), "narrow_experts.fp8": (1.0, .15),
        "narrow_experts.fp4": (1.0, .2), "expanded": (.8, .15)}
