@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.catalog.residuals import Law, Residuals, Spreading
-from planner.evidence.spread import Left, Sample, as_they_are, residuals_of, together
+from planner.evidence.spread import NONE, Left, Sample, as_they_are, residuals_of, together
 from planner.layouts.table import Ints
 
 
@@ -39,7 +39,7 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
     if all(sample.is_open for sample in rest):
         return []
     law, quantiles, cells, _ = residuals_of(
-        rest, prior, how, lambda places: left(np.concatenate([others[places], mine]))[:len(places)])
+        rest, prior, how, lambda places, beside=NONE: left(others[places], np.concatenate([others[beside], mine])))
     found = Residuals(name="held-out", source="the other samples", as_of="2026", kind="fitted", law=law,
                       quantiles=quantiles, cells=tuple(cells))
     checks = []

@@ -265,8 +265,8 @@ class About:
         of_row = np.array([figure.row for figure in held])
         known = self.known
 
-        def without(places: Ints) -> Floats:
-            gone = np.flatnonzero(np.isin(of_row, of_row[places]))
+        def without(places: Ints, beside: Ints) -> Floats:
+            gone = np.flatnonzero(np.isin(of_row, of_row[np.concatenate([places, beside])]))
             key = gone.tobytes()
             if key not in known:
                 # of setups that stay in part the offset is counted whole: less is left of the rest than there is

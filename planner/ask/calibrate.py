@@ -19,7 +19,7 @@ from planner.evidence.kinds import EvidenceFile
 from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
-from planner.evidence.spread import Left, Sample, as_they_are, cells_of, residuals_of
+from planner.evidence.spread import NONE, Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import FitConstant, engine_knobs, knobs_of
@@ -227,18 +227,18 @@ def _note(parts: Sequence[FittedPart]) -> str:
 @dataclass(frozen=True, slots=True)
 class Refit:
     """Rows about the constants of the catalog: their places by id, and of some places the logarithms of measured over
-    predicted under constants fitted without them.
+    predicted under constants fitted without them, and without others beside them.
     """
 
     places: Mapping[str, int]
-    without: Callable[[Ints], Floats]
+    without: Callable[[Ints, Ints], Floats]
 
 
 def refit_of(linear: Linearized) -> Refit:
     """Return rows of training about the constants of the catalog."""
     assert isinstance(linear.rows, TrainingRows)
     return Refit({row.outcome.row.id: place for place, row in enumerate(linear.rows.rows)},
-                 lambda places: -linear.without(places))
+                 lambda places, beside: -linear.without(np.concatenate([places, beside]))[:len(places)])
 
 
 def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit: Refit | None
@@ -261,13 +261,17 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
 
 def _refitted(signed: Sequence[tuple[str, float, Sample]], refit: Refit) -> Left:
     """Return the logarithms of samples under constants fitted without them; of those that took no part as they are."""
-    def left(chosen: Ints) -> Floats:
+    def known(chosen: Ints) -> Ints:
+        names = [signed[int(place)][0] for place in chosen]
+        return np.array([refit.places[name] for name in names if name in refit.places], np.int64)
+
+    def left(chosen: Ints, beside: Ints = NONE, /) -> Floats:
         mine = [signed[int(place)] for place in chosen]
         logs = np.array([sample.log for *_, sample in mine])
         took = np.array([place for place, (name, *_) in enumerate(mine) if name in refit.places], np.int64)
         if len(took):
             signs = np.array([mine[int(place)][1] for place in took])
-            logs[took] = signs * refit.without(np.array([refit.places[mine[int(place)][0]] for place in took]))
+            logs[took] = signs * refit.without(known(chosen), known(beside))
         return logs
 
     return left

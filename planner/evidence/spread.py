@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -41,8 +42,14 @@ class Sample:
     """What of it the law knows by name."""
 
 
-Left = Callable[[Ints], Floats]
-"""Places of samples -> their logarithms under constants fitted without them."""
+NONE = np.empty(0, np.int64)
+
+
+class Left(Protocol):
+    """Places of samples -> their logarithms under constants fitted without them, and without others beside them."""
+
+    def __call__(self, places: Ints, beside: Ints = NONE, /) -> Floats:
+        """Return the logarithms of the samples at `places`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +146,7 @@ def as_they_are(samples: Sequence[Sample]) -> Left:
     """Return the logarithms of samples whose constants no fit decides."""
     logs = np.array([sample.log for sample in samples])
 
-    def left(places: Ints) -> Floats:
+    def left(places: Ints, beside: Ints = NONE, /) -> Floats:
         rest: Floats = logs[places]
         return rest
 
