@@ -112,6 +112,15 @@ def test_output_is_a_share_of_both_directions_by_length(tmp_path):
     assert total["error"] == pytest.approx(output["error"])
 
 
+def test_lengths_that_are_drawn_below_what_is_stated_are_their_mean(tmp_path):
+    """InferenceX draws from 80% to 100% of the lengths that it states."""
+    drawn = ROW | {"source_detail": "InferenceX db-dump 2026-04-27"}
+    means = ROW | {"id": "x-2", "isl": "1800", "osl": "270"}
+    one, other = ([each["predicted"] for each in predicted(tmp_path, row)["rows"]] for row in (drawn, means))
+    assert one
+    assert one == pytest.approx(other)
+
+
 def test_a_queue_that_is_full_has_no_time_to_the_first_token(tmp_path):
     row = ROW | {"notes": "offline maximum", "output_tok_s_per_gpu": "300", "concurrency": ""}
     assert "ttft_ms" not in [e["quantity"] for e in predicted(tmp_path, row)["rows"]]

@@ -107,6 +107,9 @@ def test_one_client_and_a_batch_of_one_are_alike():
     loop, batch = closed(d, rows, demand(1), most), static(d, rows, demand(1), most)
     assert loop.tpot[0] == pytest.approx(batch.tpot[0], rel=0.05)
     assert loop.tokens[0] == pytest.approx(batch.tokens[0], rel=0.15)
+    slow = replace(d, engine=d.engine.model_copy(update={"request": d.engine.request + 1.0}))  # of a server
+    assert closed(slow, rows, demand(1), most).ttft[0] == pytest.approx(loop.ttft[0] + 1.0)
+    assert static(slow, rows, demand(1), most).ttft[0] == batch.ttft[0]
 
 
 def test_throughput_and_times_rise_with_clients():
