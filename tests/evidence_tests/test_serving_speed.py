@@ -114,8 +114,8 @@ def test_output_is_a_share_of_both_directions_by_length(tmp_path):
 
 def test_lengths_that_are_drawn_below_what_is_stated_are_their_mean(tmp_path):
     """InferenceX draws from 80% to 100% of the lengths that it states."""
-    drawn = ROW | {"source_detail": "InferenceX db-dump 2026-04-27"}
-    means = ROW | {"id": "x-2", "isl": "1800", "osl": "270"}
+    drawn = ROW | {"source_detail": "InferenceX db-dump 2026-04-27", "kv_precision": "fp8"}
+    means = ROW | {"id": "x-2", "isl": "1800", "osl": "270", "kv_precision": "fp8"}
     one, other = ([each["predicted"] for each in predicted(tmp_path, row)["rows"]] for row in (drawn, means))
     assert one
     assert one == pytest.approx(other)
