@@ -133,7 +133,11 @@ class PostTrainingLaw(Sourced):
     update: Factor
     """The same of updates."""
     pageable: Rate
-    """Bytes/s of one GPU's copies to and from pageable host memory."""
+    """Bytes/s of one GPU's copies to and from pageable host memory over PCIe."""
+    coherent: Rate
+    """Bytes/s that a link to the host has which is no PCIe, and reads its memory as it is, pageable or not."""
+    coherent_share: Share
+    """Share of such a link that copies reach."""
     asleep: Bytes
     """What a sleeping engine keeps of a GPU."""
     process: Bytes
@@ -158,6 +162,10 @@ class PostTrainingLaw(Sourced):
         if not (adapted and framework.adapter_sync is not None):
             return self.eager_layer, self.eager_sequence
         return self.eager_layer + self.eager_adapter_layer, self.eager_sequence + self.eager_adapter_sequence
+
+    def copied(self, link: float) -> float:
+        """Return bytes/s of a GPU's copies to and from host memory over a link of so many."""
+        return self.coherent_share * link if link >= self.coherent else self.pageable
 
     def widened(self, residue: FrameworkResidue, framework: str, kind: ModelKind) -> float:
         """Return by what the spread of runs is multiplied for a question of this framework and kind of model."""

@@ -142,6 +142,7 @@ def step_of(question: RlQuestion, placed: Placed, policy: P, models: RlModels[P]
     """Return a step by phase, of one way or of many; `elsewhere` says that rollouts are on other hardware."""
     law, framework = question.law, question.framework
     seconds = phase_seconds(law, framework, question.batch, placed, policy, models, drawn, replicas,
-                            question.asked.reward.seconds)
+                            question.asked.reward.seconds,
+                            law.copied(question.candidates[question.at].gpu.pcie_bandwidth))
     return RlStep(moments(law, framework, placed, seconds, policy, models, drawn), exposed(seconds, placed),
                   host_bytes(law, framework, placed, policy, models, drawn), elsewhere)

@@ -137,15 +137,19 @@ def written(framework: RlFramework, policy: Passes) -> float:
 
 
 def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Passes,
-                  models: RlModels[P], drawn: Drawn, replicas: Amount, remote: float) -> dict[str, Amount]:
-    """Return the own seconds of every phase. remote: seconds that rewards take elsewhere."""
+                  models: RlModels[P], drawn: Drawn, replicas: Amount, remote: float, copied: float
+                  ) -> dict[str, Amount]:
+    """Return the own seconds of every phase.
+
+    remote: seconds that rewards take elsewhere. copied: bytes/s of a GPU's copies to and from the host.
+    """
     each = batch.sequences * batch.answers.mean / replicas
     phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
     sequence = law.eager(framework, adapted=policy.adapted)[1]
     draw = law.generation * (drawn.seconds + sequence * each) + phase
 
     def fetched(size: Amount) -> Amount:
-        return size / law.pageable if placed.swaps else 0.0
+        return size / copied if placed.swaps else 0.0
 
     def forward(model: Passes) -> Amount:
         return law.forward * model.forward_seconds + phase + fetched(model.held("weights"))

@@ -146,7 +146,7 @@ def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, rep
         slow += law.eager_adapter_sequence
     draw = law.generation * (made.seconds + slow * tokens) + phase
     draw += (2 * wake if together else 0.0)
-    copy = 1 / law.pageable if swaps else 0.0
+    copy = 1 / law.pageable if swaps else 0.0  # over PCIe
     reward = asked.reward.seconds
     if models.reward:
         reward = law.forward * models.reward.forward_seconds + phase + weights(models.reward) * copy
@@ -245,3 +245,15 @@ def test_adapters_beside_the_weights_take_their_products_in_each_step() -> None:
     least = steps * 28 * 7 * CATALOG.serving_law.adapted
     assert least <= drawn["verl", "lora"] - drawn["verl", "full"] <= 2 * least
     assert drawn["nemo-rl", "lora"] == pytest.approx(drawn["nemo-rl", "full"], rel=0.02)
+
+
+def test_states_come_back_over_the_link_that_a_gpu_has() -> None:
+    """Weights for a pass: 3.5 GB/s over PCIe, a quarter of 225 GB/s over NVLink-C2C, beside the pass itself."""
+    law = CATALOG.posttraining_law
+    assert law.copied(CATALOG.gpu("h100-sxm").pcie_bandwidth) == law.pageable == 3.5e9
+    assert law.copied(CATALOG.gpu("gb200").pcie_bandwidth) == 225e9 / 4
+    asked: dict[str, Any] = {"model": "qwen2.5-7b", "node": "gb200-nvl72", "gpus": 4, "method": "grpo", "prompts": 16,
+                             "samples_per_prompt": 4, "input": 128, "output": 512, "stack": "verl"}
+    waits, stays = (planner.estimate(**asked, layout=f"dp=4,rollout_tp=1,swap={swap}").phases[1].seconds
+                    for swap in (1, 0))
+    assert 0 < waits - stays < 0.5
