@@ -42,13 +42,13 @@ SOURCES = {
         {"adapter_passes": 7.0, "launch_unit": 7.5e-4, "elementwise": 3.0}, "verl-fsdp"),
     # without graphs as the others have it
     "yushengsu-thu/verl_training_log": Fitted({"eager_layer": 4e-4, "eager_sequence": 1e-4}, "verl", {}),
-    "diqiuzhuanzhuan/verldata": Fitted({"eager_layer": 9e-4, "eager_sequence": 0.0}, "verl", {}),
+    "diqiuzhuanzhuan/verldata": Fitted({"eager_layer": 9e-4, "eager_sequence": 0.0}, "verl", {"reshard": 10e9}),
     # what its code says stays, weights are written as fast as pageable memory is read; FlashAttention 3 reaches the
     # rate of the GPU, 2 that of the stack it is like
     "PrimeIntellect-ai/prime-rl": Fitted({}, "prime-rl", {"written": 3.5e9}, {
         "attention_kernel.hopper": 1.0, "attention_kernel.blackwell": 0.19, "step_overhead": 0.033}),
     "deepspeedai/DeepSpeedExamples": Fitted({}, "deepspeed-chat", {"pace": 1.0}),
-    "NVIDIA-NeMo/RL": Fitted({}, "nemo-rl", {"sync": 3e9, "reshard": 10e9})}
+    "NVIDIA-NeMo/RL": Fitted({}, "nemo-rl", {"sync": 3e9, "reshard": 2e9})}
 
 
 def without(law: PostTrainingLaw, fitted: Fitted) -> PostTrainingLaw:
