@@ -9,7 +9,7 @@ from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet import scheduling
 from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
-from planner.solver.fleet.scheduling import LIMITED, schedule
+from planner.solver.fleet.scheduling import LIMITED, keeping, schedule
 from planner.solver.fleet.starting import ByStart
 from planner.solver.settings import Settings
 from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, waiting
@@ -119,6 +119,17 @@ def test_every_task_at_its_least_is_optimal_only_where_no_schedule_is_cheaper(mo
         tried = scheduling._cheap(problem, Settings())
         proven += tried is not None and tried.status == "optimal" and tried.value == best
     assert proven > 5
+
+
+def test_what_is_added_starts_early_and_without_a_pause_beside_what_stays():
+    problem = Problem(9, DAY, (Pool((2,) * 9),), tuple(
+        Task((Option(0, 1, DAY * days),), may_pause=days > 2) for days in (1, 2, 3)))
+    found = Schedule("optimal", (Placed(0, ((0, 1),)), Placed(0, ((4, 6),)), Placed(0, ((5, 8),))), (), ((),), 0, 0)
+    kept = keeping(problem, found, found.tasks[:1])
+    assert kept.tasks[0] == found.tasks[0]
+    assert sorted(placed.runs for placed in kept.tasks[1:]) in (
+        [((0, 2),), ((1, 4),)], [((0, 3),), ((1, 3),)])
+    assert check_schedule(problem, kept) == []
 
 
 def test_no_plan_is_dearer_than_its_jobs_apart():

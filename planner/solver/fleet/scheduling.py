@@ -11,6 +11,7 @@ from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.reading import solved
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.scheduling_tasks import TaskVars
 from planner.solver.fleet.starting import ByStart, waits
 from planner.solver.fleet.ways import Ways, every_way
 from planner.solver.progress import SoFar, say
@@ -115,12 +116,19 @@ def _earlier(problem: Problem, found: Schedule, seconds: float | None) -> Schedu
         program.row([(one, 1)], point.get(one, 0), point.get(one, 0))
     program.price = [0] * len(program.price)
     for mine in model.tasks:
-        for one, start, end in zip(mine.whole, mine.ways.start, mine.ways.end, strict=True):
-            program.price[one] = int(start + end)
-        for placed, one in mine.patterns:
-            program.price[one] = placed.runs[0][0] + placed.runs[-1][1]
+        _prefer_early(model, mine)
     tidied = solved(problem, model, replace(TIDIED, seconds=seconds), found)
     return replace(tidied, status=found.status, bound=found.bound) if tidied.value == found.value else found
+
+
+def _prefer_early(model: Model, mine: TaskVars) -> None:
+    """Price the ways of a task by when they start and end; with pauses that are not known yet as the latest."""
+    for one, start, end in zip(mine.whole, mine.ways.start, mine.ways.end, strict=True):
+        model.program.price[one] = int(start + end)
+    for placed, one in mine.patterns:
+        model.program.price[one] = placed.runs[0][0] + placed.runs[-1][1]
+    for one in mine.by_pauses.values():
+        model.program.price[one] = 2 * model.problem.periods
 
 
 def _ways_like(problem: Problem, found: Schedule) -> tuple[list[Ways], list[tuple[Placed, ...]]]:
@@ -134,14 +142,19 @@ def _ways_like(problem: Problem, found: Schedule) -> tuple[list[Ways], list[tupl
 
 
 def keeping(problem: Problem, found: Schedule, before: Sequence[Placed | None]) -> Schedule:
-    """Return a schedule that costs no more, with as many of the first tasks left as they were as can be found."""
+    """Return a schedule that costs no more, with as many of the first tasks left as they were as can be found, and the
+    others early.
+    """
     assert found.value is not None
     model = Model(problem)
     program = model.program
     program.row(list(enumerate(program.price)), most=found.value)
     program.price = [0] * len(program.price)
+    for mine in model.tasks[len(before):]:
+        _prefer_early(model, mine)
+    worth = 1 + 2 * problem.periods * len(model.tasks)
     for at, (mine, placed) in enumerate(zip(model.tasks, before, strict=False)):
-        stays = program.variable(price=-1)
+        stays = program.variable(price=-worth)
         kept = model.chosen(at, placed) if placed is not None else None if mine.rejected is None else {mine.rejected: 1}
         if kept is None:
             program.upper[stays] = 0
