@@ -19,7 +19,7 @@ from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
 from planner.ask.slow import slow
-from planner.ask.unchosen import enough_instead
+from planner.ask.unchosen import enough_instead, soon_enough
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.holding import asks_what_holds
@@ -94,8 +94,10 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
 
 def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
              replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan | None:
-    """Return the plan where nothing but defaults stands against one, which says what they are; none elsewhere."""
-    instead = enough_instead(plan, scenario, defaults)
+    """Return the plan where nothing but defaults stands against one, or is behind a long wait, which says what they
+    are; none elsewhere.
+    """
+    instead = enough_instead(plan, scenario, defaults) or soon_enough(plan, scenario, defaults, catalog)
     if instead is None:
         return None
     changed, said, note = instead

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Plan
+from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionScenario
+from planner.scenario.limits import Deadline
 from planner.scenario.scenario import AnyScenario, GenerationScenario
+from planner.units import DAY, show_seconds, show_usd
 
 KEYS = ("quantization", "frames", "audio", "resolution")
 """Defaults of a sample and of the format of weights, those that change least of what is made first."""
+
+
+def soon_enough(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
+                ) -> tuple[AnyScenario, Defaults, str] | None:
+    """Return the question with the deadline that runs usually have, its defaults, and what is said.
+
+    None where one is given, where what is named or may be spent says how much hardware there is, or where the plan ends
+    within it: the least money may be that of one GPU for years, which nobody would choose.
+    """
+    limits, usual = scenario.limits, catalog.recipes.whole
+    named = any((limits.deadline, limits.budget, limits.gpus, limits.max_gpus, limits.max_nodes, limits.max_power,
+                 scenario.sourcing.own, scenario.sourcing.buy))
+    counted = any(default.name == "hardware" for default in defaults)
+    if named or counted or scenario.objective != "cost" or len(plan.assignments) != 1:
+        return None
+    found = plan.assignments[0]
+    seconds = (found.duration_days or 0.0) * DAY
+    if seconds <= usual.longest or found.cost_usd is None:
+        return None
+    deadline = Deadline(usual.longest)
+    said = [*defaults, Default(name="deadline", value=str(deadline), why=f"as long as {usual.example}")]
+    changed = scenario.model_copy(update={"limits": limits.model_copy(update={"deadline": deadline})})
+    return changed, said, (
+        f"no deadline is given: planned for {deadline}, as long as {usual.example}; the least money without one is "
+        f"{show_usd(found.cost_usd)}, {found.gpus:,} x {found.gpu} for {show_seconds(seconds)}: --deadline "
+        f"{math.ceil(seconds / DAY)}d asks for that")
 
 
 def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]

@@ -71,6 +71,14 @@ class UsualSteps(Frozen):
     steps: int = Field(gt=0, le=10**9)
 
 
+class UsualWhole(Frozen):
+    """How long whole runs are at most, unless a question is told a deadline."""
+
+    example: str
+    """Whose runs they are, as a reason says it."""
+    longest: Seconds
+
+
 class UsualMade(Frozen):
     """How many images or clips are made unless a question is told."""
 
@@ -146,6 +154,7 @@ class Recipes(Sourced):
     pictures: UsualSteps
     """Of training a diffusion model."""
     made: UsualMade
+    whole: UsualWhole
     text: Text
     currencies: dict[str, Annotated[float, Field(ge=1e-6, le=1e3)]]
     """US dollars for one of each currency that budgets are given in."""

@@ -74,9 +74,25 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     if work.has_several:
         supply = {**supply, "limits": _of_one_node(supply, catalog, defaults)}
     work = in_precision(work, scenario.workload, named_nodes(scenario.hardware, supply), catalog, defaults)
-    return scenario.model_copy(update={
-        "objective": scenario.objective if work.tokens is not None else "gpus",
-        "workload": work, **supply}), defaults
+    objective = scenario.objective if work.tokens is not None else "gpus"
+    if work.tokens is not None and "objective" not in scenario.model_fields_set and _counts_its_gpus(scenario, supply):
+        objective = "time"
+        defaults.append(Default(name="objective", value="time", why="the GPUs are there and no deadline is given: "
+                                "--objective cost asks for the fewest of them that save money"))
+    return scenario.model_copy(update={"objective": objective, "workload": work, **supply}), defaults
+
+
+def _counts_its_gpus(asked: Scenario, supply: Mapping[str, Frozen]) -> bool:
+    """Say whether a question names how many GPUs there are, owned or as a cluster (64 H100), and no bound on time,
+    money or their number: then how long it takes on them is asked.
+    """
+    limits, sourcing = supply["limits"], supply["sourcing"]
+    assert isinstance(limits, Limits)
+    assert isinstance(sourcing, Sourcing)
+    bounds = (asked.limits.deadline, asked.limits.budget, asked.limits.gpus, asked.limits.max_gpus,
+              asked.limits.max_nodes, asked.limits.max_power)
+    free = all(bound is None for bound in bounds) and not asked.robust and sourcing.buy is None
+    return free and ((bool(sourcing.own) and sourcing.rent is None) or limits.max_gpus is not None)
 
 
 def resolve_training(work: Training, catalog: Catalog, document: Document = NO_FILE,
