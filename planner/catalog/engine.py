@@ -16,7 +16,8 @@ Shared = Literal["memory", "what is free", "what is left", "nothing"]
 what weights and activations leave free; or of nothing, where a cache is allocated for the context asked."""
 
 
-def _order(version: str) -> tuple[int, ...]:
+def order_of(version: str) -> tuple[int, ...]:
+    """Return a version as numbers."""
     return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
@@ -108,7 +109,7 @@ class Release(Frozen):
     @property
     def order(self) -> tuple[int, ...]:
         """The version as numbers."""
-        return _order(self.version)
+        return order_of(self.version)
 
     def is_large(self, memory: float, architecture: str = "") -> bool:
         """Say whether the defaults of large GPUs hold on one of that many bytes."""
@@ -135,6 +136,8 @@ class Runs(Frozen):
     weights: tuple[str, ...] = Field(min_length=1)
     cache: tuple[str, ...] = ("bf16",)
     since: str = Field(default="0", pattern=r"^\d+(\.\d+)*$")
+    until: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")
+    """The first release that has them no more."""
 
 
 class Engine(Sourced):
@@ -168,6 +171,11 @@ class Engine(Sourced):
     def lacks(self, architecture: str, weights: str, cache: str, version: str | None) -> str | None:
         """Return why a release does not run formats on an architecture, and what does; none where it runs them."""
         here = [run for run in self.runs if architecture in run.on]
+        asked = order_of(version or self.newest)
+        ends = [run.until for run in here if run.until is not None]
+        if len(ends) == len(here) > 0 and all(asked >= order_of(until) for until in ends):
+            return (f"{self.name} {version or self.newest} does not run on {architecture} GPUs: releases before "
+                    f"{max(ends, key=order_of)} do (engine_version {self.last_on(architecture)})")
         if not here:
             known = sorted({name for run in self.runs for name in run.on})
             return f"{self.name} does not run on {architecture} GPUs: it runs on {', '.join(known)}"
@@ -177,16 +185,30 @@ class Engine(Sourced):
             if not having:
                 known = sorted({name for runs in here for name in getattr(runs, what)})
                 return f"{self.name} has no {said}: it has {', '.join(known)}"
-            first = min((runs.since for runs in having), key=_order)
-            if version is not None and _order(version) < _order(first):
+            first = min((runs.since for runs in having), key=order_of)
+            if version is not None and order_of(version) < order_of(first):
                 return f"{self.name} {version} has no {said}: {first} and later have"
         return None
+
+    @property
+    def newest(self) -> str:
+        """The newest version that is known."""
+        return max((*(release.version for release in self.releases), *self.issues.values()), key=order_of)
+
+    def last_on(self, architecture: str) -> str | None:
+        """Return the last version that runs on an architecture which the newest does not run on; none elsewhere."""
+        ends = [run.until for run in self.runs if architecture in run.on]
+        until = max((end for end in ends if end is not None), key=order_of, default=None)
+        if until is None or None in ends or order_of(self.newest) < order_of(until):
+            return None
+        known = (*(release.version for release in self.releases), *self.issues.values())
+        return max((version for version in known if order_of(version) < order_of(until)), key=order_of)
 
     def release(self, version: str | None) -> Release:
         """Return the entry that holds for a version; the newest without one, the oldest for what is older."""
         if version is None:
             return self.releases[-1]
-        asked = _order(version)
+        asked = order_of(version)
         return next((release for release in reversed(self.releases) if release.order <= asked), self.releases[0])
 
     def version_at(self, issue: int) -> str | None:

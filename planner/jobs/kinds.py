@@ -42,7 +42,7 @@ from planner.scenario.portfolio import AnyWork, Portfolio
 from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
-from planner.scenario.usual import usual_precision
+from planner.scenario.usual import usual_precision, usual_release
 from planner.simulate.trace import Trace
 from planner.yaml_io import Frozen
 
@@ -191,7 +191,13 @@ def replay_service(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
 
 
 def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenario:
-    """Return a question with the format that training on a node type computes in, where it leaves that open."""
+    """Return a question with the format that training on a node type computes in, and the release of the engine that
+    runs there, where it leaves them open.
+    """
+    if isinstance(scenario, ServingScenario) and scenario.workload is not None:
+        old = usual_release(scenario.workload, [node], catalog)
+        served = scenario.workload.model_copy(update={"engine_version": old.value} if old else {})
+        return scenario.model_copy(update={"workload": served})
     if not isinstance(scenario, Scenario) or "precision" in scenario.workload.model_fields_set:
         return scenario
     precision, _ = usual_precision([node], catalog)

@@ -20,3 +20,15 @@ def existing_file(name: str, document: Document, at: tuple[str | int, ...]) -> P
         if os.path.isfile(path):
             return Path(path)
     raise document.error(at, f"no such file {name!r}: a path is seen from the folder of the scenario")
+
+
+def trace_file(trace: str) -> Path:
+    """Return the file of a resolved `trace`."""
+    return data_root("scenarios") / trace
+
+
+def trace_named(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
+    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios."""
+    path, shipped = str(existing_file(trace, document, at)), str(data_root("scenarios"))
+    inside = path.startswith(os.path.abspath(shipped) + os.sep)
+    return Path(os.path.relpath(path, shipped)).as_posix() if inside else path

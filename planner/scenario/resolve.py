@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import get_args
 
-from planner.catalog.load import Catalog, data_root
+from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.demand import Arrivals
-from planner.scenario.files import existing_file
+from planner.scenario.files import trace_named
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.media import in_tokens_seen, media_notes
@@ -24,12 +22,14 @@ from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import (
     common,
+    counts_its_gpus,
     refuse_idle_limits,
     refuse_stack,
     tuned_on_samples,
     usual,
     usual_drafts,
     usual_precision,
+    usual_release,
     usual_requests,
     usual_stack,
 )
@@ -75,24 +75,11 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
         supply = {**supply, "limits": _of_one_node(supply, catalog, defaults)}
     work = in_precision(work, scenario.workload, named_nodes(scenario.hardware, supply), catalog, defaults)
     objective = scenario.objective if work.tokens is not None else "gpus"
-    if work.tokens is not None and "objective" not in scenario.model_fields_set and _counts_its_gpus(scenario, supply):
+    if work.tokens is not None and "objective" not in scenario.model_fields_set and counts_its_gpus(scenario, supply):
         objective = "time"
         defaults.append(Default(name="objective", value="time", why="the GPUs are there and no deadline is given: "
                                 "--objective cost asks for the fewest of them that save money"))
     return scenario.model_copy(update={"objective": objective, "workload": work, **supply}), defaults
-
-
-def _counts_its_gpus(asked: Scenario, supply: Mapping[str, Frozen]) -> bool:
-    """Say whether a question names how many GPUs there are, owned or as a cluster (64 H100), and no bound on time,
-    money or their number: then how long it takes on them is asked.
-    """
-    limits, sourcing = supply["limits"], supply["sourcing"]
-    assert isinstance(limits, Limits)
-    assert isinstance(sourcing, Sourcing)
-    bounds = (asked.limits.deadline, asked.limits.budget, asked.limits.gpus, asked.limits.max_gpus,
-              asked.limits.max_nodes, asked.limits.max_power)
-    free = all(bound is None for bound in bounds) and not asked.robust and sourcing.buy is None
-    return free and ((bool(sourcing.own) and sourcing.rent is None) or limits.max_gpus is not None)
 
 
 def resolve_training(work: Training, catalog: Catalog, document: Document = NO_FILE,
@@ -210,6 +197,10 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
     if holds := scenario.asks_what_holds:
         refuse_idle_limits(scenario.limits, document, "a load, such as --rate 5, --users 50 or --documents 1M")
     update = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults, priced=not holds)
+    if scenario.workload is not None and (old := usual_release(
+            service, named_nodes(scenario.hardware, update), catalog)) is not None:
+        services = {"workload": service.model_copy(update={"engine_version": old.value})}
+        defaults.append(old)
     limits, named_places = scenario.limits, ANY not in scenario.hardware.candidates
     if scenario.objective in ("rate", "users") and named_places and limits.budget is None and limits.max_power is None:
         # the most that a machine serves is asked of the machine
@@ -284,7 +275,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         defaults.append(Default(name="startup", value=show_seconds(catalog.serving_law.startup),
                                 why="a node that an hour adds is paid from then on; assumed, yours may be faster"))
     if service.trace is not None:
-        chosen["trace"] = _found(service.trace, document, (*at, "trace"))
+        chosen["trace"] = trace_named(service.trace, document, (*at, "trace"))
     return service.model_copy(update=chosen), defaults
 
 
@@ -301,15 +292,3 @@ def format_of(name: str) -> str | None:
     stored = spoken("workload.quantization", gguf[0].lower() if gguf else "gguf" if "gguf" in parts else None)
     return str(stored) if stored in get_args(Gguf) else next(
         (quantization for ending, quantization in _ENDINGS if ending <= parts), None)
-
-
-def trace_file(trace: str) -> Path:
-    """Return the file of a resolved `trace`."""
-    return data_root("scenarios") / trace
-
-
-def _found(trace: str, document: Document, at: tuple[str | int, ...]) -> str:
-    """Return an absolute path, or of a trace that comes with the planner the one below its scenarios."""
-    path, shipped = str(existing_file(trace, document, at)), str(data_root("scenarios"))
-    inside = path.startswith(os.path.abspath(shipped) + os.sep)
-    return Path(os.path.relpath(path, shipped)).as_posix() if inside else path

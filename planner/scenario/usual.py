@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from planner.catalog.architecture import Model
+from planner.catalog.engine import order_of
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.preference import Tuned
@@ -14,12 +15,14 @@ from planner.catalog.stack import Method, Stack
 from planner.errors import Unsupported
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
+from planner.scenario.generation import Generation
 from planner.scenario.lengths import Length
-from planner.scenario.limits import Limits, ServingLimits
+from planner.scenario.limits import Limits, ServingLimits, Sourcing
+from planner.scenario.scenario import Scenario
 from planner.scenario.serving import Serving
 from planner.scenario.speculative import Speculative
 from planner.scenario.workload import AUTO, Training
-from planner.yaml_io import Document
+from planner.yaml_io import Document, Frozen
 
 BF16: tuple[Precision, ...] = ("bf16",)
 _INSTEAD: tuple[Precision, ...] = ("fp16", "fp32")
@@ -118,3 +121,30 @@ def refuse_idle_limits(limits: Limits | ServingLimits, document: Document, amoun
         if getattr(limits, name) is not None:
             raise document.error(("limits", name), f"has no effect without {amount}: without, the question is "
                                  "what holds the model")
+
+
+def usual_release(service: Serving, nodes: Iterable[str], catalog: Catalog) -> Default | None:
+    """Return the release of the engine where a question leaves it open and the newest runs on none of the GPUs that it
+    names: the last that does, and why. None elsewhere.
+    """
+    if isinstance(service, Generation):
+        return None
+    engine = catalog.engine(service.engine)
+    last = {engine.last_on(catalog.gpu(catalog.node(name).gpu).architecture) for name in nodes}
+    if service.engine_version is not None or not last or None in last:
+        return None
+    version = min((each for each in last if each is not None), key=order_of)
+    return Default(name="engine_version", value=version, why=f"the last of {engine.name} that runs on the GPUs named")
+
+
+def counts_its_gpus(asked: Scenario, supply: Mapping[str, Frozen]) -> bool:
+    """Say whether a question names how many GPUs there are, owned or as a cluster (64 H100), and no bound on time,
+    money or their number: then how long it takes on them is asked.
+    """
+    limits, sourcing = supply["limits"], supply["sourcing"]
+    assert isinstance(limits, Limits)
+    assert isinstance(sourcing, Sourcing)
+    bounds = (asked.limits.deadline, asked.limits.budget, asked.limits.gpus, asked.limits.max_gpus,
+              asked.limits.max_nodes, asked.limits.max_power)
+    free = all(bound is None for bound in bounds) and not asked.robust and sourcing.buy is None
+    return free and ((bool(sourcing.own) and sourcing.rent is None) or limits.max_gpus is not None)

@@ -8,8 +8,9 @@ import planner
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.scenario.demand import Arrivals, Target
+from planner.scenario.files import trace_file
 from planner.scenario.load import load_any, load_work, paths_of, shipped
-from planner.scenario.resolve import format_of, resolve_serving, trace_file
+from planner.scenario.resolve import format_of, resolve_serving
 from planner.scenario.scenario import Scenario, ServingScenario, only_training
 from planner.sweeping.variants import varied
 from tests.asked import load_scenario

@@ -19,9 +19,9 @@ from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.level import Stream, stream_of
 from planner.physics.serving.settings import EngineSettings
 from planner.scenario.demand import MOST_RATE, Target
+from planner.scenario.files import trace_file
 from planner.scenario.lengths import Length
 from planner.scenario.media import media_of
-from planner.scenario.resolve import trace_file
 from planner.scenario.serving import USUAL_RANK, Serving
 from planner.simulate.reading import read_trace
 from planner.simulate.steps import ReplicaKind
