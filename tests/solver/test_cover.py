@@ -223,6 +223,16 @@ def test_replicas_share_nodes_and_fill_up_the_rate() -> None:
     assert cover(replace(ONE, objective="energy")).value == 2 * 3 * 24
 
 
+@pytest.mark.parametrize(("sizes", "taken"), [((4, 8), 8), ((2, 4), 2), ((1, 8), 1), ((2, 4, 8), 8)])
+def test_a_node_paid_for_works_whole_where_no_gpu_holds_a_replica(sizes: tuple[int, ...], taken: int) -> None:
+    """DeepSeek on four of eight rented GPUs answered at half the pace for the same money."""
+    columns = tuple(Supplied(key, 0, 0, "whole", 5 + key, gpus) for key, gpus in enumerate(sizes))
+    problem = Cover(((3,),), (0,), columns, (Supply(0, lambda nodes: 7 * nodes, 9, 8, 1),))
+    found = cover(problem)
+    assert [c.gpus for c in columns if found.replicas[c.key] == (1,)] == [taken]
+    assert (found.status, found.value, found.nodes) == ("optimal", 7 * 24, {0: (1,)})
+
+
 def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None:
     """One of 10 and ten of 1 hold 10 whichever fails; taking the strongest off every replica would ask for more."""
     unlike = replace(ONE, spares=(1,), objective="gpus", columns=(

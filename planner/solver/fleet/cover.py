@@ -19,7 +19,7 @@ from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Sup
 from planner.solver.settings import Settings, Status
 
 TIDYING = 2.0
-"""Deterministic seconds for what is decided last, among covers that are equal in money and GPUs."""
+"""Deterministic seconds for what is decided last, among covers that are equal in money and GPUs of nodes."""
 CHANGES = 10.0
 """The same for a day whose changes cost, which is one model of all hours."""
 Goals = Callable[[CoverModel], Sequence[cp_model.LinearExprT]]

@@ -16,7 +16,7 @@ from functools import cached_property
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import Ending
-from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply, nodes_of, packs
+from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply, nodes_of, packs, weights
 
 
 class CoverModel:
@@ -27,7 +27,7 @@ class CoverModel:
         self.periods = range(len(problem.hours))
         self.replicas = {c.key: self._replicas(c) for c in problem.columns}
         self.used = {c.key: self._used(c) for c in problem.columns}
-        self.active = self._active()
+        self.active, self.weights = self._active(), weights(problem)
         self.nodes = {supply.key: self._nodes(supply) for supply in problem.supplies}
         for at in range(len(problem.needs)):
             self._coverage(at)
@@ -183,6 +183,9 @@ class CoverModel:
         """Return the GPUs of all replicas in a period."""
         return sum(c.gpus * self.replicas[c.key][period] for c in self.problem.columns)
 
+    def _weight(self, period: int) -> cp_model.LinearExprT:
+        return sum(self.weights[c.key] * self.replicas[c.key][period] for c in self.problem.columns)
+
     def held_gpus(self, period: int) -> cp_model.LinearExprT:
         """Return the GPUs of the nodes in use in a period, those that are idle included."""
         return sum(supply.node_gpus * self.nodes[supply.key][period] for supply in self.problem.supplies)
@@ -270,11 +273,11 @@ class CoverModel:
         return [self.money, self.money if one else self._daily(self.held_gpus)]
 
     def tidy(self) -> list[cp_model.LinearExprT]:
-        """Return what is minimized last: the number of columns in use, GPUs with replicas, then columns listed late.
+        """Return what is minimized last: the number of columns in use, their `weights`, then columns listed late.
 
         A GPU that idles on a node in use saves nothing, so that fleets of fewer kinds of replicas come before it.
         """
-        return [sum(self.used.values()), self._daily(self.gpus),
+        return [sum(self.used.values()), self._daily(self._weight),
                 sum(at * self.used[c.key] for at, c in enumerate(self.problem.columns))]
 
     def tidy_at_once(self) -> cp_model.LinearExprT:
@@ -283,7 +286,7 @@ class CoverModel:
         after = len(columns) ** 2
         most = sum(c.gpus * self._most(c) for c in columns) * sum(hours) + 1
         return sum([*((after * most + at) * self.used[c.key] for at, c in enumerate(columns)),
-                    *(after * many * c.gpus * self.replicas[c.key][p]
+                    *(after * many * self.weights[c.key] * self.replicas[c.key][p]
                       for c in columns for p, many in enumerate(hours))])
 
     def read(self, ending: Ending, first: Ending) -> Covered:

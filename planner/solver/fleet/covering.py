@@ -167,3 +167,15 @@ def packs(supply: Supply, columns: Iterable[Supplied]) -> bool:
     """Say whether replicas fill nodes without gaps: within a node each size divides the next; beyond, whole nodes."""
     sizes = sorted({*(column.gpus for column in columns), supply.node_gpus})
     return all(not larger % smaller for smaller, larger in pairwise(sizes))
+
+
+def weights(problem: Cover) -> dict[int, int]:
+    """Return what a replica of each column counts for, of those equal in money: its GPUs, or where no GPU holds one
+    alone the GPUs of whole nodes that it puts to work, as what else idles there is of no use.
+    """
+    whole = {supply.key: supply.node_gpus for supply in problem.supplies}
+    least: dict[tuple[int, int], int] = {}
+    for c in problem.columns:
+        least[c.service, c.supply] = min(c.gpus, least.get((c.service, c.supply), c.gpus))
+    return {c.key: -c.gpus if least[c.service, c.supply] > 1 and not c.gpus % whole[c.supply] else c.gpus
+            for c in problem.columns}
