@@ -82,7 +82,8 @@ def _tokens(amount: Amount, about: About) -> tuple[str, str]:
     if amount.per in PARAMETER:
         return "tokens", f"{amount.value} per parameter"
     if amount.per and SECONDS.factor(amount.per):
-        return f"tokens-per-{amount.per}", amount.value
+        # a model that is tuned again and again is tuned once
+        return "" if about.tunes else f"tokens-per-{amount.per}", amount.value
     if "samples" in about.kinds and "of" in amount.beside:
         return "mean-length", amount.value
     behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]

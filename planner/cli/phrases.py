@@ -39,8 +39,10 @@ _ASKING = {
     "cost": "cost|costs|price|how much|cheapest|cheap|cheaper|cost per million tokens|price per million tokens|per "
             "million tokens|cost per token|cost per million|dollars per million tokens|cheapest way",
     "cost energy": "energy|carbon|kwh|electricity",
-    "--objective=time": "fastest|as fast as possible|quickest|asap", "--objective=gpus": "fewest gpus|fewest|smallest "
-    "cluster|minimum gpus|least gpus", "--terms=spot": "spot|preemptible|spot instances|interruptible",
+    "--objective=users": "how many users|how many concurrent users|how many people|how many simultaneous users|max "
+    "users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",
+    "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
+    "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand", "--terms=reserved-1y,reserved-3y": "reserved",
     "--packing": "packed|packing|with packing", "users-rate": "per user|per seat"}
 PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phrases.split("|")}

@@ -15,8 +15,8 @@ from planner.units import SECONDS
 
 BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
 """Flags that leave open what a model is to do: whether it fits is answered for every method."""
-LOADS = frozenset(("users", "rate", "concurrency", "documents", "samples", "requests"))
-"""Flags of a load; whoever asks for a pace without one is alone."""
+LOADS = frozenset(("users", "rate", "concurrency", "documents", "samples", "requests", "objective"))
+"""Flags of a load, or of the most of it; whoever asks for a pace without one is alone."""
 PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
 """Flags that a plan alone heeds."""
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
@@ -60,6 +60,9 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     asks, flags = sentence.asks, sentence.flags
     given = flags.keys() | set(beside)
     chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
+    if len(methods := flags.get("method", [])) > 1 and "reward-model" in methods:
+        methods.remove("reward-model")  # who judges what another method trains
+        flags["reward"] = ["model"]
     if "why-not" in asks and "on" in flags:
         flags["why-not"] = [f"gpu={name}" for name in flags.pop("on")]
     model = (flags.get("model") or [beside.get("model", "")])[0]

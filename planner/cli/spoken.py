@@ -29,7 +29,8 @@ AXES = {said: axis for axis, names in {
     "tp": "tp tensor-parallel tensor-parallel-size tensor-model-parallel-size", "dp": "dp data-parallel-size",
     "pp": "pp pipeline-parallel-size pipeline-model-parallel-size", "ep": "ep expert-parallel-size",
     "cp": "cp context-parallel-size", "zero": "zero zero-stage", "recompute": "recompute", "vpp": "vpp",
-    "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size"}.items() for said in names.split()}
+    "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size per-device-batch-size "
+           "per-gpu-batch-size"}.items() for said in names.split()}
 """What people call the axes of a layout on the command line, with their names in --layout."""
 OFFLOAD = ("offload", "cpu-offload", "offload-optimizer", "optimizer-offload")
 """What people call moving the optimizer's states off the GPUs, with or without a word for where to."""

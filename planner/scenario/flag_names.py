@@ -17,7 +17,7 @@ _ALSO = {
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests docs pages", "tpot": "itl",
     "e2e": "latency response-time total-latency end-to-end",
-    "samples-per-prompt": "group-size num-generations generations-per-prompt rollouts n-rollouts "
+    "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts n-rollouts "
                           "completions-per-prompt",
     "from": "config config-file from-config",
     "samples": "pairs clips num-samples dataset-size num-examples examples rows",

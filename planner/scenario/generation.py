@@ -11,6 +11,7 @@ from planner.errors import About
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.pixels import PixelSize
 from planner.scenario.serving import Serving
+from planner.scenario.words import method_named
 from planner.scenario.workload import Count, listed
 
 
@@ -94,7 +95,7 @@ def is_generation(work: dict[object, object]) -> bool:
     """
     method = work.get("method")
     if method is not None:
-        return method == "inference"
+        return method_named(method) == "inference"
     stated = {"samples" if key == "images" else key for key, value in work.items() if value is not None}
     if stated & (ONLY_GENERATED | _LOADS):
         return True

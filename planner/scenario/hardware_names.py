@@ -139,7 +139,9 @@ def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None
             raise
         return None
     sizes = {node: catalog.node(node).gpus for node in meant.nodes}
-    if catalog.known_node(what) or _COUNTED.fullmatch(what) or meant.gpus or meant.whole:
+    # 3060 12gb is a card, and not so many of 12 GB
+    clustered = _COUNTED.fullmatch(what) is not None and _gpu(what, catalog) is None
+    if catalog.known_node(what) or clustered or meant.gpus or meant.whole:
         return Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
     if count in sizes.values():
         return Meant([node for node, gpus in sizes.items() if gpus == count])

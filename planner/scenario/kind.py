@@ -38,8 +38,7 @@ INSTEAD: dict[Kind, dict[str, str]] = {
                   "documents": "write --method inference and --samples to run it"},
     "posttraining": {"tokens": "write --steps, or --samples, the prompts, and --epochs",
                      "mean_length": "write --input and --output, the tokens of prompts and of answers",
-                     "sequence_length": "write --input and --output, the tokens of prompts and of answers",
-                     "global_batch": "write --prompts and --samples-per-prompt"}}
+                     "sequence_length": "write --input and --output, the tokens of prompts and of answers"}}
 """What to write for keys of other kinds."""
 
 

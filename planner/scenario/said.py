@@ -20,7 +20,7 @@ from planner.scenario.flag_names import (
     SWITCHES,
 )
 from planner.scenario.flags import FLAGS, NAMES, plain
-from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS
+from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS, parse_count
 
 _LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
 DEADLINE = FLAGS["deadline"]
@@ -124,7 +124,7 @@ def in_our_names(values: Mapping[str, object], what: str
 
 def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
     """Return values by path with hardware that is given where GPUs are counted (gpus=8xh100), and a count that is given
-    where hardware is named (gpu=8), each in its place.
+    where hardware is named (gpu=8) or a file of samples (dataset=50k), each in its place.
     """
     meant, gpus, on = dict(values), FLAGS["gpus"], FLAGS["on"]
     names = [part.strip() for part in text.split(",")] if isinstance(text := values.get(gpus), str) else text
@@ -132,6 +132,9 @@ def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
             isinstance(each, str) and _is_hardware(each) for each in names):
         meant[on] = list(names)
         del meant[gpus]
+    data, samples = FLAGS["dataset"], FLAGS["samples"]
+    if samples not in values and isinstance(size := values.get(data), str) and _is_count(size):
+        meant[samples] = meant.pop(data)
     named = values.get(on)
     one = named[0] if isinstance(named, list | tuple) and len(named) == 1 else named
     if gpus not in values and str(one).strip().isdecimal() and int(str(one)) <= _COUNTS:
@@ -145,6 +148,14 @@ def by_calendar(values: Mapping[str, object], today: date) -> dict[str, object]:
     said = values.get(DEADLINE)
     days = days_until(said, today) if isinstance(said, str) else None
     return dict(values) if days is None else {**values, DEADLINE: f"{days} d"}
+
+
+def _is_count(text: str) -> bool:
+    """Say whether text where a file of samples is named says how many there are: 50k."""
+    try:
+        return parse_count(text, "samples") > 0
+    except (InputError, ValueError):
+        return False
 
 
 def _is_hardware(text: str) -> bool:

@@ -58,6 +58,10 @@ SAID = [
     ("pretrain a 3b model compute-optimal on h100", "plan --method pretrain --model 3b --tokens chinchilla --on h100"),
     ("pretrain a 3b model on 100 tokens per parameter",
      "plan --method pretrain --model 3b --tokens '100 per parameter'"),
+    ("how many concurrent users can a single 4090 serve with qwen3 8b at 20 tokens per second each",
+     "plan --objective users --on 'a single 4090' --model qwen3-8b --tpot '20 tokens/s' --method inference"),
+    ("ppo on llama 3.1 8b with a reward model on 8xa100",
+     "plan --method ppo --model llama-3.1-8b --reward model --on 8xa100"),
     ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
      "--method inference --max sequence"),
     ("summarize 10000 documents with llama-3.1-8b in 2 minutes",
@@ -83,7 +87,7 @@ def test_what_training_costs_is_asked_of_an_amount() -> None:
 
 @pytest.mark.parametrize(("line", "unread"), [
     ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
-    ("qlora llama-3.1-8b with 17", "'17'")])
+    ("qlora llama-3.1-8b with 17", "'17'"), ("qlora llama-3.1-8b on 2M tokens a week", "'2m tokens a week'")])
 def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
     with pytest.raises(InputError, match=f"not understood: .*{unread}"):
         spoken(line.split(), CATALOG)

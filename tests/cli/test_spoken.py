@@ -43,6 +43,7 @@ SAID = [
     ("--images 63 --repeats 8 --epochs 10", {"images": "63", "epochs": "80"}),
     ("--rate 5 --peak-factor 3", {"rate": "5", "headroom": "200%"}), ("--chinchilla", {"tokens": "chinchilla"}),
     # what no option is called is read as a phrase
+    ("--method grpo --n 16 --train-batch-size 256", {"samples_per_prompt": "16", "global_batch": "256"}),
     ("--concurrent 200 --model llama-3.1-8b", {"concurrency": "200"}),
     ("--users 50 --speed 30 tok/s", {"users": "50", "tpot": "30 tokens/s"}),
     ("--model wan2.1-14b --videos 100 --on h100", {"samples": "100", "method": "inference", "on": "h100"}),

@@ -42,3 +42,11 @@ def test_the_batch_of_a_service_is_what_it_has_in_flight(given: dict[str, object
     assert getattr(work(model="llama-3.1-8b", batch=16, **given), key, None) == value
     trained = work(model="llama-3.1-8b", tokens="1G", batch=16)
     assert str(getattr(trained, "global_batch", None)) == "16 sequences"
+
+
+def test_the_batch_of_reinforcement_learning_is_of_prompts() -> None:
+    assert getattr(work(model="qwen2.5-7b", method="grpo", global_batch=256), "prompts", None) == 256
+
+
+def test_serving_images_by_any_word_is_no_training() -> None:
+    assert getattr(work(model="flux.1-dev", method="serve", rate="2 images/min"), "kind", None) == "generation"

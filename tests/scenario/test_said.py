@@ -25,7 +25,8 @@ def paths(**values: object) -> dict[str, object]:
     ({"images_per_second": 2}, "workload.rate", "2 images/second"), ({"params": "7B"}, "workload.model", "7B"),
     ({"spot": True}, "sourcing.rent.terms", "spot"), ({"gpus": "64xh100"}, "hardware.candidates", ["64xh100"]),
     ({"gpus": ["h100", "b200"]}, "hardware.candidates", ["h100", "b200"]), ({"gpus": "64"}, "limits.gpus", "64"),
-    ({"gpu": "8"}, "limits.gpus", "8"), ({"gpu": "4090"}, "hardware.candidates", "4090")])
+    ({"gpu": "8"}, "limits.gpus", "8"), ({"dataset": "50k"}, "workload.samples", "50k"),
+    ({"data": "mine.jsonl"}, "workload.dataset", "mine.jsonl"), ({"gpu": "4090"}, "hardware.candidates", "4090")])
 def test_a_keyword_by_another_name(said: dict[str, object], path: str, value: object) -> None:
     assert paths(**said) == {path: value}
 

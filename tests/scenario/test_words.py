@@ -56,6 +56,7 @@ def test_a_file_and_flags_say_the_same(scenario):
     ("NVIDIA GeForce RTX 4090", [f"rtx-4090-{count}x" for count in (1, 2, 4, 8)]),
     ("NVIDIA H100 80GB HBM3", ["dgx-h100", "h100-sxm-1x", "h100-sxm-2x", "h100-sxm-4x"]),
     ("a100 80gb", ["a100-sxm-80gb-1x", "a100-sxm-80gb-4x", "dgx-a100"]), ("1x L4", ["l4-1x"]),
+    ("a 3060 12gb", ["rtx-3060-1x"]), ("2x 4090 24gb", ["rtx-4090-2x"]),
     ("MI300X node", ["mi300x-platform"]), ("an H100 server", ["dgx-h100"]), ("V100 box", ["dgx-1-v100"]),
 ])
 def test_hardware_is_found_as_people_write_it(name, nodes):
