@@ -42,7 +42,7 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     """
     commands = list(commands)
     words = args[:next((at for at, word in enumerate(args) if word.startswith("-")), len(args))]
-    if (config := _config(args, words)) is not None:
+    if (config := _config(args, words, settings)) is not None:
         return config
     mine = args[0] in commands
     if mine and (args[0] not in ASKED or len(words) == 1 or (len(words) == 2 and " " not in words[1])):
@@ -66,7 +66,7 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     return as_asked([meant, *args[1:]], settings, commands)
 
 
-def _config(args: list[str], words: Sequence[str]) -> list[str] | None:
+def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> list[str] | None:
     """Return the arguments where they name, or are, the config of another tool or a log, or list a catalog; else none.
     """
     if " -" in args[0]:
@@ -78,7 +78,7 @@ def _config(args: list[str], words: Sequence[str]) -> list[str] | None:
         return ["catalog", "list", *args[1:]]
     if words[0] in kinds and len(words) == 1:
         return ["catalog", "list", *([] if words[0] == "list" else [words[0]]), *args[1:]]
-    option = _read_as(words[1]) if args[0] in READ and len(words) > 1 else ""
+    option = _read_as(words[1], settings) if args[0] in READ and len(words) > 1 else ""
     return [args[0], option, *args[1:]] if option else None
 
 
@@ -102,17 +102,17 @@ def _say(settings: GlobalOptions, text: str) -> None:
         printing.note(f"note: {text}")
 
 
-def _read_as(file: str) -> str:
+def _read_as(file: str, settings: GlobalOptions) -> str:
     """Return the option that takes a file which is no scenario: a config of another tool, or a log of jobs."""
     if not os.path.isfile(file):
         return ""
     from planner.scenario.configs.read import read_config
-    from planner.simulate.joblog import read_jobs
+    from planner.simulate.joblog import check_header
 
     with suppress(InputError):
-        read_config(file)
+        settings.configs[file] = read_config(file)
         return "--from"
     with suppress(InputError):
-        read_jobs(Path(file))
+        check_header(Path(file))
         return "--jobs"
     return ""

@@ -23,6 +23,7 @@ from planner.process.version import __version__
 
 if TYPE_CHECKING:
     from planner.catalog.load import Catalog
+    from planner.scenario.configs.read import Config
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SAID = re.compile('"""`planner (?P<name>[a-z]+)(?: [^`]*)?`: (?P<help>[^"\n]+)')
@@ -70,6 +71,8 @@ class GlobalOptions:
     catalogs: tuple[Path, ...] = ()
     opened: dict[tuple[Path, ...], Catalog] = field(default_factory=dict)
     """Catalogs that were read, by their folders."""
+    configs: dict[str, Config] = field(default_factory=dict)
+    """Configs of other tools that were read, by their files."""
 
 
 class _InterruptedError(Exception):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -21,6 +22,9 @@ from planner.cli.printing import note, say, say_json
 from planner.text_io import visible
 from planner.units import SECONDS, parse
 from planner.yaml_io import Frozen
+
+if TYPE_CHECKING:
+    from planner.scenario.configs.read import Config
 
 PIPE_WIDTH = 80
 """Columns where the output is no terminal and COLUMNS is not set."""
@@ -125,6 +129,12 @@ def open_catalog(folders: tuple[Path, ...], settings: GlobalOptions | None = Non
     if folders not in settings.opened:
         settings.opened[folders] = Catalog(folders)
     return settings.opened[folders]
+
+
+def configs_read() -> dict[str, Config]:
+    """Return the configs that were read as the command line was understood."""
+    context = click.get_current_context(silent=True)
+    return {} if context is None else _settings(context).configs
 
 
 def as_of(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

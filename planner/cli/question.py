@@ -83,7 +83,7 @@ def read_from(given: str | None) -> Config | None:
         return None
     from planner.scenario.configs.read import read_config
 
-    return read_config(given)
+    return options.configs_read().get(given) or read_config(given)
 
 
 def say_read(config: Config | None, *, as_json: bool) -> None:

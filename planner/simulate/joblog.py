@@ -58,16 +58,29 @@ class JobLog:
         return float(self.submit[-1])
 
 
-def read_jobs(path: Path) -> JobLog:
-    """Return the jobs of a log. Raises InputError with file, line, column, value and what was expected."""
+def check_header(path: Path) -> None:
+    """Raise InputError where the first line of a file is not that of a log of jobs."""
+    _columns(_rows(_lines(path)[:1], path)[0], str(path))
+
+
+def _lines(path: Path) -> list[str]:
     lines = [line for line in read_text(path, MOST_BYTES).splitlines() if line.strip()]
     if not lines:
         raise InputError("the file is empty: expected a log of jobs with a header", file=str(path))
+    return lines
+
+
+def _rows(lines: Sequence[str], path: Path) -> list[list[str]]:
     mark = max(",|;\t", key=lines[0].count)
     try:
-        rows = list(csv.reader(lines, delimiter=mark))
+        return list(csv.reader(lines, delimiter=mark))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=str(path)) from None
+
+
+def read_jobs(path: Path) -> JobLog:
+    """Return the jobs of a log. Raises InputError with file, line, column, value and what was expected."""
+    rows = _rows(_lines(path), path)
     columns = _columns(rows[0], str(path))
     jobs: list[tuple[float, float, float, int]] = []
     out: Counter[str] = Counter()

@@ -119,6 +119,23 @@ def test_a_config_or_a_log_stands_for_itself(args: list[str], read: str, tmp_pat
     assert read in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_file_that_stands_for_itself_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.scenario.configs import read
+    from planner.simulate import joblog
+
+    config, log = tmp_path / "lora.yml", tmp_path / "jobs.log"
+    config.write_text("base_model: Qwen/Qwen3-8B\nadapter: lora\nsequence_len: 2048\ndatasets: []\n")
+    log.write_text("submit,start,end,gpus\n" + "2026-10-01T08:00,2026-10-01T09:00,2026-10-01T11:00,8\n" * 3)
+    seen: list[str] = []
+    known, job = read.read_config, joblog._job
+    monkeypatch.setattr(read, "read_config", lambda file: seen.append(file) or known(file))
+    monkeypatch.setattr(joblog, "_job", lambda *row: seen.append("row") or job(*row))
+    assert main(["estimate", str(config), "--gpu", "4090", "-q"]) == 0
+    assert seen == [str(config)]
+    assert main(["plan", str(log), "--on", "8xh100", "--wait", "4 h", "-q"]) == 0
+    assert seen[1:] == [str(log), *["row"] * 3]
+
+
 def test_a_catalog_is_listed_by_its_name_and_an_estimate_of_many_cards_is_a_plan(
         capsys: pytest.CaptureFixture[str]) -> None:
     for args in (["catalog", "gpus"], ["list", "gpus"], ["models"]):
