@@ -51,9 +51,12 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     if meant in (None, *RUN) and not any(map(is_scenario, words[1:])):
         verb = args[0] if mine else meant if len(words) == 1 and meant != "estimate" else None
         flags = args[len(words):]
+        left_out: list[str] = []
         read = spoken(words[1:] if mine else words, open_catalog(settings.catalogs, settings), verb,
-                      given_flags(flags, FLAG_NAMES))
+                      given_flags(flags, FLAG_NAMES), left_out)
         if read is not None:
+            if left_out:
+                _say(settings, f"not understood and left out: {', '.join(map(repr, left_out))}")
             _say(settings, f"read as planner {shown(read)}" if len(words) > 1 or meant is None else
                  f"planner {read[0]} answers that, and takes the same options")
             return [*read, *flags]

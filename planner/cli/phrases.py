@@ -58,9 +58,9 @@ SILENT = _words(
     "memory? min minimum model models most much need needed needs node nodes now of on on-prem once one only "
     "over parallel parameter parameters params per plan please ram rental renting response responses right roughly "
     "server servers setup should show simultaneously single size sized sizes so some support take takes "
-    "speed pace task tell than that the their them then there these they this those through time to today together "
-    "too total traffic under until up us using utilisation utilization via vram want wants was we weights what "
-    "when where which while who whole will with within without workload would you your")
+    "speed pace throughput task tell than that the their them then there these they this those through time to "
+    "today together too total traffic under until up us using utilisation utilization via vram want wants was we weights "
+    "what what's when where which while who whole will with within without workload would you your")
 """Words that change nothing in a question."""
 LEADING = _words(
     "active batch chat completion concurrent customer daily different generated hd hourly input internal "

@@ -91,9 +91,10 @@ def _hardware(said: Sentence) -> int:
                 any(map(str.isdigit, text)) or _is_family(last, said.catalog)) or (many == 1 and text.isdigit() and (
                     said.at + 1 < len(said.words) and noun_of(said.words[said.at + 1]) is not None))):
             continue
-        if _knows(text, said.catalog):
+        name = next((each for each in (text, text.removesuffix("s")) if _knows(each, said.catalog)), "")
+        if name:
             owned = "own" in said.asks
-            said.put("own" if owned else "on", text)
+            said.put("own" if owned else "on", name)
             return many
     return 0
 
@@ -273,4 +274,4 @@ def _silent(said: Sentence) -> int:
 
 
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _phrase, _percentile, _date, _hardware, _model, _keyed, _amount, _word, _unmodeled, _silent)
+    _keyed, _phrase, _percentile, _date, _hardware, _model, _amount, _word, _unmodeled, _silent)

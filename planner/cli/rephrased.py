@@ -46,8 +46,8 @@ def rephrased(args: Sequence[str], options: Mapping[str, click.Option]) -> list[
     if "gpus-per-node" in flags:
         argv = _whole_nodes(argv, flags, options)
     asks_room = set(HOLDING) & {word[2:].partition("=")[0] for word in args if word.startswith("--")}
-    if "--node" in options and set(flags) <= _NEUTRAL | {"seq-len"} and (
-            asks_room or _compressed(flags.get("model", ""))):
+    if set(flags) <= _NEUTRAL | {"seq-len"} and ((asks_room and "--node" in options) or (
+            "--method" in options and _compressed(flags.get("model", "")))):
         argv += ["--method", "inference"]
     return argv
 
@@ -61,7 +61,7 @@ def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str
         yield from (f"--{latency}", f"{value} at {at[1]}")
     elif (unit := duration_of(said)) and "--deadline" in options:
         yield from ("--deadline", f"{value} {unit}")
-    elif said in PACES and set(flags) & {"users", "concurrency", "rate"}:
+    elif own_name(said.removeprefix("min-"), PACES) and set(flags) & {"users", "concurrency", "rate"}:
         yield from ("--tpot", f"{value} tokens/s")
     elif said in PEAKS and "--headroom" in options:
         yield from ("--headroom", f"{100 * (_number(said, value.rstrip('xX')) - 1):.9g}%")

@@ -24,6 +24,8 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
 _NOTHING: Mapping[str, str] = {}
+_DECISIVE = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
+"""Words after which a question may mean the opposite of what the rest of it says."""
 _EDGES = "?!;:\"'()[]"
 
 
@@ -43,11 +45,12 @@ def _parted(word: str) -> Iterator[str]:
         yield word
 
 
-def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Mapping[str, str] = _NOTHING
-           ) -> list[str] | None:
+def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Mapping[str, str] = _NOTHING,
+           left_out: list[str] | None = None) -> list[str] | None:
     """Return a command with flags that asks what the words ask, `verb` first where it is given; none of no question.
 
-    beside: the flags that are given too.
+    beside: the flags that are given too. left_out: is told the words that are not understood and may be left out, as
+    they count nothing and the rest says what it is about; where it is none, every word must be understood.
 
     Raises InputError with the words that were not understood.
     """
@@ -75,10 +78,17 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     command = [chosen]
     for flag, values in flags.items():
         command += [f"--{flag}", ",".join(values)] if values else [f"--{flag}"]
-    if sentence.unread:
+    if left_out is not None and _may_go(sentence.unread, given):
+        left_out += sentence.unread
+    elif sentence.unread:
         raise InputError(f"not understood: {', '.join(map(repr, sentence.unread))}; the rest reads as: planner "
                          f"{shown(command)}")
     return command
+
+
+def _may_go(unread: Sequence[str], given: Collection[str]) -> bool:
+    """Say whether words may be left out of a question: none counts, names or takes back anything."""
+    return "model" in given and not any(_DECISIVE & {*word.split()} or any(map(str.isdigit, word)) for word in unread)
 
 
 def _source(asks: set[str], flags: dict[str, list[str]]) -> None:

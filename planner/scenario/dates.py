@@ -37,6 +37,8 @@ def _named(words: list[str], today: date) -> date | None:
         return date(int(iso[1]), int(iso[2]), int(iso[3] or 1))
     if words[-1:] and words[-1] in _DAYS and words[:-1] in ([], ["next"], ["this"], ["on"]):
         return today + timedelta((_DAYS[words[-1]] - today.weekday() - 1) % 7 + 1)
+    if words == ["tomorrow"]:
+        return today + timedelta(1)
     ends, words = words[:2] == ["end", "of"], words[2:] if words[:2] == ["end", "of"] else words
     words = [word for word in words if word not in ("the", "of")]
     if ends and words in (["year"], ["this", "year"]):

@@ -62,6 +62,10 @@ SAID = [
      "plan --objective users --on 'a single 4090' --model qwen3-8b --tpot '20 tokens/s' --method inference"),
     ("ppo on llama 3.1 8b with a reward model on 8xa100",
      "plan --method ppo --model llama-3.1-8b --reward model --on 8xa100"),
+    ("can two DGX Sparks run gpt-oss-120b in mxfp4",
+     "plan --on 'two dgx spark' --model gpt-oss-120b --quantization mxfp4 --method inference"),
+    ("qlora llama-3.1-8b on 24GB with 4k context, batch size 1",
+     "plan --method qlora --model llama-3.1-8b --on 24gb --seq-len 4k --global-batch 1"),
     ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
      "--method inference --max sequence"),
     ("summarize 10000 documents with llama-3.1-8b in 2 minutes",
@@ -91,6 +95,22 @@ def test_what_training_costs_is_asked_of_an_amount() -> None:
 def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
     with pytest.raises(InputError, match=f"not understood: .*{unread}"):
         spoken(line.split(), CATALOG)
+
+
+@pytest.mark.parametrize(("line", "left"), [
+    ("RAG app with qwen3 14b at 20 requests per second", ["rag", "app"]), ("serve llama-3.1-8b for 200 users", [])])
+def test_words_that_count_nothing_are_left_out_and_said(line: str, left: list[str]) -> None:
+    found: list[str] = []
+    assert spoken(line.split(), CATALOG, left_out=found) is not None
+    assert found == left
+
+
+@pytest.mark.parametrize("line", [
+    "serve frobnitz-7b on h100", "train llama-3.1-8b on 3 bananas", "train zebra on h100 for 1T tokens",
+    "serve llama-3.1-8b on h100 but not nebius"])
+def test_words_that_decide_are_never_left_out(line: str) -> None:
+    with pytest.raises(InputError, match="not understood"):
+        spoken(line.split(), CATALOG, left_out=[])
 
 
 def test_flags_behind_a_sentence_are_kept(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,8 @@ TODAY = date(2026, 11, 26)
     ("2027-03-01", date(2027, 3, 1)), ("2027-03", date(2027, 3, 1)), ("March", date(2027, 3, 1)),
     ("by march 15", date(2027, 3, 15)), ("15 March 2028", date(2028, 3, 15)), ("March 1st, 2027", date(2027, 3, 1)),
     ("december", date(2026, 12, 1)), ("November", date(2027, 11, 1)), ("end of December", date(2027, 1, 1)),
-    ("end of the year", date(2027, 1, 1)), ("friday", date(2026, 11, 27)), ("next thursday", date(2026, 12, 3)),
+    ("end of the year", date(2027, 1, 1)), ("tomorrow", date(2026, 11, 27)),
+    ("friday", date(2026, 11, 27)), ("next thursday", date(2026, 12, 3)),
     ("30d", None), ("2 weeks", None), ("Smarch", None), ("feb 30", None), ("5", None),
     ("", None), ("march april", None)])
 def test_days_are_counted_until_it(text: str, day: date | None) -> None:
