@@ -48,19 +48,19 @@ _ASKING = {
 PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phrases.split("|")}
 """Words -> what the question is about, or a flag with its value."""
 SILENT = _words(
-    "audio video image images videos picture pictures sound speech music text offload offloading cpu "
-    ", a about also an and answer answers any approximately are around as at at-most average be been "
-    "before being below best both box buying by can capacity card cards cloud clouds cluster clusters "
-    "concurrently could current data dataset day's dense do does done during each each, either estimate "
-    "every explain fast finish finished for from get give given going got gpu gpus handle hardware has "
-    "have having hello hey hi how i if in inside instance instances into is it its job jobs just keep "
-    "kind latency least less like llm llms load long lowest machine machines many max maximum me mean memory "
-    "memory? min minimum model models most much need needed needs node nodes now of on on-prem once one only "
-    "over parallel parameter parameters params per plan please ram rental renting response responses right roughly "
-    "server servers setup should show simultaneously single size sized sizes so some support take takes "
-    "speed pace throughput task tell than that the their them then there these they this those through time to "
-    "today together too total traffic under until up us using utilisation utilization via vram want wants was we weights "
-    "what what's when where which while who whole will with within without workload would you your")
+    ", a about also an and answer answers any approximately are around as at at-most audio average be been before "
+    "being below best both box buying by can capacity card cards cloud clouds cluster clusters concurrently could "
+    "cpu current data dataset day's dense do does done during each each, either estimate every explain fast "
+    "finish finished for from get give given going got gpu gpus handle hardware has have having hello hey hi how "
+    "i if image images in inside instance instances into is it its job jobs just keep kind latency least less "
+    "like llm llms load long lowest machine machines many max maximum me mean memory memory? min minimum model "
+    "models most much music need needed needs node nodes now of offload offloading on on-prem once one only over "
+    "pace parallel parameter parameters params per picture pictures plan please ram rental renting response "
+    "responses right roughly server servers setup should show simultaneously single size sized sizes so some "
+    "sound speech speed support take takes task tell text than that the their them then there these they this "
+    "those through throughput time to today together too total traffic under until up us using utilisation "
+    "utilization via video videos vram want wants was we weights what what's when where which while who whole "
+    "will with within without workload would you your")
 """Words that change nothing in a question."""
 LEADING = _words(
     "active batch chat completion concurrent customer daily different generated hd hourly input internal "

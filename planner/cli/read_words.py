@@ -86,10 +86,7 @@ def _phrase(said: Sentence) -> int:
 def _hardware(said: Sentence) -> int:
     """Read hardware, with its count."""
     for many, text in said.phrase(said.at):
-        last = said.words[said.at + many - 1]
-        if (text in SILENT or last in SILENT or last in _ONES or (many > 1 and last in FOLLOW) or not (
-                any(map(str.isdigit, text)) or _is_family(last, said.catalog)) or (many == 1 and text.isdigit() and (
-                    said.at + 1 < len(said.words) and noun_of(said.words[said.at + 1]) is not None))):
+        if not _may_be_hardware(said, text, said.words[said.at:said.at + many]):
             continue
         name = next((each for each in (text, text.removesuffix("s")) if _knows(each, said.catalog)), "")
         if name:
@@ -97,6 +94,15 @@ def _hardware(said: Sentence) -> int:
             said.put("own" if owned else "on", name)
             return many
     return 0
+
+
+def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
+    """Say whether words have a number of a card or of cards in them, or the name of a family of nodes."""
+    last, behind = words[-1], said.words[said.at + len(words):][:1]
+    counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
+    silent = text in SILENT or last in SILENT or last in _ONES or (len(words) > 1 and last in FOLLOW)
+    named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)
+    return named and not silent and not counts
 
 
 def _is_family(word: str, catalog: Catalog) -> bool:

@@ -110,7 +110,9 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]
-    if {"tpot", "ttft", "e2e"} & set(given) and LOADS.isdisjoint(given):
+    paced = {"tpot", "ttft", "e2e"} & set(given) or (
+        "duration" in asks and verb == "plan" and flags.get("method") == ["inference"])
+    if paced and LOADS.isdisjoint(given):
         flags["users"] = ["1"]
     if "longest" not in asks:
         return
