@@ -183,8 +183,8 @@ class About:
         return replace(found, curve=curve + more[0], slope=slope + more[1])
 
     @cached_property
-    def known(self) -> dict[bytes, Floats]:
-        """Steps without some figures, as they are found."""
+    def known(self) -> dict[bytes, tuple[Floats, Floats, Floats, Floats]]:
+        """Of some figures that are left out: curvature and slope that are left, the step, the logarithms under it."""
         return {}
 
     def left_out(self) -> Iterator[tuple[str, str, str, str, str]]:
@@ -213,12 +213,16 @@ class About:
             left[mine] = self.under(self.move(mine, trust=np.inf), mine)
         return left
 
-    def under(self, move: Floats, figures: Ints) -> Floats:
+    def under(self, move: Floats, figures: Ints, known: tuple[Floats, Floats] | None = None) -> Floats:
         """Return the logarithms of some figures under constants that are moved: by their slopes, but of those of a
         release that moves far, which are predicted anew.
+
+        known: another move, and all logarithms under it, from where the slopes go on.
         """
-        left: Floats = self.now[figures] + self.design[figures] @ move
-        far = np.flatnonzero((np.abs(self.rows.each(move)) >= FAR).any(axis=1)[self.parts[0][figures]])
+        before, logs = known or (np.zeros(len(move)), self.now)
+        left: Floats = logs[figures] + self.design[figures] @ (move - before)
+        releases = np.flatnonzero(np.max(np.abs(self.rows.each(move - before)), axis=1) >= FAR)
+        far = np.flatnonzero(np.isin(self.parts[0][figures], releases))
         if len(far):
             left[far] = self.rows.residuals(np.maximum(self.at + move, self.rows.least), figures[far])
         return left
@@ -263,15 +267,21 @@ class About:
         held = [self.rows.rows.figures[f] for f in self.rows.figures.tolist()]
         sign = np.array([1.0 if figure.quantity in RATES else -1.0 for figure in held])
         of_row = np.array([figure.row for figure in held])
-        known = self.known
 
         def without(places: Ints, beside: Ints) -> Floats:
-            gone = np.flatnonzero(np.isin(of_row, of_row[np.concatenate([places, beside])]))
-            key = gone.tobytes()
-            if key not in known:
-                # of setups that stay in part the offset is counted whole: less is left of the rest than there is
-                known[key] = self.move(gone, trust=np.inf)
-            found: Floats = sign[places] * self.under(known[key], places)
+            gone = np.isin(of_row, of_row[beside])
+            others, mine = np.flatnonzero(gone), np.flatnonzero(np.isin(of_row, of_row[places]) & ~gone)
+            key = others.tobytes()
+            if key not in self.known:
+                added = self.held(others)
+                move = self.move(others, trust=np.inf) if len(others) else np.zeros(len(self.at))
+                self.known[key] = (self.curve - added[0], self.slope - added[1], move,
+                                   self.under(move, np.arange(len(held))))
+            curve, slope, before, logs = self.known[key]
+            # of setups that stay in part the offset is counted whole: less is left of the rest than there is
+            more = self.held(mine)
+            step = np.asarray(-np.linalg.solve(curve - more[0], slope - more[1]), np.float64)
+            found: Floats = sign[places] * self.under(step, places, (before, logs))
             return found
 
         return Refit({f"{self.rows.rows.ids[figure.row]} {figure.quantity}": place
