@@ -202,7 +202,8 @@ def _whole_run(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats,
     """Return the requests/s of a run of N requests over all of its time, of which `rate` is the steady part.
 
     A batch of B is emptied as answers end: where their lengths vary, a few long ones run on alone. While it fills and
-    empties, and in the last of N/B waves of answers alike, steps with fewer sequences take what they take with any.
+    empties steps with fewer sequences take what they take with any; in the last of N/B waves of answers alike they
+    take what they take with those that are left.
     """
     short = np.isfinite(demand.prompts)
     if not np.any(short):
@@ -214,8 +215,10 @@ def _whole_run(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats,
     # share of an answer's time in which the batch fills; with prompts first, nobody decodes until it is full
     full = batch * demand.prompt / d.engine.chunk / (rows.dp * rows.pp)
     filling = 0.0 if d.engine.prefill_first else np.minimum(1.0, full * demand.gain / later)
-    waves = 0.0 if demand.output_cv else np.ceil(requests / batch) - requests / batch
-    fewer = (filling + (1 - filling) * waves) * later * decode_step(d, rows, demand, np.ones(len(rows)))
+    last = requests - batch * np.floor(requests / batch)
+    alike = 0.0 if demand.output_cv else np.where(last > 0, decode_step(d, rows, demand, np.maximum(last, 1.0))
+                                                  - last / batch * decode_step(d, rows, demand, batch), 0.0)
+    fewer = later * (filling * decode_step(d, rows, demand, np.ones(len(rows))) + (1 - filling) * alike)
     return np.where(short, requests / ((requests - batch) / rate + emptied + fewer), rate)
 
 
