@@ -18,7 +18,7 @@ from planner.jobs.fleet import Fleet
 from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import Tried
 from planner.jobs.kinds import question_of
-from planner.jobs.settle import settle
+from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
@@ -80,7 +80,7 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
         solved = None if together is None else _of_offer(together, alone, offer)
         if solved is None:
             with part(offer.label, at, len(offers)):
-                solved = settle(solve_lifted(alone, effort), known=known).solved
+                solved = wholly_settled(solve_lifted(alone, effort), known)
         plans.append(_compared(alone, solved, offer, site))
     plans += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0

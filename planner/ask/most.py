@@ -74,6 +74,8 @@ def _held(question: ResolvedScenario, most: float, floor: Callable[[float], floa
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
         if load > most:
             settled = settle(solved, replaying.trace)
+            if settled.interrupted:
+                raise KeyboardInterrupt
             return settled.solved, settled.met and bool(settled.solved.picks)
         return solved, mine.tried(solved.replicas, 1.0, replaying.trace).meets
 

@@ -59,6 +59,14 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
         return Settled(solved, met=False, interrupted=True)
 
 
+def wholly_settled(solved: Solved, known: dict[object, Tried] | None = None) -> Solved:
+    """Return the best fleet that replays within every target, for who has no use for less. Raises KeyboardInterrupt."""
+    found = settle(solved, known=known)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found.solved
+
+
 def _replayed(solved: Solved, given: Trace | None, known: dict[object, Tried] | None) -> Settled:
     """Return the best fleet that replays within every target."""
     search, best = Search(solved, given, known={} if known is None else known), solved

@@ -180,3 +180,16 @@ def test_a_row_of_many_is_the_row_of_one_searched_alone() -> None:
     together = rows(",".join(nodes))
     assert all(row in together for node in nodes for row in rows(node))
     assert len({row["status"] for row in together}) > 1  # type: ignore[index]
+
+
+def test_a_comparison_that_is_interrupted_begins_no_other_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = list[object]()
+
+    def interrupted(search: object, _: object) -> None:
+        begun.append(search)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.solver.search.frontier.Search._run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compared(workload__stack="auto")
+    assert len(begun) == 1

@@ -17,7 +17,7 @@ from planner.catalog.price import Term
 from planner.catalog.stack import Method
 from planner.errors import InputError, UnknownName
 from planner.jobs.kinds import question_of
-from planner.jobs.settle import settle
+from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.load import only_one
@@ -94,7 +94,7 @@ def why_not(ask: Ask, catalog: Catalog, asked: Mapping[str, str], plan: Solved) 
     if any(offer.assumed for offer in taken.offers) and not any(offer.assumed for offer in mine.offers):
         names = ", ".join(sorted({candidate.node.name for candidate in taken.candidates}))
         return WhyNot(asked=dict(asked), verdict="not offered", because=f"no candidate has a usable offer: {names}")
-    other = settle(solve(question, plan.effort, held=held)).solved
+    other = wholly_settled(solve(question, plan.effort, held=held))
     return _ruled_out(asked, other) if other.solution.value is None else _weighed(asked, other, plan)
 
 

@@ -13,7 +13,7 @@ from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.holding import asks_what_holds
 from planner.jobs.kinds import question_of
-from planner.jobs.settle import settle
+from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import solve_lifted
 from planner.scenario.portfolio import Portfolio
 from planner.solver.settings import UNLIMITED, Effort
@@ -36,7 +36,7 @@ def explain(ask: Ask, catalog: Catalog, choices: Sequence[str] = (), effort: Eff
                           "where the bytes go")
     question = question_of(scenario, catalog)
     asked: list[Mapping[str, str]] = [parts_of(text, question) for text in choices]
-    plan = settle(solve_lifted(question, effort)).solved
+    plan = wholly_settled(solve_lifted(question, effort))
     has_plan = plan.solution.value is not None
     made = tuple(plan.assignments())
     others = plan.alone.alternatives(plan.columns[0], plan.picks, plan.effort, proven=False) if (

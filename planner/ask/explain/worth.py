@@ -8,7 +8,7 @@ from dataclasses import replace
 from planner.answer.explanation import Worth
 from planner.ask.explain.wording import advised, asked_limit, show_limit
 from planner.jobs.job import Change, Knob
-from planner.jobs.settle import settle
+from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import Solved, solve
 from planner.solver.progress import part
 from planner.units import DAY, plural
@@ -29,7 +29,7 @@ def _worth(plan: Solved, knob: Knob) -> Worth:
     def saves(change: Change) -> float | None:
         if plan.effort.is_over:
             return None
-        other = settle(solve(plan.question.changed(_cheaper(plan, change)), plan.effort, "best")).solved.solution
+        other = wholly_settled(solve(plan.question.changed(_cheaper(plan, change)), plan.effort, "best")).solution
         if other.status == "infeasible":
             return 0.0  # with more of anything the plan is still there: nothing is cheaper
         if other.value is None or other.status != "optimal" or plan.solution.value is None:

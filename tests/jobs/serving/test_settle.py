@@ -248,3 +248,20 @@ def test_what_ctrl_c_ends_amid_its_replays_is_the_fleet_so_far(
     assert whole.objective.value is not None
     if is_replayed:
         assert plan.objective.value >= whole.objective.value
+
+
+def test_what_has_no_use_for_a_part_ends_where_its_replays_are_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "rate": 20, "input": 1000, "output": 200, "ttft": "1 s",
+                             "on": "l4,l40s"}
+    replays = list[object]()
+
+    def interrupted(*given: Any, **_: Any) -> Any:
+        replays.append(given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tried_fleet, "run", interrupted)
+    for verb in (planner.compare, planner.explain):
+        replays.clear()
+        with pytest.raises(KeyboardInterrupt):
+            verb(**asked)
+        assert len(replays) == 1, "another offer is not begun"
