@@ -120,8 +120,6 @@ class ByStack:
                 known = [staged for _, searched in parts for staged in searched.frontier.found]
                 with part(f"by {job.stack.name}" if len(group) > 1 else "", at, len(group)):
                     parts.append((job, job.columns(effort, depth, held, known)))
-                if depth == "every" and parts[-1][1].interrupted:
-                    raise KeyboardInterrupt  # who asks for every candidate has no use for some
                 if depth == "any" and parts[-1][1].runs:
                     break
             if any(searched.runs or searched.open_bound is not None for _, searched in parts):

@@ -51,9 +51,12 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
 
     each: find the best of every candidate, or else, in this process, only what may be the best of all. known: what is
-    found already and has to be beaten. every: the one best of every candidate, those far behind the others too.
+    found already and has to be beaten. every: the one best of every candidate, those far behind the others too; raises
+    KeyboardInterrupt.
     """
     frontier = _searched(question, grid, job, effort, known, each=each, every=every)
+    if every and frontier.interrupted:
+        raise KeyboardInterrupt  # who asks for every candidate has no use for some
     if frontier.open_bound is not None:
         # what was not reached: the grid less all that was made or dropped for a reason
         dropped = sum(frontier.removed[name] for name in UNGROWN if name != "time")
