@@ -13,7 +13,8 @@ from planner.jobs.columns import MICRO, Columns, Demand, ReplicaColumn
 from planner.jobs.job import Job
 from planner.jobs.market import Market
 from planner.jobs.offering import MOST_WAYS, Offering, beyond, spread
-from planner.jobs.pools import Supplier
+from planner.jobs.pools import MOST_STARTS, Supplier
+from planner.jobs.purchases import as_late_as_may_be
 from planner.scenario.moment import months_since
 from planner.scenario.portfolio import Portfolio, PortfolioJob
 from planner.solver.column import Column
@@ -149,7 +150,8 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
                                tuple(other for name in asked.after for other in instances[name])))
         instances[asked.name] = range(first, len(tasks))
     horizon, limits = portfolio.horizon, portfolio.limits
-    suppliers = [_capped(at, supplier, tasks, services) for at, supplier in enumerate(suppliers)]
+    suppliers = [_capped(at, _bought(portfolio, at, supplier, tasks), tasks, services)
+                 for at, supplier in enumerate(suppliers)]
     ceilings = dict(_ceilings(portfolio, suppliers))
     last = max([horizon.periods, *(lot.end for supplier in suppliers for lot in supplier.pool.lots)])
     problem = Problem(
@@ -159,6 +161,13 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
         () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
                   tuple(standing), offering, left_out, tuple(best), tuple(empty), tuple(ceilings))
+
+
+def _bought(portfolio: Portfolio, at: int, supplier: Supplier, tasks: Sequence[Task]) -> Supplier:
+    """Return a pool of bought nodes with deliveries that leave tasks just the time they need; others as they are."""
+    estate = supplier.offer.estate
+    return supplier if estate is None else replace(supplier, pool=as_late_as_may_be(
+        portfolio, estate, supplier.pool, at, tasks, MOST_STARTS))
 
 
 def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Service]) -> Supplier:

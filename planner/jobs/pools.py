@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 from planner.catalog.load import Catalog
 from planner.jobs.market import Market, market_of
+from planner.jobs.purchases import MOST_BOUGHT, delivered, purchases
 from planner.layouts.candidate import Candidate
-from planner.money.purchase import YEAR_HOURS, Estate
 from planner.money.rent import RentalOffer
 from planner.scenario.portfolio import Horizon, Owned, Portfolio
-from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Lot, Pool
+from planner.solver.fleet.schedule import HOUR_SECONDS, Lot, Pool
 from planner.solver.quantize import price
 
 Sourced: TypeAlias = Literal["own", "buy", "reserve", "rent", "spot"]
@@ -22,8 +22,6 @@ MOST_STARTS = 13
 """Dates at which nodes may be delivered or reserved, evenly over the horizon: about one a month of a year; and as many
 with which jobs are released or services begin.
 """
-MOST_BOUGHT = 256
-"""Nodes of one purchase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,8 @@ def _supplier(offer: RentalOffer, candidate: Candidate, portfolio: Portfolio) ->
         pool = Pool(_owned(horizon, [owned for owned in sourcing.own if owned.node == node]), each, (), watts, gpus)
         return Supplier("own", offer, candidate, pool, f"own {node}")
     if offer.estate is not None:
-        pool = Pool(None, 0, tuple(_purchases(portfolio, offer.estate)), watts, gpus)
+        pool = Pool(None, 0, purchases(portfolio, offer.estate, starts(portfolio, delivered(portfolio))), watts,
+                    gpus)
         return Supplier("buy", offer, candidate, pool, f"buy {node}")
     if offer.commitment > horizon.period:
         pool = Pool(None, 0, tuple(_reservations(portfolio, offer, node, each)), watts, gpus)
@@ -140,19 +139,6 @@ def _works(owned: Owned, begin: datetime, end: datetime) -> bool:
         return True
     first, last = owned.maintenance
     return end <= first or begin >= last + timedelta(days=1)
-
-
-def _purchases(portfolio: Portfolio, estate: Estate) -> list[Lot]:
-    """Return purchases by the period of delivery: what owning the nodes takes from then on."""
-    horizon, buy = portfolio.horizon, portfolio.sourcing.buy
-    delivery = (buy.delivery or 0.0) if buy else 0.0
-    most = min(MOST_BOUGHT, estate.most_nodes(MOST_BOUGHT))
-    hourly = (0.0, *(sum(estate.yearly(nodes).values()) / YEAR_HOURS for nodes in range(1, most + 1)))
-    lots = []
-    for start in starts(portfolio, math.ceil(delivery / horizon.period)):
-        hours = (horizon.periods - start) * horizon.period / HOUR_SECONDS
-        lots.append(Lot(start, horizon.periods, tuple(math.ceil(usd * hours * 100) * CENT for usd in hourly), most))
-    return lots
 
 
 def _reservations(portfolio: Portfolio, offer: RentalOffer, node: str, each: int) -> list[Lot]:

@@ -155,6 +155,15 @@ def test_the_power_of_a_site_is_of_its_own_nodes():
     assert plan_of(jobs, own=2, sourcing={"rent": RENT}, limits={"max_power": "11 kW"}).status == "infeasible"
 
 
+def test_nodes_are_bought_as_late_as_a_deadline_leaves_time():
+    plan = plan_of([{"name": "a", "workload": RUN, "deadline": "2027-05-19"}], length="182 d", sourcing={"buy": {}})
+    (bought,), (run,) = plan.supply, plan.assignments
+    assert run.start == bought.start
+    days = (datetime(2027, 5, 19) - moment(run.end)).total_seconds() / 86400
+    assert 0 <= days < 1
+    recheck(plan)
+
+
 def test_nodes_are_bought_when_a_service_begins():
     (bought,) = plan_of([{"name": "chat", "workload": CHAT, "from": "2027-03-05"}], length="182 d",
                         sourcing={"buy": {"delivery": "10 d"}}).supply
