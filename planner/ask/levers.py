@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -89,13 +90,21 @@ def served_levers(ask: Ask, changes: Mapping[str, Mapping[str, Any]], now: Assig
             then = ask(**work)
         except PlannerError:
             continue
-        if any(more > (1 + LEAST_SHARE) * less for more, less in zip(_able(then), _able(now), strict=True)):
+        (late, *more), (late_now, *less) = _able(then), _able(now)
+        if late >= late_now and any(one > (1 + LEAST_SHARE) * other for one, other in zip(
+                (1 / -late, *more), (1 / -late_now, *less), strict=True)):
             found.append((name, then))
     return sorted(found, key=lambda one: _able(one[1]), reverse=True)
 
 
-def _able(a: Assignment) -> tuple[float, float]:
-    """Return the output tokens/s of a GPU, and the tokens that all caches hold; nothing where no request fits."""
+def _able(a: Assignment) -> tuple[float, float, float]:
+    """Return minus how many times as long as its targets a service takes, at least 1, the output tokens/s of a GPU, and
+    the tokens that all caches hold; nothing where no request fits.
+    """
     if a.serving is None or a.memory.fits == "does not fit":
-        return 0.0, 0.0
-    return a.serving.output_tokens_per_second_per_gpu, float(a.serving.kv_tokens * a.serving.replicas)
+        return -math.inf, 0.0, 0.0
+    latencies = (a.serving.ttft_seconds, a.serving.tpot_seconds, a.serving.e2e_seconds)
+    asked = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
+    late = max((target.seconds / target.target_seconds for target in asked), default=1.0)
+    return (-max(1.0, late), a.serving.output_tokens_per_second_per_gpu,
+            float(a.serving.kv_tokens * a.serving.replicas))

@@ -243,7 +243,8 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
         made = TypeAdapter[Assignment](Assignment).validate_json(text)
         if what == "levers" and made.serving is not None:
             served = asking.served_levers(made)[:MOST_LEVERS]
-            told: str = linked(served_levers_sentence(served), question) if served else ""
+            told: str = linked(served_levers_sentence(served), question) if served else (
+                "No weights or cache in fewer bits help")
         elif what == "levers":
             found = asking.levers(made)[:MOST_LEVERS]
             told = linked(
