@@ -1,4 +1,6 @@
-"""A "no" that hangs on a default which nobody chose is none: what is enough instead is planned, and said."""
+"""A "no" that hangs on a default which nobody chose is none, nor is a wait of years an answer: what is enough instead
+is planned, and said.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ def soon_enough(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], 
                 ) -> tuple[AnyScenario, Defaults, str] | None:
     """Return the question with the deadline that runs usually have, its defaults, and what is said.
 
-    None where one is given, where what is named or may be spent says how much hardware there is, or where the plan ends
-    within it: the least money may be that of one GPU for years, which nobody would choose.
+    None where one is given, where what is named says how much hardware there is, or where the plan ends within it: the
+    least money may be that of one GPU for years, which nobody would choose.
     """
     limits, usual = scenario.limits, catalog.recipes.whole
-    named = any((limits.deadline, limits.budget, limits.gpus, limits.max_gpus, limits.max_nodes, limits.max_power,
+    named = any((limits.deadline, limits.gpus, limits.max_gpus, limits.max_nodes, limits.max_power,
                  scenario.sourcing.own, scenario.sourcing.buy))
     counted = any(default.name == "hardware" for default in defaults)
     if named or counted or scenario.objective != "cost" or len(plan.assignments) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -93,6 +94,9 @@ def worded(settings: GlobalOptions, verb: str) -> Worded:
         except InputError:
             return ()
         if meant is None or meant[0] != verb or {word[2:] for word in meant if word.startswith("--")} & set(beside):
+            return ()
+        values = " ".join(meant).lower()
+        if any(word not in values for word in re.findall(r"\d+", phrase)):
             return ()
         _say(settings, f"{phrase!r} is read as {shown(meant[1:])}")
         return meant[1:]

@@ -34,16 +34,19 @@ class About(NamedTuple):
     """Of things that are counted in it."""
     serves: bool
     tunes: bool
+    whole: bool
+    """Whether things are counted in all, and not by a time."""
 
 
 def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None], flags: Mapping[str, Sequence[str]],
              unread: list[str]) -> None:
     """Put the flags that the numbers are; those that may be anything are left unread."""
     kinds = frozenset(noun_of(amount.noun) or "" for amount in amounts)
+    whole = any(noun_of(amount.noun) in _IN_ALL and not amount.per for amount in amounts)
     tunes = "tune" in asks or bool(set(flags.get("method", ())) - {"inference"})
     if not tunes and (kinds & _SERVING or any(amount.per for amount in amounts if noun_of(amount.noun) not in _APART)):
         asks.add("serve")
-    about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes)
+    about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole)
     for amount in amounts:
         flag, value = _flag(amount, about)
         if flag:
@@ -103,7 +106,7 @@ def _time(amount: Amount, about: About) -> tuple[str, str]:
         return "ttft", value
     if "each-token" in about.asks:
         return "tpot", value
-    waits = about.serves and seconds < PATIENCE and not about.kinds & _IN_ALL
+    waits = about.serves and seconds < PATIENCE and not about.whole
     return ("e2e" if waits else "deadline"), value
 
 

@@ -37,7 +37,8 @@ _ASKING = {
     "existing", "first": "first token|ttft|time to first token", "each-token": "per token|tpot|each token|between "
     "tokens",
     "cost": "cost|costs|price|how much|cheapest|cheap|cheaper|cost per million tokens|price per million tokens|per "
-            "million tokens|cost per token|cost per million|dollars per million tokens|cheapest way",
+            "million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|cost per token|cost per million|"
+            "dollars per million tokens|cheapest way",
     "cost energy": "energy|carbon|kwh|electricity",
     "--objective=users": "how many users|how many concurrent users|how many people|how many simultaneous users|max "
     "users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",

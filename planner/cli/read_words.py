@@ -125,6 +125,14 @@ def _percentile(said: Sentence) -> int:
     return 1
 
 
+def _resolution(said: Sentence) -> int:
+    """Read pixels: 480p, 1024x1024."""
+    if not re.fullmatch(r"\d{3,4}p|\d{3,4}x\d{3,4}", said.words[said.at], re.ASCII):
+        return 0
+    said.put("resolution", said.words[said.at])
+    return 1
+
+
 def _date(said: Sentence) -> int:
     """Read a day of the calendar by which it is done."""
     if said.words[said.at] not in ("by", "before", "until", "till"):
@@ -280,4 +288,4 @@ def _silent(said: Sentence) -> int:
 
 
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _keyed, _phrase, _percentile, _date, _hardware, _model, _amount, _word, _unmodeled, _silent)
+    _keyed, _phrase, _percentile, _resolution, _date, _hardware, _model, _amount, _word, _unmodeled, _silent)

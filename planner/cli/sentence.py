@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from planner.catalog.load import Catalog
 from planner.cli.meaning import asked_of
+from planner.cli.phrases import FOLLOW, LEADING, noun_of
 from planner.cli.read_words import Sentence
 from planner.errors import InputError
 from planner.units import SECONDS
@@ -24,8 +25,9 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
 _NOTHING: Mapping[str, str] = {}
-_DECISIVE = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
-"""Words after which a question may mean the opposite of what the rest of it says."""
+_DECISIVE = LEADING | FOLLOW | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor",
+                                          "without", "but"))
+"""Words after which a question may mean the opposite of what the rest of it says, and those beside what is counted."""
 _EDGES = "?!;:\"'()[]"
 
 
@@ -74,7 +76,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
         flags.pop("images", None)  # a sample is one
     if (asks & {"serve", "hold"} or (makes and "tune" not in asks)) and not given & {"method", "documents"}:
         flags["method"] = ["inference"]
-    _imply(asks, flags, given, chosen)
+    _imply(asks - ({"duration"} if makes else set()), flags, given, chosen)
     command = [chosen]
     for flag, values in flags.items():
         command += [f"--{flag}", ",".join(values)] if values else [f"--{flag}"]
@@ -87,8 +89,10 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
 
 
 def _may_go(unread: Sequence[str], given: Collection[str]) -> bool:
-    """Say whether words may be left out of a question: none counts, names or takes back anything."""
-    return "model" in given and not any(_DECISIVE & {*word.split()} or any(map(str.isdigit, word)) for word in unread)
+    """Say whether words may be left out of a question: none counts, names or takes back anything, or what is counted.
+    """
+    return "model" in given and not any(
+        each in _DECISIVE or noun_of(each) or any(map(str.isdigit, each)) for word in unread for each in word.split())
 
 
 def _source(asks: set[str], flags: dict[str, list[str]]) -> None:

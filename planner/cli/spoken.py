@@ -15,7 +15,7 @@ import click
 
 from planner.cli.rephrased import given_flags, rephrased
 from planner.errors import InputError
-from planner.scenario.flag_names import INSTEAD, SWITCHES
+from planner.scenario.flag_names import INSTEAD, LENGTHS, SWITCHES
 from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name
 from planner.scenario.words import SYNONYMS, method_named, named
@@ -61,7 +61,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
                 bare.startswith("--") and switch.partition("=")[0] in options):
             argv.append(switch)
             continue
-        if bare not in options and (alone := _value_alone(bare, waiting, options)):
+        if bare not in options and (alone := _value_alone(bare, waiting, options, args)):
             argv += alone
             continue
         word = _called(bare, options)
@@ -100,7 +100,9 @@ def _in_words(bare: str, option: click.Option | None, behind: Sequence[str], opt
         return None
     said, value = " ".join(name[2:].replace("_", "-").split("-")), " ".join(values)
     others = {flag: text for flag, text in beside.items() if flag != said.replace(" ", "-")}
-    for phrase in dict.fromkeys((f"{said} {value}".strip(), f"{value} {said}".strip())):
+    # of what a flag measures a number counts nothing: --image-size 512
+    counts = said.split()[-1] not in LENGTHS
+    for phrase in dict.fromkeys((f"{said} {value}".strip(), f"{value} {said}".strip())[:1 + counts]):
         flags = list(worded(phrase, others))
         if flags and all(word in options for word in flags if word.startswith("--")):
             return flags, 0 if equals else len(values)
@@ -148,15 +150,21 @@ def _called(word: str, options: Mapping[str, click.Option]) -> str:
     return f"--{own}{given}{value}" if own else word
 
 
-def _value_alone(word: str, behind: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
-    """Return the option and value of `--lora` or `--int4`, a value that is given as if it were a switch; none else."""
+def _value_alone(word: str, behind: Sequence[str], options: Mapping[str, click.Option], args: Sequence[str]
+                 ) -> list[str]:
+    """Return the option and value of `--lora` or `--int4`, a value that is given as if it were a switch; none else.
+
+    Beside a method of post-training it says what trains.
+    """
     said = word[2:].replace("-", " ") if word.startswith("--") and "=" not in word else ""
     if not said or (behind and not behind[0].startswith("-")):
         return []
     for flag, path in (("--method", "workload.method"), ("--quantization", "workload.quantization")):
         name = method_named(said) if flag == "--method" else named(path, said)
         if flag in options and name in SYNONYMS[path][0]:
-            return [flag, said]
+            beside = flag == "--method" and name in SYNONYMS["workload.tuning"][0] and "method" in given_flags(
+                args, options)
+            return ["--tuning" if beside else flag, said]
     return []
 
 

@@ -6,7 +6,8 @@ _ALSO = {
     "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length length mean-len avg-length",
     "seq-len": "ctx context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device vram gpu-memory",
+    "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device vram "
+          "gpu-memory gpu-options hardware-options",
     "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules",
     "quantization": "quant quantize gguf bits weight-format weights-format format",
@@ -19,7 +20,7 @@ _ALSO = {
     "e2e": "latency response-time total-latency end-to-end",
     "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts n-rollouts "
                           "completions-per-prompt",
-    "from": "config config-file from-config",
+    "resolution": "image-size img-size", "from": "config config-file from-config",
     "samples": "pairs clips num-samples dataset-size num-examples examples rows",
     "images": "images-per-sample num-images", "provider": "cloud providers vendor",
     "region": "regions location zone",
@@ -27,7 +28,8 @@ _ALSO = {
              "prompt-tokens prompt-length isl",
     "output": "output-tokens output-len output-length max-new-tokens max-tokens osl",
     "gpus": "num-gpus n-gpus ngpus gpu-count count world-size",
-    "method": "task workload algorithm algo", "epochs": "num-epochs num-train-epochs", "dataset": "data",
+    "method": "adapter finetuning-type train-type tuner-type peft-type "
+              "task workload algorithm algo", "epochs": "num-epochs num-train-epochs", "dataset": "data",
     "deadline": "within by finish-by done-by due until before",
     "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",

@@ -23,6 +23,8 @@ _MEMORY = re.compile(r"(?P<size>\d{1,4}) ?gi?b(?: (?:of )?(?:v?ram|memory))?(?: 
 """A card by its memory alone: 24GB."""
 _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
+_SIZE_FIRST = re.compile(r"^(?P<size>\d{2,3}) ?gi?b? (?P<what>[a-z]{1,4}\d[^ ]*)$", re.IGNORECASE)
+"""80G A100."""
 _BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|host|system)s?", re.IGNORECASE)
 """MI300X node, two H100 servers: all the GPUs that a fabric joins in one."""
 _USUAL = 8
@@ -86,7 +88,8 @@ def meant_by(name: str, catalog: Catalog) -> Meant:
 
 
 def _plain(name: str) -> str:
-    """Return a name with its number in digits and its memory in GB."""
+    """Return a name with its number in digits, and its memory in GB and behind it."""
+    name = _SIZE_FIRST.sub(lambda said: f"{said['what']} {said['size']}gb", name.strip())
     return _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
 
 
@@ -193,7 +196,9 @@ def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
             return owned_nodes(plain, count, catalog)
         if (counted := _COUNTED.fullmatch(name)) is not None and _gpu(counted["what"], catalog) is not None:
             return owned_nodes(counted["what"], count * int(counted["count"]), catalog)
-        return candidate_nodes([name], catalog)[0], count
+        meant = meant_by(name, catalog)
+        # 2 dgx h100 are so many nodes
+        return meant.nodes[0], count * max(1, (meant.gpus or 0) // catalog.node(meant.nodes[0]).gpus)
     sizes = [(catalog.node(node_type).gpus, node_type) for node_type in candidate_nodes([name], catalog)]
     if count < max(sizes)[0]:
         return candidate_nodes([f"{count}x{name}"], catalog)[0], 1

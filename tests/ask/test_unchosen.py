@@ -35,3 +35,30 @@ def test_what_is_run_changes_its_format_first() -> None:
     """Two experts of 14B in 16 bits wait on a host of 64 GB in no way, and in 8 bits they do."""
     plan = planner.plan(model="wan2.2-a14b", samples=10, on="rtx-4090-1x")
     assert (plan.status, plan.assignments[0].layout.precision) == ("optimal", "fp8-weights")
+
+
+YEARS: dict[str, Any] = {"model": "llama-3.1-8b", "tokens": "3T", "on": "dgx-h100", "provider": "nebius"}
+
+
+def test_nobody_waits_for_years_to_save_money() -> None:
+    """One GPU for years was the answer; it is what is said, and what its deadline asks for still gives it."""
+    plan = planner.plan(**YEARS)
+    assert (plan.assignments[0].duration_days or 0.0) <= 120
+    assert plan.notes[0].startswith("no deadline is given: planned for 120 d")
+    (said,) = [default for default in plan.provenance.defaults if default.name == "deadline"]
+    assert said.value == "120 d"
+    least = planner.plan(**YEARS, deadline=plan.notes[0].split("--deadline ")[1].split()[0])
+    assert (least.assignments[0].duration_days or 0.0) > 120
+    assert (least.assignments[0].cost_usd or 0.0) < (plan.assignments[0].cost_usd or 0.0)
+    assert f"{least.assignments[0].gpus} x h100-sxm" in plan.notes[0]
+    asked = planner.plan(**YEARS, max_nodes=1)
+    assert not any("no deadline" in note for note in asked.notes)
+
+
+@pytest.mark.parametrize("hardware", [{"own": "2xdgx-h100"}, {"on": "16 h100"}])
+def test_who_counts_the_gpus_is_told_how_long_they_take(hardware: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "method": "full", "tokens": "100M", **hardware}
+    plan = planner.plan(**asked)
+    assert (plan.objective.name, plan.assignments[0].gpus) == ("duration_days", 16)
+    assert planner.plan(**asked, objective="cost").objective.name == "cost_usd"
+    assert planner.plan(**asked, deadline="30d").objective.name == "cost_usd"

@@ -66,6 +66,13 @@ SAID = [
      "plan --on 'two dgx spark' --model gpt-oss-120b --quantization mxfp4 --method inference"),
     ("qlora llama-3.1-8b on 24GB with 4k context, batch size 1",
      "plan --method qlora --model llama-3.1-8b --on 24gb --seq-len 4k --global-batch 1"),
+    ("serve sdxl at 2 images per second under 6 seconds",
+     "plan --model sdxl --rate '2 images/second' --e2e '6 seconds' --method inference"),
+    ("cost per 1M tokens for deepseek-v3 on 8xH200", "plan --model deepseek-v3 --on 8xh200 --documents 1M"),
+    ("lora wan-2.1-14b with 60 clips at 480p on an A100",
+     "plan --method lora --model wan-2.1-14b --samples 60 --resolution 480p --on 'an a100'"),
+    ("how fast does llama-3.1-8b run on a 4090",
+     "plan --model llama-3.1-8b --on 'a 4090' --method inference --users 1"),
     ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
      "--method inference --max sequence"),
     ("summarize 10000 documents with llama-3.1-8b in 2 minutes",
@@ -107,7 +114,7 @@ def test_words_that_count_nothing_are_left_out_and_said(line: str, left: list[st
 
 @pytest.mark.parametrize("line", [
     "serve frobnitz-7b on h100", "train llama-3.1-8b on 3 bananas", "train zebra on h100 for 1T tokens",
-    "serve llama-3.1-8b on h100 but not nebius"])
+    "serve llama-3.1-8b on h100 but not nebius", "max number of concurrent requests for llama-3.1-8b on an a10"])
 def test_words_that_decide_are_never_left_out(line: str) -> None:
     with pytest.raises(InputError, match="not understood"):
         spoken(line.split(), CATALOG, left_out=[])

@@ -44,6 +44,8 @@ SAID = [
     ("--rate 5 --peak-factor 3", {"rate": "5", "headroom": "200%"}), ("--chinchilla", {"tokens": "chinchilla"}),
     # what no option is called is read as a phrase
     ("--method grpo --n 16 --train-batch-size 256", {"samples_per_prompt": "16", "global_batch": "256"}),
+    ("--method grpo --lora", {"method": "grpo", "tuning": "lora"}), ("--adapter qlora", {"method": "qlora"}),
+    ("--model sd1.5 --image-size 512", {"resolution": "512", "method": None}),
     ("--users 8 --min-tps 25", {"users": "8", "tpot": "25 tokens/s"}),
     ("--model llama-3.1-70b-q4_k_m --ctx 16k", {"method": "inference", "seq_len": "16k"}),
     ("--concurrent 200 --model llama-3.1-8b", {"concurrency": "200"}),

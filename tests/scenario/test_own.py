@@ -19,7 +19,8 @@ TUNE = {"model": "llama-3.1-8b", "method": "qlora", "tokens": "5M", "global_batc
     ({"dgx-h100": 3}, {"dgx-h100": 3}), (["4x4090", "8xa100"], {
         "rtx-4090-4x": 1, "dgx-a100": 1}), ("3xrtx-4090-4x,rtx-4090-4x", {"rtx-4090-4x": 4}),
     ({"rtx-4090": 8}, {"rtx-4090-8x": 1}), ("2x8xh100", {"dgx-h100": 2}),
-    ("64 a100", {"dgx-a100": 8}), ("sixteen h100", {"dgx-h100": 2})])
+    ("64 a100", {"dgx-a100": 8}), ("sixteen h100", {"dgx-h100": 2}), ("2 dgx h100", {"dgx-h100": 2}),
+    ("two H100 servers", {"dgx-h100": 2})])
 def test_what_is_owned_is_nodes_or_gpus_with_their_number(own: object, nodes: dict[str, int]) -> None:
     asked = {"workload": {"model": "gpt2", "tokens": "1G"}, "sourcing": {"own": own}}
     scenario, _ = load_scenario(asked, {}, Catalog())
