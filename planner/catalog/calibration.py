@@ -92,6 +92,8 @@ class KernelShape(Sourced):
     optimizer_bytes_per_parameter: Passes
     host_adam_bytes_per_parameter: Passes
     """Host memory traffic of one CPU Adam update over what the host's datasheet bandwidth sustains."""
+    host_adam_per_thread: float = Field(ge=1e5, le=1e12)
+    """Parameters/s that a hardware thread of the host steps."""
     host_memory_share: float = Field(ge=1e-4, le=1)
     """Share of host memory that a job may pin."""
     resolution: float = Field(ge=1e-4, lt=1)

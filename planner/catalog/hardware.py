@@ -115,6 +115,8 @@ class Cpu(Frozen):
     sockets: Few
     memory: Bytes
     memory_bandwidth: ByteRate
+    threads: Few | None = None
+    """Hardware threads; where none are stated, there are enough to use the memory's bandwidth."""
 
 
 class Nvme(Frozen):

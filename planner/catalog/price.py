@@ -24,15 +24,14 @@ class Host(Frozen):
 
     memory: Bytes | None = None
     vcpus: Few | None = None
-    """Shown with the offer; nothing is computed from it."""
+    """Hardware threads, which step an optimizer that is on the host."""
     disk: Literal["none"] | Bytes | None = None
     """Local flash, all drives together."""
 
     def of(self, node: Node) -> Node:
         """Return a node type with this host: a smaller disk is slower in proportion."""
-        update: dict[str, object] = {}
-        if self.memory is not None:
-            update["cpu"] = node.cpu.model_copy(update={"memory": self.memory})
+        cpu = {name: value for name, value in (("memory", self.memory), ("threads", self.vcpus)) if value is not None}
+        update: dict[str, object] = {"cpu": node.cpu.model_copy(update=cpu)} if cpu else {}
         if self.disk == "none":
             update["nvme"] = None
         elif self.disk is not None and node.nvme is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.catalog.price import Host
 from planner.layouts.table import from_rows
 from planner.physics.training.communication import ring, swaps_heads, ulysses
 from planner.physics.training.compute import layer_times
@@ -107,3 +108,15 @@ def test_the_faster_kind_of_context_parallelism_is_taken() -> None:
     assert swaps_heads(question, rows).tolist() == (by_heads < by_ring).tolist()
     without = replace(question, stack=question.stack.model_copy(update={"ulysses": False}))
     assert not swaps_heads(without, rows).any()
+
+
+def test_few_threads_of_a_host_step_the_optimizer_as_fast_as_they_can() -> None:
+    """8B on a rented instance: 4 threads at 1e8 parameters/s take 20 s, and 96 leave it to memory bandwidth."""
+    model, row = catalog().model("llama-3.1-8b"), from_rows([{"zero": 0, "offload": 1, "recompute": FULL}], 8)
+    node = candidate("rtx-4090-1x")
+    few, many, unknown = (evaluate_fixed(replace(question_of(
+        catalog(), model, (replace(node, node=Host(vcpus=threads).of(node.node)),), catalog().stack("deepspeed"),
+        sequence_length=2048, global_batch=8, precisions=("bf16",), method="full", confidence=0.95)), row, 0)
+        .step.components["offload"] for threads in (4, 96, None))
+    assert many == unknown
+    assert few - many == pytest.approx(model.parameters * (1 / 4e8 - 37.5 / node.node.cpu.memory_bandwidth), rel=0.02)

@@ -26,6 +26,8 @@ class HardwareColumns:
     """PCIe switches; inf where every GPU has a link of its own."""
     host: Floats
     host_bandwidth: Floats
+    host_threads: Floats
+    """Of a node that states none: inf."""
     flash: Floats
     flash_read: Floats
     flash_write: Floats
@@ -47,6 +49,7 @@ def hardware_of(candidates: Sequence[Candidate], rates: Sequence[ArchitectureRat
         switches=column(lambda candidate: candidate.node.pcie.switches or np.inf),
         host=column(lambda candidate: candidate.node.cpu.memory),
         host_bandwidth=column(lambda candidate: candidate.node.cpu.memory_bandwidth),
+        host_threads=column(lambda candidate: candidate.node.cpu.threads or np.inf),
         flash=column(lambda candidate: candidate.node.nvme.capacity if candidate.node.nvme else 0.0),
         flash_read=column(lambda candidate: candidate.node.nvme.read if candidate.node.nvme else np.inf),
         flash_write=column(lambda candidate: candidate.node.nvme.write if candidate.node.nvme else np.inf),

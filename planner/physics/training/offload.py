@@ -36,7 +36,9 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
     trained, held = rank_parameters(question, rows, trained=True), rank_parameters(question, rows, trained=False)
     rates = _rates(question, rows)
     host, read, write = rates.host, rates.read, rates.write
-    adam = question.kernels.host_adam_bytes_per_parameter / rates.memory
+    kernels, used = question.kernels, np.minimum(rows.gpus, question.hardware.gpus[rows.candidate])
+    adam = np.maximum(kernels.host_adam_bytes_per_parameter / rates.memory,
+                      used / (question.hardware.host_threads[rows.candidate] * kernels.host_adam_per_thread))
     moved = states.master + states.moments
     adam = np.where(rows.nvme == 1, np.maximum(adam, moved / read + moved / write), adam)
     # what weights fetched anyway bring along need not be sent again
