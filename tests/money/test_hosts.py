@@ -32,7 +32,8 @@ def test_an_offer_brings_its_own_host():
 def test_what_is_not_stated_is_as_in_the_node_type():
     node = CATALOG.node("l40s-1x")
     assert Host().of(node) is node
-    assert Host(vcpus=4).of(node) is node
+    few = Host(vcpus=4).of(node)
+    assert few == node.model_copy(update={"cpu": node.cpu.model_copy(update={"threads": 4})})
     larger = Host.model_validate({"disk": "100 TB"}).of(node)
     assert node.nvme is not None
     assert larger.nvme is not None
