@@ -27,6 +27,7 @@ _ASKING = {
     "--max=micro-batch": "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
     "buys": "buy|buying|purchase|purchasing", "rents": "rent|renting|rental|lease|leasing",
     "duration": "how long|how fast|how quickly|how soon|how many days|how many hours|how much time",
+    "duration serve": "tokens per second|tokens per sec|tokens per s",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute "
     "optimally",
     "rent": "rent or buy|buy or rent|rent vs buy|buy vs rent|rent versus buy|buy versus rent|rent-or-buy|buy-or-rent|"
@@ -40,8 +41,9 @@ _ASKING = {
             "million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|cost per token|cost per million|"
             "dollars per million tokens|cheapest way",
     "cost energy": "energy|carbon|kwh|electricity",
-    "--objective=users": "how many users|how many concurrent users|how many people|how many simultaneous users|max "
-    "users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",
+    "--objective=users serve": "how many users|how many concurrent users|how many people|how many simultaneous users|"
+    "how many concurrent requests|number of concurrent requests|number of concurrent users|max concurrent requests|"
+    "max users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
     "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand", "--terms=reserved-1y,reserved-3y": "reserved",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 _ALSO = {
-    "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length length mean-len avg-length",
+    "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length sample-len length mean-len "
+                   "avg-length",
     "seq-len": "ctx context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
     "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device vram "

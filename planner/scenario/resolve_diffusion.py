@@ -19,7 +19,8 @@ def resolve_diffusion(scenario: DiffusionScenario, catalog: Catalog, document: D
     """
     work, defaults = resolved_diffusion(scenario.workload, catalog, document)
     usual, passes = catalog.recipes.pictures, work.total_steps
-    if passes is not None and work.steps is None and work.epochs is None and passes < usual.steps:
+    few = passes is not None and work.steps is None and work.epochs is None and (work.samples or 0) < usual.steps
+    if passes is not None and few and passes < usual.steps:
         # nobody shows a model a few images once
         defaults.append(Default(name="steps", value=str(usual.steps), why=f"as {usual.example} has, "
                                 f"{usual.steps / passes:.3g} passes over {work.samples:,} samples: --epochs or --steps "

@@ -73,6 +73,10 @@ SAID = [
      "plan --method lora --model wan-2.1-14b --samples 60 --resolution 480p --on 'an a100'"),
     ("how fast does llama-3.1-8b run on a 4090",
      "plan --model llama-3.1-8b --on 'a 4090' --method inference --users 1"),
+    ("tokens per second of llama-3.3-70b on 2 H100 for one user",
+     "plan --model llama-3.3-70b --on '2 h100' --users 1 --method inference"),
+    ("what's the max number of concurrent requests for llama-3.1-8b on an A10 with 8k context",
+     "plan --objective users --model llama-3.1-8b --on 'an a10' --seq-len 8k --method inference"),
     ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
      "--method inference --max sequence"),
     ("summarize 10000 documents with llama-3.1-8b in 2 minutes",
@@ -114,7 +118,7 @@ def test_words_that_count_nothing_are_left_out_and_said(line: str, left: list[st
 
 @pytest.mark.parametrize("line", [
     "serve frobnitz-7b on h100", "train llama-3.1-8b on 3 bananas", "train zebra on h100 for 1T tokens",
-    "serve llama-3.1-8b on h100 but not nebius", "max number of concurrent requests for llama-3.1-8b on an a10"])
+    "serve llama-3.1-8b on h100 but not nebius", "serve llama-3.1-8b on an a10 with more requests"])
 def test_words_that_decide_are_never_left_out(line: str) -> None:
     with pytest.raises(InputError, match="not understood"):
         spoken(line.split(), CATALOG, left_out=[])

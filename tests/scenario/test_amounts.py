@@ -30,7 +30,8 @@ def test_tokens_of_what_has_no_one_count(model: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "steps"), [
-    ({"images": 30}, 2000), ({"samples": 30, "epochs": 10}, None), ({"samples": 5000}, None),
+    ({"images": 30}, 2000), ({"images": 1000, "batch": 4}, 2000), ({"images": "1M", "batch": 512}, None),
+    ({"samples": 30, "epochs": 10}, None), ({"samples": 5000}, None),
     ({"images": 30, "steps": 500}, 500)])
 def test_a_few_images_are_a_data_set_and_not_one_pass(given: dict[str, object], steps: int | None) -> None:
     assert getattr(work(model="sdxl", method="lora", **given), "steps", 0) == steps
