@@ -188,7 +188,7 @@ def test_without_a_target_replicas_work_off_what_comes_as_with_one_that_nobody_m
 
 def test_every_hour_of_a_day_is_held_once_its_replicas_have_filled() -> None:
     """Answers take 24 s: a few seconds of requests are over before the replicas of an hour are as full as they get."""
-    share, rate = 0.6, 200
+    share, rate = 0.62, 200
     scenario = resolved(rate=rate, input=300, output=800, ttft="2 s", tpot="30 ms", startup="1 s",
                         day=[share, 1.0, *[share] * 22])
     (one,) = make_plan(scenario, CATALOG).assignments
