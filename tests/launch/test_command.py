@@ -158,7 +158,7 @@ def test_the_search_can_be_held_to_what_is_launchable():
 
 
 def test_a_plan_that_its_stack_cannot_be_told_gives_way_to_the_best_that_it_can(planner, tmp_path):  # noqa: F811
-    large = {**SMALL, "model": "llama-3.1-70b", "gpus": 32}
+    large = {**SMALL, "model": "llama-3.1-70b", "gpus": 64}
     flags = [word for name, value in large.items() for word in (f"--{name}", value)]
     ran = planner("plan", *flags, "--launch", tmp_path / "one", "--json")
     assert ran.code == 0, ran.err

@@ -212,13 +212,15 @@ class RlQuestion:
         # four bits alone where the engine draws with the weights under the adapters
         shared = self.asked.tuning == "qlora" and self.framework.quantized == "shared"
         name = FOUR_BITS if shared else "bf16"
-        if (reason := catalog.engine(self.engine).lacks(gpu.architecture, name, "bf16", None)) is not None:
+        engine = catalog.engine(self.engine)
+        version = self.framework.release or engine.last_on(gpu.architecture)
+        if (reason := engine.lacks(gpu.architecture, name, "bf16", version)) is not None:
             raise Unsupported(f"{gpu.name}: {reason}")
         weights = format_of(catalog.formats, name, model)
         if weights is None:
             raise MissingFact(f"model {model.name}", f"weights in {name}")
-        speed = catalog.speeds(self.engine).release(self.framework.release, gpu.architecture)
-        limits = catalog.engine(self.engine).release(None).limits(gpu.usable_memory, gpu.architecture)
+        speed = catalog.speeds(self.engine).release(version, gpu.architecture)
+        limits = engine.release(engine.last_on(gpu.architecture)).limits(gpu.usable_memory, gpu.architecture)
         made = deployment_of(catalog, model, name, weights, catalog.formats.cache("bf16"), (candidate,),
                              speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}))
         # adapters that are not merged into the weights
