@@ -59,7 +59,8 @@ def _left_out(name: str) -> LeftOut:
     off = np.expm1([-check.log for check in sources])
     size = np.abs(off)
     lines = [_in_sample(name, samples, catalog), *_lines("the row's source", sources)]
-    for trait in APART if name not in SERVING else ():  # of serving it takes an hour: constants are solved anew each time
+    # of serving more than sources takes an hour, as constants are solved anew each time
+    for trait in APART if name not in SERVING else ():
         if trait in law.traits:
             lines += _lines(f"the row's {trait}", held_out(samples, law, how, left, _trait(trait)))
     share = np.mean([check.inside for check in sources])
