@@ -18,6 +18,8 @@ from planner.evidence.spread import Sample
 APART = ("family", "engine", "architecture")
 """Traits each of whose values is left out as a whole, beside sources."""
 HEAD = ("left out", "figures", "inside", "median width")
+CALLED = {"output_tok_s_per_gpu": "output tokens/s of a GPU", "tpot_ms": "TPOT", "ttft_ms": "TTFT"}
+"""Quantities of serving as the first table calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,8 @@ def _left_out(name: str) -> LeftOut:
             lines += _lines(f"the row's {trait}", held_out(samples, law, how, left, _trait(trait)))
     share = np.mean([check.inside for check in sources])
     return LeftOut(
-        [what, str(len(size)), f"{np.median(size):.1%}", f"{np.quantile(size, 0.9):.1%}", f"{np.median(off):+.1%}",
-         *_line("", sources)[2:]],
+        [CALLED.get(what, what), str(len(size)), f"{np.median(size):.1%}", f"{np.quantile(size, 0.9):.1%}",
+         f"{np.median(off):+.1%}", *_line("", sources)[2:]],
         ["", f"`{name}`: {share:.0%} of {len(sources)} rows inside with their source left out. Of {what}:", "",
          *table(HEAD, lines), "", "By source, with it left out:", "",
          *table(("source", *HEAD[1:]), _by_source(samples, sources))])
