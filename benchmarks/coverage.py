@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.held_out import Check, held_out
+from benchmarks.held_out import Check, checked, held_out
 from benchmarks.intervals import evidence_of, refitted
 from benchmarks.table import table
 from planner.ask.calibrate import RESIDUALS, SERVING, learnt
@@ -60,7 +60,8 @@ def _left_out(name: str) -> LeftOut:
     sources = held_out(samples, law, how, left, lambda sample: sample.source)
     off = np.expm1([-check.log for check in sources])
     size = np.abs(off)
-    lines = [_in_sample(name, samples, catalog), *_lines("the row's source", sources)]
+    shipped = [checked(catalog.residuals(name), sample, at, sample.log) for at, sample in enumerate(samples)]
+    lines = [_line("nothing (in-sample)", shipped), *_lines("the row's source", sources)]
     # of serving more than sources takes an hour, as constants are solved anew each time
     for trait in APART if name not in SERVING else ():
         if trait in law.traits:
@@ -72,16 +73,6 @@ def _left_out(name: str) -> LeftOut:
         ["", f"`{name}`: {share:.0%} of {len(sources)} rows inside with their source left out. Of {what}:", "",
          *table(HEAD, lines), "", "By source, with it left out:", "",
          *table(("source", *HEAD[1:]), _by_source(samples, sources))])
-
-
-def _in_sample(name: str, samples: Sequence[Sample], catalog: Catalog) -> list[str]:
-    inside, widths = [], []
-    for sample in samples:
-        interval = catalog.residuals(name).at(sample.traits, sample.sizes, is_open=sample.is_open,
-                                              guessed=sample.guessed)
-        inside.append(interval.q05 <= np.exp(sample.log) <= interval.q95)
-        widths.append(interval.q95 / interval.q05)
-    return ["nothing (in-sample)", str(len(samples)), f"{np.mean(inside):.1%}", f"{np.median(widths):.2f}"]
 
 
 def _trait(trait: str) -> Callable[[Sample], str]:

@@ -42,9 +42,11 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
         rest, prior, how, lambda places, beside=NONE: left(others[places], np.concatenate([others[beside], mine])))
     found = Residuals(name="held-out", source="the other samples", as_of="2026", kind="fitted", law=law,
                       quantiles=quantiles, cells=tuple(cells))
-    checks = []
-    for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True):
-        sample = samples[place]
-        one = found.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
-        checks.append(Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0))
-    return checks
+    return [checked(found, samples[place], place, log)
+            for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True)]
+
+
+def checked(residuals: Residuals, sample: Sample, place: int, log: float) -> Check:
+    """Return a sample, with the logarithm of its measured over predicted figure, against the interval for its like."""
+    one = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
+    return Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0)

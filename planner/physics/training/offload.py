@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.layouts.table import Floats, Layouts
+from planner.layouts.table import Floats, Ints, Layouts
 from planner.physics.training.communication import rank_parameters
 from planner.physics.training.parameters import owned_parameters, sequence_split
 from planner.physics.training.question import Question
@@ -36,9 +36,9 @@ def offload_times(question: Question, rows: Layouts, compute: Floats) -> Offload
     trained, held = rank_parameters(question, rows, trained=True), rank_parameters(question, rows, trained=False)
     rates = _rates(question, rows)
     host, read, write = rates.host, rates.read, rates.write
-    kernels, used = question.kernels, np.minimum(rows.gpus, question.hardware.gpus[rows.candidate])
+    kernels, threads = question.kernels, question.hardware.host_threads[rows.candidate]
     adam = np.maximum(kernels.host_adam_bytes_per_parameter / rates.memory,
-                      used / (question.hardware.host_threads[rows.candidate] * kernels.host_adam_per_thread))
+                      rates.used / (threads * kernels.host_adam_per_thread))
     moved = states.master + states.moments
     adam = np.where(rows.nvme == 1, np.maximum(adam, moved / read + moved / write), adam)
     # what weights fetched anyway bring along need not be sent again
@@ -65,6 +65,8 @@ def _exposed(traffic: Floats, compute: Floats, hide: float) -> Floats:
 class _Rates:
     """Bytes/s of one GPU of each row while all GPUs that the layout uses on a node do the same."""
 
+    used: Ints
+    """Those GPUs."""
     host: Floats
     """PCIe to the host, and no more than a GPU's share of the host's memory bandwidth."""
     memory: Floats
@@ -78,7 +80,7 @@ def _rates(question: Question, rows: Layouts) -> _Rates:
     memory = on.host_bandwidth[at] / used
     host = np.minimum(on.pcie[at] / np.maximum(np.ceil(used / on.switches[at]), 1), memory)
     if not rows.nvme.any():
-        return _Rates(host, memory, host, host)
+        return _Rates(used, host, memory, host, host)
     read, write = (np.where(rows.nvme == 1, np.minimum(host, flash[at] / used), host)
                    for flash in (on.flash_read, on.flash_write))
-    return _Rates(host, memory, read, write)
+    return _Rates(used, host, memory, read, write)
