@@ -23,8 +23,9 @@ from planner.yaml_io import Frozen
 
 Flag = Literal[
     "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "counts_rollouts",
-    "eager_rollouts", "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients", "gen_waits",
-    "keeps_entropy", "keeps_half", "launched", "layers_apart", "liger", "loads_whole", "optimizer_in_backward",
+    "eager_rollouts", "engine_log_probs", "experiment", "fills_gpus", "fixed_answers", "frees_gradients",
+    "fuses_operations", "gen_waits", "keeps_entropy", "keeps_half", "launched", "layers_apart", "liger", "loads_whole",
+    "optimizer_in_backward",
     "own_head", "padding_free", "recurrent", "reserves_answers", "returns_states", "run_interleaves",
     "sends_each_expert", "several_batches", "slow_experts", "swaps", "trains_tables", "true_length", "tuned",
     "tuned_engine", "warming", "whole_experts"]
@@ -36,12 +37,12 @@ Word = Literal[
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
     "answer_cv", "answer_length", "attention_ranks", "attention_rate", "context_ranks", "dies", "draft_layers",
-    "drafts", "dtype_moments", "epoch_steps", "half_share", "issue", "length_share", "live_mlp", "lora_rank",
-    "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload", "offload_activations",
+    "drafts", "dtype_moments", "epoch_steps", "half_share", "host_threads", "issue", "length_share", "live_mlp",
+    "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload", "offload_activations",
     "offload_parameters", "parallel_norms", "pipeline_micro_batch", "predictions", "prompts", "recompute_layers",
-    "release_time", "rollout_fraction", "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens",
-    "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus",
-    "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "rollout_fraction", "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens", "scheduled",
+    "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products",
+    "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
     "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_head", "usual_heads", "usual_mfu",
@@ -55,7 +56,7 @@ COLUMNS = frozenset({
     "precision", "optimizer", "offload", "moments_dtype", "base_quantization", "loss_kernel", "lora_rank",
     "lora_targets", "hidden", "vocab", "experts", "mla", "engine", "engine_version", "weight_precision", "kv_precision",
     "disaggregated", "concurrency", "isl", "osl", "offload_activations", "run_class", "kind", "params_b", "packed",
-    "attention_impl", "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len", "train_engine"})
+    "attention_impl", "task", "micro_batch", "algorithm", "placement", "policy_lag", "max_len", "train_engine", "tp"})
 """Columns that say what was run, and that a rule may read."""
 KNOWN = frozenset({"stack", "format", "architecture", "version", "nic_gbit"})
 """What is known of a row by the time it is asked, beside its columns."""

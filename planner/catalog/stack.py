@@ -200,6 +200,10 @@ class Stack(Sourced):
     """Device bytes of the buckets through which gradients are reduced and weights gathered."""
     elementwise: Factor
     """Bytes moved by norms, activations, rotary and residuals over the counted minimum."""
+    fused_operations: Share = 1.0
+    """Share of those bytes, and of the casts of narrower formats, that its operation fuser leaves; one without one."""
+    fuses_operations: bool = False
+    """Whether a run turns that fuser on."""
     fused: tuple[Fused, ...] = ()
     """Products that the framework holds as one matrix, with one adapter, where the model's own code does not."""
     adapter_passes: Passes = 1.0
@@ -256,6 +260,11 @@ class Stack(Sourced):
         """Add 32-bit training, which every framework has: weight, gradient and two moments, no master copy."""
         whole = StateBytes(weight=4, gradient=4, master=0, moments=8)
         return {"fp32": whole, "tf32": whole, **states}
+
+    @property
+    def unfused(self) -> float:
+        """Share of elementwise bytes and casts that is left: all, but where operations are fused."""
+        return self.fused_operations if self.fuses_operations else 1.0
 
     def place_for(self, method: Method, trains: str) -> int | None:
         """Return its place among the stacks that people use for a method that trains so; none where it has none."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from planner.catalog.hardware import Fabric, Gpu, Nics, Node
 from planner.catalog.load import Catalog
+from planner.catalog.price import Host
 from planner.catalog.stack import Stack
 from planner.errors import UnknownName
 from planner.evidence.rows import TrainRun
@@ -33,6 +34,9 @@ def candidate_of(run: TrainRun, stack: Stack | None, catalog: Catalog, assumed: 
     """
     gpu = _gpu(run, catalog, memory_only, assumed)
     node = _node(run, gpu, gpus, catalog, assumed)
+    threads = catalog.sources.whole("host_threads", run)
+    if threads is not None:
+        node = Host(vcpus=threads * node.gpus).of(node)
     nics = _nics(run, node, catalog)
     scaleup = catalog.fabric(node.scaleup) if node.scaleup else None
     copies = stack is not None and catalog.sources.flag("copy_engines", run, stack=stack.name)

@@ -76,7 +76,7 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> MicroBatch:
     copies = max(1, run.gpus // (cp * tp))
     length, times = run.seq_len_mean, round(catalog.sources.number("micro_batches", run) or 1)
     stack = attending(catalog.stack(each.trainers[_kind(run, each.trainers)]),
-                      catalog.sources.number("attention_rate", run))
+                      catalog.sources.number("attention_rate", run), candidate.gpu)
     trainer = trainer_of(catalog, model, candidate, stack,
                          Packed(times * copies, length, length, length, 1), method=_method(run), rank=_rank(run),
                          confidence=CONFIDENCE, loss=each.loss if is_learned(run) else "plain",

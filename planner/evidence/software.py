@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 from planner.catalog.architecture import Model
-from planner.catalog.hardware import Precision
+from planner.catalog.hardware import Gpu, Precision
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.catalog.stack import KeptProduct, RecomputeModule, Stack, StateBytes
@@ -77,10 +77,12 @@ def _published(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str]
     return stack.model_copy(update=changes) if changes else stack
 
 
-def attending(stack: Stack, rate: float | None) -> Stack:
-    """Return a stack whose attention reaches `rate` of its own; none leaves it as it is."""
-    return stack if rate is None else stack.model_copy(update={"attention_kernel": {
-        name: rate * own for name, own in stack.attention_kernel.items()}})
+def attending(stack: Stack, rate: float | None, on: Gpu | None) -> Stack:
+    """Return a stack whose attention reaches `rate` of its own on a GPU's architecture; none leaves it as it is."""
+    if rate is None or on is None:
+        return stack
+    kernel, of = stack.attention_kernel, on.architecture
+    return stack.model_copy(update={"attention_kernel": {**kernel, of: rate * kernel.get(of, 1.0)}})
 
 
 def _planned(run: TrainRun, name: str, model: Model, catalog: Catalog) -> Stack:
@@ -106,10 +108,8 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     if tile is not None:
         changes["live_mlp"] = tile
     rate = said.number("attention_rate", run, stack=stack.name)
-    changes["attention_kernel"] = attending(stack, rate).attention_kernel
-    longer = said.number("release_time", run, stack=stack.name)
-    if longer is not None:
-        changes["slowdown"] = stack.slowdown * longer
+    changes["attention_kernel"] = attending(stack, rate, catalog.known_gpu(run.gpu or "")).attention_kernel
+    changes["fuses_operations"] = said.flag("fuses_operations", run, stack=stack.name)
     if run.attention_impl == "unfused":
         changes["fused_attention"] = False
     if said.flag("keeps_half", run):

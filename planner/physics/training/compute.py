@@ -79,15 +79,16 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
     if tuning.trains_base:
         # a weight's gradient is added to what the buffer holds, zeros at first: read and written at its own width
         backward = backward + gemm(question, on, on.matrix, k, tokens, n) + 2 * on.gradient * k * n / on.memory
-    forward = forward + on.low_precision * law.cast_forward_bytes * tokens * k / on.memory
-    backward = backward + on.low_precision * law.cast_backward_bytes * tokens * n / on.memory
+    cast = stack.unfused * on.low_precision * tokens / on.memory
+    forward = forward + cast * law.cast_forward_bytes * k
+    backward = backward + cast * law.cast_backward_bytes * n
     matrices, share = adapted
     if matrices:
         # adapter products are bound by reading inputs and outputs, and casts of the inputs
         passes = stack.adapter_passes
         casts = passes + (0.0 if tuning.quantized else stack.adapter_casts)
         wide, narrow = (_passes(question, on, of, tokens * np.maximum(k, n)) for of in (casts, passes))
-        moved = 2 * tokens * (matrices * k * wide + share * n * narrow) / on.memory
+        moved = 2 * stack.unfused * tokens * (matrices * k * wide + share * n * narrow) / on.memory
         forward = forward + moved + 2 * matrices * law.launch
         backward = backward + law.adapter_backward * moved + 4 * matrices * law.launch
     # quantized weights are expanded to 16 bits before every product
@@ -154,7 +155,7 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
     routed = tokens * experts.per_token * run.imbalance * (stack.upcast if question.tuning.quantized else 1.0)
     passes = run.permute_passes + experts.biased * run.biased_passes
     permuted = 2 * passes * routed * experts.hidden / tp / on.memory
-    fused = stack.elementwise * (experts.fan + 1)
+    fused = stack.unfused * stack.elementwise * (experts.fan + 1)
     forward_passes = fused if experts.gated else run.plain_passes / (1 + law.elementwise_backward)
     activation = 2 * forward_passes * routed * experts.ffn / tp / on.memory
     host = run.host_layer + run.host_expert * local
@@ -217,7 +218,7 @@ def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerK
     scan = _scan(question, on, rows, kind.scan)
     passed = (law.norm_bytes * kind.norms * question.shape.hidden / split
               + law.rotary_bytes * kind.attention_width / tp)
-    elementwise = stack.elementwise * (stack.upcast if question.tuning.quantized else 1.0)
+    elementwise = stack.unfused * stack.elementwise * (stack.upcast if question.tuning.quantized else 1.0)
     norm_bytes = _passes(question, on, elementwise, tokens * question.shape.hidden / split) * tokens * passed
     act_bytes = _passes(question, on, elementwise, np.maximum(1.0, tokens * kind.ffn / tp)) * tokens * 2 * (
         kind.fan + 1) * kind.ffn / tp
