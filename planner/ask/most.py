@@ -18,7 +18,8 @@ from planner.errors import InputError
 from planner.jobs.job import Replayable, Replaying
 from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
-from planner.jobs.settle import MARGIN, settle
+from planner.jobs.settle import settle
+from planner.jobs.shown import MARGIN
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario

@@ -13,13 +13,11 @@ from planner.jobs.columns import Pick
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Tried
 from planner.jobs.missed import SHOWN_WHOLE
-from planner.jobs.shown import FEW, Search, owner_of
+from planner.jobs.shown import FEW, MARGIN, Search, owner_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 from planner.solver.progress import SoFar, say
 
-MARGIN = 1.12
-"""By how much what was not replayed may answer more than computed."""
 ROUNDS = 24
 """Fleets that are replayed until one meets the targets."""
 CHANGED = 4
@@ -146,8 +144,8 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
         if bound is None:
             break
         if bound >= best.solution.value and _worth(better) >= _worth(best):
-            # of a few replicas one less is further off than the margin
-            fewer, bound = search.one_less(best), best.solution.value
+            # one replica less of few is further off than the margin, and of many it is nearer than what missed
+            fewer, bound = search.fewer(best), best.solution.value
             if not fewer:
                 break
             better = search.solve(raised=fewer)
@@ -167,6 +165,8 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
             # of prefill and decode apart, one may have missed alone
             short = [pick for pick, asked, held in zip(missed[2], missed[3].asked, missed[3].held, strict=True)
                      if held < asked]
+            if not any(pick.hourly for pick in missed[2]):
+                search.note(better, missed[0], short or missed[2])
             for pick in short or missed[2]:
                 key = search.key(missed[0], pick.column)
                 search.last.add(key)

@@ -13,8 +13,10 @@ from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 
+MARGIN = 1.12
+"""By how much what was not replayed may answer more than computed, or than a replay showed."""
 FEW = 8
-"""Replicas of a kind, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
+"""Replicas of an hour, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
 Key = tuple[Owner, tuple[object, ...], object]
 """A column: its demand, layout and settings."""
 NOTHING_RAISED: Mapping[Key, float] = {}
@@ -33,6 +35,10 @@ class Search:
     known: dict[object, Tried] = field(default_factory=dict)
     last: set[Key] = field(default_factory=set)
     """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
+    too_few: dict[tuple[Key, frozenset[tuple[Key, int]]], int] = field(default_factory=dict)
+    """Replicas of a kind that missed, the most, beside those of other kinds."""
+    asked: set[tuple[Key, int]] = field(default_factory=set)
+    """Replicas of a kind by which a fleet was asked for that has fewer."""
     caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
     """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
     requests: int = 0
@@ -76,23 +82,42 @@ class Search:
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
             sure = key in self.last or not can_miss
-            more = 1.0 if sure else min(margin, self.caps.get(key[:2], margin))
+            # what a replay has shown already is tried further by one margin at a time
+            most = min(margin, MARGIN) if key in self.rates else margin
+            more = 1.0 if sure else min(most, self.caps.get(key[:2], most))
             columns.append((at, replace(column, rate=raised.get(key, rate * more))))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
         return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
 
-    def one_less(self, best: Solved) -> dict[Key, float]:
-        """Return the rates at which one replica less of each kind would do, of kinds so few that no margin reaches it.
+    def fewer(self, best: Solved) -> dict[Key, float]:
+        """Return the rates at which fewer replicas of each kind would do: one less, or half way to what missed.
 
-        Those that missed where less was tried are left out, and so is a day, whose hours have replicas of their own.
+        What was asked for so before is left out, and so is a day, whose hours have replicas of their own.
         """
         raised: dict[Key, float] = {}
+        counts = self._counts(best)
         for pick in best.picks:
-            if isinstance(pick, Pick) and 1 < pick.replicas <= FEW and not pick.hourly:
-                key = self.key(owner_of(pick), pick.column)
-                if key not in self.last and self.job(key[0]).can_miss:
-                    raised[key] = pick.column.rate * pick.replicas / (pick.replicas - 1) * ROUNDED
+            if not isinstance(pick, Pick) or pick.hourly or not self.job(owner_of(pick)).can_miss:
+                continue
+            key = self.key(owner_of(pick), pick.column)
+            missed = self.too_few.get((key, counts - {(key, pick.replicas)}), 0)
+            less = (missed + pick.replicas) // 2 if missed else pick.replicas - 1
+            if missed < less and (key, less) not in self.asked:
+                self.asked.add((key, less))
+                raised[key] = pick.column.rate * pick.replicas / less * ROUNDED
         return raised
+
+    def note(self, missed: Solved, owner: Owner, short: list[Pick]) -> None:
+        """Note that so many replicas of some kinds were too few."""
+        counts = self._counts(missed)
+        for pick in short:
+            key = self.key(owner, pick.column)
+            place = key, counts - {(key, pick.replicas)}
+            self.too_few[place] = max(pick.replicas, self.too_few.get(place, 0))
+
+    def _counts(self, solved: Solved) -> frozenset[tuple[Key, int]]:
+        return frozenset((self.key(owner_of(pick), pick.column), pick.replicas) for pick in solved.picks
+                         if isinstance(pick, Pick))
 
     def _demand(self, job: int, at: int, mine: Columns) -> Demand:
         demand = mine.demands[at] if self.changing else replace(mine.demands[at], changing=0)

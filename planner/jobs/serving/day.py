@@ -38,9 +38,10 @@ class Day:
     """That an hour lasts."""
 
     def warped(self, trace: Trace) -> Trace:
-        """Return requests that come at the rate itself as they come over the day."""
+        """Return requests that come at the rate itself as they come over the day; those after its end are left out."""
         factors = np.maximum(self.factors, QUIET * max(self.factors))
         asked = np.concatenate([[0.0], np.cumsum(factors)]) * self.seconds
+        trace = trace.first(int(np.searchsorted(trace.arrival, asked[-1])))
         return replace(trace, arrival=np.interp(trace.arrival, asked, self.seconds * np.arange(len(asked))))
 
     def busiest(self, outcome: Outcome) -> Outcome:

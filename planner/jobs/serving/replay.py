@@ -155,7 +155,7 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     transfer = transfer_of(catalog, service, candidates, picks)
 
     def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
-        result = run(service, groups, trace, policy, transfer, progress, phases=phases)
+        result = run(service, groups, trace, policy, transfer, progress, phases=phases, seed=seed)
         return result.delayed(outside(catalog, service, candidates, picks, result.input))
 
     if trace is None and (day := day_of(service)) is not None:
@@ -169,15 +169,15 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
 
 def run(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, policy: str = "least-outstanding",
         transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0,
-        phases: Sequence[Phase] = ()) -> Outcome:
+        phases: Sequence[Phase] = (), seed: int = 0) -> Outcome:
     """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
 
-    share: of the users that these replicas have.
+    share: of the users that these replicas have. seed: of how long these think.
     """
     asked = service.asked
     if asked.clients is None:
         return replayed_once(trace, groups, policy, transfer, progress, phases=phases)
-    users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace))
+    users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace), seed + 1)
     outcome = replayed_once(trace, groups, policy, transfer, progress, users)
     # a closed loop begins with all users at once, and ends with fewer and fewer
     return outcome.within_ends(max(1, min(users.count, len(trace) // 4)))

@@ -64,10 +64,12 @@ class TriedFleet:
     part: float
     """Of the load, what these replicas get."""
 
-    def seen(self, trace: Trace, load: float) -> Seen:
-        """Replay a trace with arrivals so many times faster, or as many times the users."""
+    def seen(self, trace: Trace, load: float, seed: int = 0) -> Seen:
+        """Replay a trace with arrivals so many times faster, or as many times the users; seed: of how long they think.
+        """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
-        outcome = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part)
+        outcome = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part,
+                      seed=seed)
         outcome = outcome.delayed(self.delay(outcome.input))
         drawn = self.service.trace is None and self.service.asked.clients is None
         inner = _inner(outcome) if drawn else slice(None)

@@ -15,7 +15,11 @@ from planner.ask.plan import UNREPLAYED, make_plan
 from planner.ask.simulate import simulate_plan
 from planner.errors import InputError
 from planner.jobs.serving import tried_fleet
+from planner.jobs.serving.day import day_of
+from planner.jobs.serving.replay import requests_of
+from planner.jobs.serving.service import services_of
 from planner.jobs.serving.simulate import simulate_fleet
+from planner.jobs.serving.trial import _traces
 from planner.scenario.load import load_any
 from planner.simulate.trace import Lengths, Trace, synthetic
 from tests.jobs.serving.cases import CATALOG, resolved, write
@@ -117,6 +121,18 @@ def test_a_day_is_replayed_hour_by_hour() -> None:
     seen = simulate_plan(plan, CATALOG, drawn(scenario.services[0], 11))
     assert seen.latency_seconds["tpot"].p95 <= 1.02 * 0.030
     assert simulate_plan(plan, CATALOG).requests == served.replayed.requests
+
+
+def test_a_day_ends_with_its_last_hour_and_its_hours_are_drawn_by_several_seeds() -> None:
+    """What comes later would meet the replicas of another hour. An hour alone has fewer requests than the busiest."""
+    (service,) = services_of(resolved(rate=60, day=[1, *[0.25] * 23], arrivals={"cv": 4}).services[0], CATALOG)
+    found = day_of(service)
+    assert found is not None
+    day, many = found
+    last = [day.warped(requests_of(service, seed=seed, count=many)).arrival for seed in range(8)]
+    assert max(arrival[-1] for arrival in last) < 24 * day.seconds
+    assert min(map(len, last)) > 0.8 * many
+    assert len({float(trace.arrival[-1]) for trace in _traces(service, 0.25)}) == 3
 
 
 def test_an_embedder_only_reads() -> None:

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import planner
+from planner.ask.simulate import simulate_plan
 from planner.errors import InputError
 from planner.simulate.fleet import ReplicaGroup, simulate
 from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, synthetic, thinking
 from tests.cli.conftest import planner as command  # noqa: F401 - the fixture that runs the command
+from tests.jobs.serving.cases import CATALOG
 from tests.simulate.test_replica import STEPS
 
 CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200}
@@ -35,6 +37,9 @@ def test_users_are_served_as_a_replay_of_them_is(asked, on):
     think = float(asked.get("think", "0 s").split()[0])
     assert served.requests_per_second * (seconds + think) == pytest.approx(served.users, rel=0.12)
     assert (served.e2e_seconds is not None) == ("e2e" in asked)
+    # who thinks is drawn by the seed, too, where lengths are the same for all
+    seen = [simulate_plan(plan, CATALOG, seed=seed).latency_seconds["ttft"].mean for seed in (0, 7)]
+    assert seen[0] != seen[1]
 
 
 def test_more_users_and_less_thinking_cost_no_less():
