@@ -220,6 +220,9 @@ class Replayable(Job, Protocol):
     def at_load(self, load: float) -> Self:
         """Return the service at another rate, or with as many users, which changes no way to run a replica."""
 
+    def times(self, growth: float) -> Self:
+        """Return the service, one without a trace, at so many times its load."""
+
     @property
     def has_trace(self) -> bool:
         """Whether the requests are those of a trace, so that what one layout holds of them tells of all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
 from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
 from planner.jobs.solved import Solved
+from planner.layouts.candidate import Candidate
 from planner.simulate.trace import Trace
 
 MARGIN = 1.12
@@ -55,12 +56,8 @@ class Search:
         return self.jobs[owner[0]]
 
     def key(self, owner: Owner, column: ReplicaColumn) -> Key:
-        """Return what is the same replica: inside a node, whatever network joins the nodes."""
-        candidates = self.start.question.terms.market.candidates
-        mine = candidates[column.candidate]
-        alone = column.role == "whole" and column.gpus <= mine.node.gpus
-        where = mine.node.name if alone else column.candidate
-        return owner, (where, *column.layout[1:]), column.settings
+        """Return what is the same replica."""
+        return owner, *replica_of(column, self.start.question.terms.market.candidates)
 
     @cached_property
     def computed(self) -> dict[Key, float]:
@@ -185,6 +182,13 @@ class Search:
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
+
+
+def replica_of(column: ReplicaColumn, candidates: Sequence[Candidate]) -> tuple[tuple[object, ...], object]:
+    """Return layout and settings of what is the same replica: inside a node, whatever network joins the nodes."""
+    mine = candidates[column.candidate]
+    alone = column.role == "whole" and column.gpus <= mine.node.gpus
+    return (mine.node.name if alone else column.candidate, *column.layout[1:]), column.settings
 
 
 def owner_of(pick: Pick) -> Owner:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from planner.ask.plan import make_plan
 from planner.ask.portfolio.plan import answered
-from planner.ask.portfolio.served import _fleets, _picks
+from planner.ask.portfolio.replays import Replays, standbys
 from planner.jobs.job import Tried
 from planner.jobs.serving import job as serving_job
 from planner.scenario.load import load_question
@@ -21,10 +22,10 @@ def asked():
 
 def test_every_fleet_of_a_service_meets_its_targets_by_replay():
     agenda, found = answered(asked(), CATALOG, UNLIMITED, {})
-    fleets = list(_fleets(agenda, found))
+    fleets, replays = list(standbys(agenda, found)), Replays()
     assert agenda.missed == ()
     assert fleets
-    assert all(agenda.jobs[0].tried(_picks(agenda, fleet), fleet.factor, None).meets for fleet in fleets)
+    assert all(replays.of(agenda, fleet)[1].meets for fleet in fleets)
 
 
 def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: pytest.MonkeyPatch):
@@ -43,3 +44,17 @@ def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: 
     assert not never.objective.by_replay.met
     assert never.objective.by_replay.missed == ("chat TTFT 3 s at p95 for 2 s",)
     assert never.status == "feasible"
+
+
+def test_a_service_that_grows_costs_what_its_months_cost_alone():
+    """Replays draw the requests of a load that has grown for it, and find that fewer replicas do than computed."""
+    chat = {"kind": "serving", "model": "llama-3.1-70b", "rate": 11.2, "input": 3000, "output": 300, "ttft": "1 s",
+            "tpot": "100 ms", "quantization": ["fp8"]}
+    market = {"hardware": {"candidates": ["dgx-b200"]}, "sourcing": {"rent": {}}}
+    year = make_plan(load_question({**market, "horizon": {"start": "2027-01-01", "length": "59 d"}, "jobs": [
+        {"name": "chat", "workload": chat, "growth": "40%/month"}]}, {}, CATALOG)[0], CATALOG)
+    months = [make_plan(load_question({**market, "workload": {**chat, "rate": rate}}, {}, CATALOG)[0], CATALOG)
+              for rate in (11.2, 11.2 * 1.4)]
+    alone = sum(plan.objective.value * days / 30 for plan, days in zip(months, (31, 28), strict=True))
+    assert year.objective.by_replay.met
+    assert year.objective.value == pytest.approx(alone, abs=0.01)

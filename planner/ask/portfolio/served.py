@@ -1,109 +1,136 @@
 """The replay has the last word on services of a portfolio: replicas that miss a target answer less, and all is planned
-again, until what is planned meets every target.
+again, until what is planned meets every target. Then fewer replicas than computed are tried where that costs less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from planner.jobs.agenda import Agenda, spare_of
-from planner.jobs.columns import MICRO, Columns, Pick, ReplicaColumn
-from planner.jobs.job import Replayable, Tried
+from planner.ask.portfolio.replays import Replays, Standby, eased, standbys
+from planner.jobs.agenda import Agenda
+from planner.jobs.columns import Columns, Pick
+from planner.jobs.job import Tried
+from planner.jobs.market import Market
 from planner.jobs.missed import LEAST_CUT, left_of
+from planner.jobs.settle import MARGIN
+from planner.jobs.shown import FEW, replica_of
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 
 ROUNDS = 12
 """Plans whose services are replayed, at most."""
+FEWER_ROUNDS = 24
+"""Plans of services alone in search of cheaper ones, at most."""
+REQUESTS = 400_000
+"""Replayed in that search."""
 Solve = Callable[[Agenda, Effort], Schedule]
+Less = Mapping[tuple[int, int], int]
+"""By service and need: the micro-requests/s, as computed, of replicas that do by replay."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Fleet:
-    """Replicas of a service that some load is answered with, and its largest load as a factor of its rate."""
+class _Met:
+    """A question with what replays changed in it, its schedule, and whether that meets every target."""
 
-    service: int
-    row: tuple[int, ...]
-    factor: float
+    agenda: Agenda
+    found: Schedule
+    met: bool = True
 
 
 def replayed(agenda: Agenda, effort: Effort, solve: Solve) -> tuple[Agenda, Schedule]:
     """Return the question as replays leave it, and its schedule; what still misses then is said in the question."""
-    known: dict[object, Tried] = {}
+    replays = Replays()
+    first = _meeting(agenda, effort, solve, replays, {})
+    if not first.met or first.found.value is None or first.agenda.missed is None:
+        return first.agenda, first.found
+    less = _less(first.agenda, effort, solve, replays)
+    if not less:
+        return first.agenda, first.found
+    again = _meeting(first.agenda, effort, solve, replays, less)
+    cheaper = again.met and again.found.value is not None and again.found.value < first.found.value
+    best = again if cheaper else first
+    return best.agenda, replace(best.found, interrupted=again.found.interrupted)
+
+
+def _meeting(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays, less: Less) -> _Met:
+    """Return a schedule whose services meet their targets by replay, after some rounds; less: needs to start from."""
+    asked, less = agenda, dict(less)
+    agenda = eased(asked, less)
     found = solve(agenda, effort)
     for number in range(ROUNDS):
-        fleets = list(_fleets(agenda, found))
-        if not fleets:
-            return agenda, found
-        shown = [(fleet, picks, _tried(agenda, fleet, picks, known)) for fleet in fleets
-                 if (picks := _picks(agenda, fleet))]
+        shown = [(one, *seen) for one in standbys(asked, found) if (seen := replays.of(asked, one)) is not None]
+        if not shown:
+            return _Met(agenda, found)
         missing = [one for one in shown if not one[2].meets]
-        agenda = replace(agenda, missed=tuple(dict.fromkeys(
-            f"{agenda.jobs[agenda.services[fleet.service].job].name} {tried.missed}" for fleet, _, tried in missing)))
+        told = tuple(dict.fromkeys(f"{asked.jobs[asked.services[one.service].job].name} {tried.missed}"
+                                   for one, _, tried in missing))
+        agenda, asked = replace(agenda, missed=told), replace(asked, missed=told)
         if not missing:
-            return agenda, found
+            return _Met(agenda, found)
         if found.interrupted or effort.is_over or number == ROUNDS - 1:
             break
-        columns = list(agenda.columns)
-        for fleet, picks, tried in missing:
-            job = agenda.services[fleet.service].job
-            columns[job] = _cut(columns[job], picks, tried)
-        again = agenda.answering(columns)
-        solved = solve(again, effort) if not again.empty else Schedule("infeasible")
+        columns = list(asked.columns)
+        for one, picks, tried in missing:
+            job, wrong = asked.services[one.service].job, [
+                (one.service, need) for need in one.needs if (one.service, need) in less]
+            for key in wrong:
+                del less[key]
+            if not wrong:
+                columns[job] = _cut(columns[job], picks, tried, asked.market)
+        again = asked.answering(columns)
+        trying = eased(again, less)
+        solved = solve(trying, effort) if not again.empty else Schedule("infeasible")
         if solved.value is None:
             break
-        agenda, found = again, solved
-    return agenda, replace(found, status="feasible")
+        asked, agenda, found = again, trying, solved
+    return _Met(agenda, replace(found, status="feasible"), met=False)
 
 
-def _fleets(agenda: Agenda, found: Schedule) -> Iterator[_Fleet]:
-    """Yield the different fleets of every service that has targets, each at its largest load."""
-    for number, (standing, counts) in enumerate(zip(agenda.services, found.services, strict=False)):
-        job = agenda.jobs[standing.job]
-        if not isinstance(job, Replayable) or not job.can_miss:
-            continue
-        service, demand = agenda.problem.services[number], agenda.columns[standing.job].demands[0]
-        spare = spare_of(demand, [(block, replicas) for block, (_, replicas) in zip(
-            service.blocks, standing.columns, strict=True)])
-        most: dict[tuple[int, ...], float] = {}
-        for load, rows in zip(service.loads, counts, strict=True):
-            for (need, _), row in zip(load.needs, rows, strict=True):
-                factor = (need - spare) / (demand.needed * MICRO)
-                most[row] = max(most.get(row, 0.0), factor)
-        for row, factor in most.items():
-            if factor > 0:
-                yield _Fleet(number, row, factor)
-
-
-def _picks(agenda: Agenda, fleet: _Fleet) -> list[Pick]:
-    """Return the replicas of a fleet on their offers."""
-    service, standing = agenda.problem.services[fleet.service], agenda.services[fleet.service]
-    made = []
-    for block, (column, replicas), count in zip(service.blocks, standing.columns, fleet.row, strict=True):
-        if count:
-            nodes = count * block.nodes
-            made.append(Pick(0, 0, column, replace(agenda.suppliers[block.pool].offer, commitment=0.0),
-                             count * replicas, nodes, (nodes,), together=nodes))
-    return made
-
-
-def _tried(agenda: Agenda, fleet: _Fleet, picks: list[Pick], known: dict[object, Tried]) -> Tried:
-    """Return what a replay shows of a fleet, which the rates that are computed for its replicas do not change."""
-    job = agenda.jobs[agenda.services[fleet.service].job]
-    assert isinstance(job, Replayable)
-    key = (fleet.service, fleet.factor, tuple((replace(pick.column, rate=0.0), pick.offer.label, pick.replicas)
-                                              for pick in picks), tuple(pick.column.rate for pick in picks)
-           if len(picks) > 1 else ())
-    if key not in known:
-        known[key] = job.tried(picks, fleet.factor, None)
-    return known[key]
-
-
-def _cut(columns: Columns, picks: list[Pick], tried: Tried) -> Columns:
-    """Return the columns of a service with less rate for the replicas that missed."""
-    left: dict[ReplicaColumn, float] = {
-        pick.column: part for pick, part in zip(picks, left_of(picks, tried), strict=True) if part < 1}
-    less = left or dict.fromkeys((pick.column for pick in picks), LEAST_CUT)
-    kept = ((at, replace(column, rate=column.rate * less.get(column, 1.0))) for at, column in columns.replicas)
+def _cut(columns: Columns, picks: list[Pick], tried: Tried, market: Market) -> Columns:
+    """Return the columns of a service with less rate for the replicas that missed, whatever joins their nodes."""
+    left = left_of(picks, tried)
+    left = left if min(left) < 1 else [LEAST_CUT] * len(picks)
+    kinds = {replica_of(pick.column, market.candidates): part for pick, part in zip(picks, left, strict=True)}
+    kept = ((at, replace(column, rate=column.rate * kinds.get(replica_of(column, market.candidates), 1.0)))
+            for at, column in columns.replicas)
     return replace(columns, replicas=tuple((at, column) for at, column in kept if column.rate > 0))
+
+
+def _less(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays) -> Less:
+    """Return needs that cheaper replicas answer by replay than by computation, of services with the fleet to
+    themselves.
+    """
+    alone = agenda.only({standing.job for standing in agenda.services})
+    less, refuted, before = dict[tuple[int, int], int](), dict[tuple[int, int], int](), replays.requests
+    best = solve(alone, effort)
+    for _ in range(FEWER_ROUNDS):
+        if best.value is None or best.interrupted or effort.is_over or replays.requests - before > REQUESTS:
+            break
+        trying = dict(less)
+        for one in standbys(alone, best):
+            for need in one.needs:
+                now = less.get((one.service, need), need)
+                least = max(_least(alone, one, now), refuted.get((one.service, need), 0))
+                if least < now:
+                    trying[one.service, need] = least
+        better = solve(eased(alone, trying), effort)
+        if better.value is None or better.value >= best.value:
+            break
+        for one in standbys(alone, better):
+            rate = one.rate(alone)
+            new = [need for need in one.needs if rate < less.get((one.service, need), need)]
+            held = replays.held(alone, one, new)
+            less |= dict.fromkeys(((one.service, need) for need in new[:held]), rate)
+            refuted |= dict.fromkeys(((one.service, need) for need in new[held:]), rate + 1)
+        best = solve(eased(alone, less), effort)
+    return less
+
+
+def _least(agenda: Agenda, one: Standby, now: int) -> int:
+    """Return the rate, as computed, of the least replicas worth a replay instead of some that answer a need."""
+    each = [block.micro_rate for block, count in zip(agenda.problem.services[one.service].blocks, one.row, strict=True)
+            if count]
+    least = int(now / MARGIN)
+    # of a few, one less is further off than the margin
+    return min(least, one.rate(agenda) - min(each)) if 1 < sum(one.row) <= FEW else least

@@ -87,6 +87,10 @@ class GenerationJob(GenerationChoices):
         """Return the job at another rate."""
         return self.asking({"rate": load})
 
+    def times(self, growth: float) -> GenerationJob:
+        """Return the job at so many times its rate."""
+        return self.at_load((self.asked.rate or 0.0) * growth)
+
     @property
     def needed(self) -> float:
         """Images a second with the headroom."""

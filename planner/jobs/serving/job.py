@@ -73,6 +73,10 @@ class ServingJob:
                  for key, (made, columns) in self._known.items()}
         return replace(self, asked=asked, services=services, _known=known)
 
+    def times(self, growth: float) -> ServingJob:
+        """Return the job, one without a trace, at so many times its load."""
+        return self.at_load((self.asked.users or self.asked.rate or 0.0) * growth)
+
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
         """Return every way to run a replica that no other matches, with the rate that it answers within the targets."""
         candidates = self.terms.market.candidates

@@ -1,0 +1,141 @@
+"""Replicas of a schedule's services, load by load, and what replays show of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from planner.jobs.agenda import Agenda, spare_of
+from planner.jobs.columns import MICRO, Pick
+from planner.jobs.job import Replayable, Tried
+from planner.jobs.missed import left_of
+from planner.jobs.shown import replica_of
+from planner.solver.fleet.schedule import Load, Schedule
+
+NARROW = 0.98
+"""What is left of a rate after a miss that may be chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """Replicas of a service, in blocks, and the needs that a schedule answers with them, the least first."""
+
+    service: int
+    row: tuple[int, ...]
+    needs: tuple[int, ...]
+
+    def rate(self, agenda: Agenda) -> int:
+        """Return the micro-requests/s that they answer, as computed."""
+        blocks = agenda.problem.services[self.service].blocks
+        return sum(count * block.micro_rate for count, block in zip(self.row, blocks, strict=True))
+
+
+def standbys(agenda: Agenda, found: Schedule) -> Iterator[Standby]:
+    """Yield the different replicas of every service that has targets; needs are those of the question."""
+    for number, (standing, counts) in enumerate(zip(agenda.services, found.services, strict=False)):
+        job = agenda.jobs[standing.job]
+        if not isinstance(job, Replayable) or not job.can_miss:
+            continue
+        needs: dict[tuple[int, ...], set[int]] = {}
+        for load, rows in zip(agenda.problem.services[number].loads, counts, strict=True):
+            for (need, _), row in zip(load.needs, rows, strict=True):
+                if any(row) and _factor(agenda, number, need) > 0:
+                    needs.setdefault(row, set()).add(need)
+        for row, mine in needs.items():
+            yield Standby(number, row, tuple(sorted(mine)))
+
+
+def eased(agenda: Agenda, less: Mapping[tuple[int, int], int]) -> Agenda:
+    """Return the question with other needs; less: what becomes of some, by service and need."""
+    services = tuple(replace(service, loads=tuple(
+        Load(load.periods, tuple((less.get((number, need), need), hours) for need, hours in load.needs))
+        for load in service.loads)) for number, service in enumerate(agenda.problem.services))
+    return replace(agenda, problem=replace(agenda.problem, services=services)) if less else agenda
+
+
+@dataclass(slots=True)
+class Replays:
+    """What replays have shown so far."""
+
+    known: dict[object, Tried] = field(default_factory=dict)
+    grown: dict[tuple[int, float], Replayable] = field(default_factory=dict)
+    """Services by number of the job and growth of the load."""
+    met: dict[object, list[tuple[int, float, Tried]]] = field(default_factory=dict)
+    """By service and kind: replicas of one kind that met every target, and at which factor of the load."""
+    requests: int = 0
+
+    def of(self, agenda: Agenda, one: Standby) -> tuple[list[Pick], Tried] | None:
+        """Return some replicas on their offers, and what a replay of their largest load shows; none without any."""
+        picks = _picks(agenda, one)
+        return (picks, self._tried(agenda, one.service, one.needs[-1], picks)) if picks else None
+
+    def held(self, agenda: Agenda, one: Standby, needs: Sequence[int]) -> int:
+        """Return how many of some needs, the least first, replicas hold by replay: more load is no easier."""
+        picks, low, high = _picks(agenda, one), 0, len(needs)
+        while low < high:
+            middle = (low + high) // 2
+            if self._meets(agenda, one.service, needs[middle], picks):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _meets(self, agenda: Agenda, service: int, need: int, picks: list[Pick]) -> bool:
+        """Say whether replicas hold a need; a narrow miss of theirs may be chance, which one replica less tells."""
+        shown = self._tried(agenda, service, need, picks)
+        if shown.meets or len(picks) > 1 or picks[0].replicas < 2 or min(left_of(picks, shown)) < NARROW:
+            return shown.meets
+        return self._tried(agenda, service, need, [replace(picks[0], replicas=picks[0].replicas - 1)]).meets
+
+    def _tried(self, agenda: Agenda, service: int, need: int, picks: list[Pick]) -> Tried:
+        """Return what a replay shows, which the rates that are computed for replicas of one kind do not change.
+
+        What fewer replicas held, or the same at a higher load, is no longer tried.
+        """
+        kinds, factor = [replica_of(pick.column, agenda.market.candidates) for pick in picks], _factor(
+            agenda, service, need)
+        key = (service, factor, tuple(zip(kinds, (pick.replicas for pick in picks), strict=True)),
+               tuple(pick.column.rate for pick in picks) if len(picks) > 1 else ())
+        met = self.met.setdefault((service, kinds[0]), []) if len(picks) == 1 else []
+        for replicas, most, shown in met:
+            if replicas <= picks[0].replicas and most >= factor:
+                return shown
+        if key not in self.known:
+            self.known[key] = self._replayed(agenda, agenda.services[service].job, factor, picks)
+            self.requests += self.known[key].requests
+            if self.known[key].meets:
+                met.append((picks[0].replicas, factor, self.known[key]))
+        return self.known[key]
+
+    def _replayed(self, agenda: Agenda, number: int, factor: float, picks: list[Pick]) -> Tried:
+        """Replay a load; what is more than the busiest hour asks is as much growth, whose requests are drawn for it."""
+        job = agenda.jobs[number]
+        assert isinstance(job, Replayable)
+        if job.has_trace:
+            # its arrivals are brought closer by any factor
+            return job.tried(picks, factor, None)
+        growth = max(1.0, factor / max(agenda.columns[number].demands[0].day or (1.0,)))
+        if (number, growth) not in self.grown:
+            self.grown[number, growth] = job if growth == 1 else job.times(growth)
+        return self.grown[number, growth].tried(picks, factor / growth, None)
+
+
+def _factor(agenda: Agenda, service: int, need: int) -> float:
+    """Return a need as a factor of the rate that is asked, without what is spare."""
+    standing = agenda.services[service]
+    demand = agenda.columns[standing.job].demands[0]
+    spare = spare_of(demand, [(block, replicas) for block, (_, replicas) in zip(
+        agenda.problem.services[service].blocks, standing.columns, strict=True)])
+    return (need - spare) / (demand.needed * MICRO)
+
+
+def _picks(agenda: Agenda, one: Standby) -> list[Pick]:
+    """Return replicas on their offers."""
+    service, standing = agenda.problem.services[one.service], agenda.services[one.service]
+    made = []
+    for block, (column, replicas), count in zip(service.blocks, standing.columns, one.row, strict=True):
+        if count:
+            nodes = count * block.nodes
+            made.append(Pick(0, 0, column, replace(agenda.suppliers[block.pool].offer, commitment=0.0),
+                             count * replicas, nodes, (nodes,), together=nodes))
+    return made
