@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from planner.ask.portfolio.replays import Replays, Standby, eased, standbys
+from planner.ask.portfolio.replays import Need, Replays, Standby, eased, standbys
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import Columns, Pick
 from planner.jobs.job import Tried
@@ -25,7 +25,7 @@ FEWER_ROUNDS = 24
 REQUESTS = 400_000
 """Replayed in that search."""
 Solve = Callable[[Agenda, Effort], Schedule]
-Less = Mapping[tuple[int, int], int]
+Less = Mapping[tuple[int, Need], int]
 """By service and need: the micro-requests/s, as computed, of replicas that do by replay."""
 
 
@@ -102,7 +102,7 @@ def _less(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays) -> Les
     themselves.
     """
     alone = agenda.only({standing.job for standing in agenda.services})
-    less, refuted, before = dict[tuple[int, int], int](), dict[tuple[int, int], int](), replays.requests
+    less, refuted, before = dict[tuple[int, Need], int](), dict[tuple[int, Need], int](), replays.requests
     best = solve(alone, effort)
     for _ in range(FEWER_ROUNDS):
         if best.value is None or best.interrupted or effort.is_over or replays.requests - before > REQUESTS:
@@ -110,7 +110,7 @@ def _less(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays) -> Les
         trying = dict(less)
         for one in standbys(alone, best):
             for need in one.needs:
-                now = less.get((one.service, need), need)
+                now = less.get((one.service, need), need[0])
                 least = max(_least(alone, one, now), refuted.get((one.service, need), 0))
                 if least < now:
                     trying[one.service, need] = least
@@ -119,10 +119,10 @@ def _less(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays) -> Les
             break
         for one in standbys(alone, better):
             rate = one.rate(alone)
-            new = [need for need in one.needs if rate < less.get((one.service, need), need)]
+            new = [need for need in one.needs if rate < less.get((one.service, need), need[0])]
             held = replays.held(alone, one, new)
-            less |= dict.fromkeys(((one.service, need) for need in new[:held]), rate)
-            refuted |= dict.fromkeys(((one.service, need) for need in new[held:]), rate + 1)
+            less |= {(one.service, need): rate for need in new if need in held}
+            refuted |= {(one.service, need): rate + 1 for need in new if need not in held}
         best = solve(eased(alone, less), effort)
     return less
 

@@ -9,6 +9,7 @@ from heapq import heappush, heappushpop
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.solver.fleet.program import Ints
 from planner.solver.fleet.schedule import Option, Placed, Problem, Runs, Task, late_cost, lateness
 from planner.solver.fleet.ways import late_of
 
@@ -26,23 +27,50 @@ class Prices:
     """Of each micro-USD paid, at least."""
 
 
-def best_paused(problem: Problem, task: Task, prices: Prices, below: float) -> tuple[float, list[Placed]]:
+@dataclass(frozen=True, slots=True)
+class Pausable:
+    """A task that may pause: the periods that it may run in, its options by number, and what does not change."""
+
+    periods: range
+    options: tuple[tuple[int, Option], ...]
+    counts: Ints
+    """Periods that each option takes at least."""
+    micro_usd: Ints
+    late: Ints
+    """Micro-USD for ending with each period."""
+
+
+def pausable(problem: Problem, task: Task) -> Pausable | None:
+    """Return how a task may pause; none where it may not."""
+    if not task.may_pause:
+        return None
+    periods, options = problem.pausing(task)
+    if not options:
+        return None
+    ends = (np.arange(periods.start, periods.stop, dtype=np.int64) + 1) * problem.period_seconds
+    return Pausable(periods, tuple(options), np.array([problem.length(option) for _, option in options]),
+                    np.array([option.micro_usd for _, option in options]), late_of(task, ends))
+
+
+def best_paused(problem: Problem, task: Task, mine: Pausable | None, prices: Prices, below: float
+                ) -> tuple[float, list[Placed]]:
     """Return the least that any way with pauses costs, and of each option that may cost less one close to that, the
     cheapest first.
     """
-    size = problem.period_seconds
-    periods, options = problem.pausing(task)
     least, found = np.inf, list[tuple[float, Placed]]()
-    if not options:
+    if mine is None:
         return least, []
-    first, last = periods.start, periods.stop
-    ending = late_of(task, (np.arange(first, last, dtype=np.int64) + 1) * size) + prices.end[first:last]
-    begun = prices.begin[first:last]
-    for number, option in options:
-        count = problem.length(option)
-        each = np.sum([prices.held[held][first:last] for held in option.held], axis=0)
-        bound = float(np.partition(each, count - 1)[:count].sum() + begun.min() + ending[count - 1:].min())
-        bound += option.micro_usd * prices.money
+    first, last = mine.periods.start, mine.periods.stop
+    ending, begun = mine.late + prices.end[first:last], prices.begin[first:last]
+    table = np.array([np.sum([prices.held[held][first:last] for held in option.held], axis=0)
+                      if option.beside else prices.held[option.pool, option.nodes][first:last]
+                      for _, option in mine.options])
+    # of each option as many periods as it takes, the cheapest; and the cheapest ends that leave as many before
+    cheapest = np.cumsum(np.sort(table, axis=1), axis=1)[np.arange(len(table)), mine.counts - 1]
+    ends = np.minimum.accumulate(ending[::-1])[::-1][mine.counts - 1]
+    bounds = cheapest + begun.min() + ends + mine.micro_usd * prices.money
+    for (number, option), each, count, bound in zip(mine.options, table, mine.counts.tolist(), bounds.tolist(),
+                                                    strict=True):
         if bound >= below:
             least = min(least, bound)
             continue

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.solver.fleet.linear import Floats
 from planner.solver.fleet.master import Master
-from planner.solver.fleet.pausing import Prices, best_paused
+from planner.solver.fleet.pausing import Prices, best_paused, pausable
 from planner.solver.fleet.program import FREE, Ints
 from planner.solver.fleet.schedule import Placed, Problem
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT
@@ -44,6 +44,7 @@ class Pricing:
         self.problem, self.master, self.ways = problem, master, master.ways
         self.within = [[paid_within(problem, task, mine, purse, PURSE_UNIT) for purse in problem.purses]
                        for task, mine in zip(problem.tasks, self.ways, strict=True)]
+        self.pausable = [pausable(problem, task) for task in problem.tasks]
         number = {held: at + 1 for at, held in enumerate(master.held)}
         self.places = [self._places([[number[held] for held in option.held] for option in task.options], mine)
                        for task, mine in zip(problem.tasks, self.ways, strict=True)]
@@ -63,8 +64,8 @@ class Pricing:
         costs = self.costs(prices)
         least = [float(mine.min(initial=np.inf)) for mine in costs]
         rejected = [np.inf if mine.rejected is None else float(rest[mine.rejected]) for mine in master.model.tasks]
-        paused = [best_paused(self.problem, task, self.prices_of(at, prices, held), min(least[at], rejected[at]))
-                  for at, task in enumerate(self.problem.tasks)]
+        paused = [best_paused(self.problem, task, mine, self.prices_of(at, prices, held), min(least[at], rejected[at]))
+                  for at, (task, mine) in enumerate(zip(self.problem.tasks, self.pausable, strict=True))]
         own = [min(three) for three in zip(least, rejected, (cost for cost, _ in paused), strict=True)]
         chosen = [0.0 if one == np.inf else one for one in own]
         rejecting = [np.inf if usd == np.inf else usd - one for usd, one in zip(rejected, own, strict=True)]
