@@ -13,8 +13,7 @@ from planner.jobs.columns import Columns, Pick
 from planner.jobs.job import Tried
 from planner.jobs.market import Market
 from planner.jobs.missed import LEAST_CUT, left_of
-from planner.jobs.settle import MARGIN
-from planner.jobs.shown import FEW, replica_of
+from planner.jobs.shown import FEW, MARGIN, replica_of
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.settings import Effort
 
