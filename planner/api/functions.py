@@ -22,9 +22,9 @@ from planner.scenario.adding import with_jobs
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.hardware_alone import asks_for_hardware, load_hardware
+from planner.scenario.keywords import by_path
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
-from planner.scenario.said import by_path
 from planner.sweeping.line import Sweep
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     simple = arguments.one_of("prefer", prefer, ["simple"]) is not None
     measures, crew = arguments.words("pareto", pareto, "'cost,days'"), arguments.workers(workers)
     trace = None if replay is None else arguments.path("replay", replay)
-    overrides, names = by_path(values, "argument of planner.plan")
+    overrides, names = by_path(values, "argument of planner.plan", catalog)
     labels, config = _labels(names), arguments.config(from_)
     if config is not None:
         labels |= config.labels(overrides)
@@ -99,7 +99,8 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
                    from_: FilePath | Config | None = None, largest: str | None = None,
                    catalogs: FilePath | Iterable[FilePath] | Catalog = (), **values: object) -> Estimating:
     """Return what `estimate` answers when it is called, with what else may be asked of it. Raises PlannerError."""
-    overrides, names = by_path(values, "argument of planner.estimate")
+    facts = arguments.catalog(catalogs)
+    overrides, names = by_path(values, "argument of planner.estimate", facts)
     asked = arguments.reference(scenario)
     if isinstance(asked, str) and not _names_a_scenario(asked):
         if "workload.model" in overrides:
@@ -107,7 +108,7 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
         asked, overrides = None, {"workload.model": asked, **overrides}
     named = None if node is None else arguments.text("node", node, "'dgx-h100'")
     measured = arguments.one_of("largest", largest, get_args(Measured))
-    return estimating(asked, overrides, arguments.catalog(catalogs), node=named,
+    return estimating(asked, overrides, facts, node=named,
                       layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
                       config=arguments.config(from_), largest=cast(Measured | None, measured))
 
@@ -134,10 +135,10 @@ def ways_asked(scenario: object, values: Mapping[str, object], *, catalogs: File
     """
     from planner.ask.rent_or_buy import rent_or_buy
 
-    overrides, names = by_path(values, "argument of planner.compare")
+    catalog = arguments.catalog(catalogs)
+    overrides, names = by_path(values, "argument of planner.compare", catalog)
     if not asks_for_hardware(scenario, overrides, always=always):
         return None
-    catalog = arguments.catalog(catalogs)
     return rent_or_buy(load_hardware(overrides, catalog, _labels(names))[0], catalog)
 
 
@@ -148,7 +149,7 @@ def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterabl
 
     catalog = arguments.catalog(catalogs)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
-    overrides, names = by_path(values, "argument of planner.compare")
+    overrides, names = by_path(values, "argument of planner.compare", catalog)
     question, _ = load_question(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
     return compared(question, catalog, effort)
 
@@ -165,7 +166,7 @@ def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object
 
     catalog, choices = arguments.catalog(catalogs), arguments.choices(why_not)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
-    overrides, names = by_path(values, "argument of planner.explain")
+    overrides, names = by_path(values, "argument of planner.explain", catalog)
     asked = arguments.reference(scenario)
 
     def ask(replaced: Mapping[str, str]) -> AnyQuestion:
@@ -188,10 +189,11 @@ def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | I
     from planner.sweeping.run import collected
     from planner.sweeping.variants import varied
 
-    overrides, names = by_path(values, "argument of planner.sweep")
+    catalog = arguments.catalog(catalogs)
+    overrides, names = by_path(values, "argument of planner.sweep", catalog)
     asked = arguments.reference(scenario)
     axes = varied(arguments.varied(vary, NAMES), paths_of(asked))
-    return collected(asked, axes, arguments.catalog(catalogs), overrides, _labels(names),
+    return collected(asked, axes, catalog, overrides, _labels(names),
                      arguments.seconds("time_limit", time_limit), arguments.workers(workers))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -29,8 +29,9 @@ from planner.jobs.media_sizes import sizes
 from planner.jobs.request_sizes import request_sizes
 from planner.layouts.axes import divisors
 from planner.physics.shapes import parameters
+from planner.scenario.accumulated import EACH, TIMES
 from planner.scenario.called import as_called
-from planner.scenario.configs.read import NODE, Config
+from planner.scenario.configs.read import NODE, Config, degrees
 from planner.scenario.hardware_names import node_named
 from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
@@ -38,7 +39,8 @@ from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import stands_for, text_notes
 from planner.scenario.pool import ANY
 from planner.scenario.scenario import AnyScenario, only_training
-from planner.units import show_bytes
+from planner.units import plural, show_bytes
+from planner.units.reading import parse_count
 
 OTHERWISE = ("inference", "qlora", "lora", "full")
 """Methods that take less than pre-training, the least first."""
@@ -195,6 +197,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
         labels = {**labels, **config.labels(overrides)}
         overrides, layout = config.alone(reference).asked(
             overrides if stated or not counted else {**overrides, "limits.gpus": counted}, layout, each, catalog)
+    overrides, layout, batched = _in_a_step(overrides, layout, node, nodes, catalog)
     if largest == "model" and reference is None:
         overrides = {"workload.model": _trainable(catalog)[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
@@ -214,9 +217,32 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     called = as_called(reference, overrides, scenario.workload)
     decided = SEEN[:2] if largest == "sequence" else SEEN  # a request then has the length that is looked for
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
-        *stands_for(called), *text_notes([*called, *said]), *(
+        *batched, *stands_for(called), *text_notes([*called, *said]), *(
             f"{default.name} is {default.value}: {default.why}" for default in (
                 *(default for default in said if default.name in decided), *thousands(document)))))
+
+
+def _in_a_step(overrides: Mapping[str, object], layout: Mapping[str, str], node: str | None, nodes: int | None,
+               catalog: Catalog) -> tuple[Mapping[str, object], Mapping[str, str], Sequence[str]]:
+    """Return values and layout with the batch of a step where micro-batches are counted, and what is said of it.
+
+    What a GPU takes at once is the micro-batch of the layout, and as many copies of the model as there are take it.
+    """
+    each, times, batch = (overrides.get(f"workload.{key}") for key in (EACH, TIMES, "global_batch"))
+    if (each is None and times is None) or node is None or (each is not None and batch is not None):
+        return overrides, layout, ()
+    named, cluster = node_named(node, catalog)
+    stated = overrides.get("limits.gpus")
+    gpus = parse_count(stated, "gpus") if stated else cluster or (nodes or 1) * catalog.node(named).gpus
+    micro = str(each or layout.get("mbs") or batch or 1)
+    width = degrees(layout, "tp", "pp", "cp")
+    if not (micro.isdecimal() and str(times or 1).isdecimal()):
+        return overrides, layout, ()
+    copies, often = max(1, gpus // width), int(str(times or 1))
+    made = int(micro) * often * copies
+    rest = {path: value for path, value in overrides.items() if path not in (f"workload.{EACH}", f"workload.{TIMES}")}
+    said = f"global_batch is {made:,}: {int(micro):,} at once x {often:,} accumulated x {plural(copies, 'copy')}"
+    return {**rest, "workload.global_batch": made}, {"mbs": micro, **layout}, (said,)
 
 
 def _placed(node: str | None, overrides: Mapping[str, object]) -> tuple[str | None, Mapping[str, object]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -26,17 +27,18 @@ from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import Progress, Replaying
 from planner.jobs.kinds import asks_for_load, at_one, question_of
 from planner.jobs.settle import Settled, settle
-from planner.jobs.solved import ResolvedScenario, effort_of, solve_lifted
+from planner.jobs.solved import ResolvedScenario, Solved, effort_of, solve_lifted
 from planner.money.rent import old_prices
 from planner.process.stopping import only_to_be_told
 from planner.scenario.default import Default
-from planner.scenario.limits import Rent
+from planner.scenario.limits import Deadline, Rent
 from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
 from planner.solver.progress import aside
 from planner.solver.settings import Effort
+from planner.units import DAY
 
 MOST_OWN = 8
 """Node types without an offer that are tried as the user's own; of more, nobody has named them."""
@@ -111,6 +113,8 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = replaying_of(question)
     solved = solve_lifted(question, effort, so_far=True)
+    if any(default.name == "objective" and default.value == "time" for default in defaults):
+        solved = _as_fast(solved, effort)
     settled = settle(solved, replaying.trace)
     only_to_be_told()
     solved, cut = settled.solved, settled.interrupted
@@ -137,6 +141,19 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
                 infeasible=_with_own(infeasible_of(solved), scenario, question, effort),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved, interrupted=cut)
+
+
+def _as_fast(fastest: Solved, effort: Effort) -> Solved:
+    """Return the cheapest of what cannot be told from the fastest, where nobody asked for the fastest by name."""
+    question, days = fastest.question, fastest.objective.value
+    rented = any(offer.how == "rent" for offer in question.terms.market.offers)
+    if fastest.status != "optimal" or not days or not rented:
+        return fastest
+    most = Deadline(days * DAY * (1 + question.catalog.kernels.resolution))
+    limits = question.terms.limits.model_copy(update={"deadline": most})
+    terms = replace(question.terms, limits=limits, objective="cost")
+    cheapest = solve_lifted(question.under(terms), effort, so_far=True)
+    return cheapest if cheapest.status == "optimal" else fastest
 
 
 def _with_own(infeasible: Infeasible | None, scenario: AnyScenario, question: ResolvedScenario, effort: Effort

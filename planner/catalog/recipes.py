@@ -50,6 +50,8 @@ class UsualRequests(Frozen):
     output: int = Field(gt=0, le=10**7)
     pace: Seconds
     """A token of an answer that is as fast as people read."""
+    daily: Annotated[int, Field(gt=0, le=10**4)]
+    """Requests that one who uses a service makes, where only those who do so in a time are counted."""
 
 
 class UsualDrafts(Frozen):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,11 @@ def worded(settings: GlobalOptions, verb: str) -> Worded:
         return meant[1:]
 
     return read
+
+
+def saying(settings: GlobalOptions) -> Callable[[str], None]:
+    """Return what notes how a command line is read, where notes are wanted."""
+    return partial(_say, settings)
 
 
 def _say(settings: GlobalOptions, text: str) -> None:

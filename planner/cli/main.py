@@ -117,11 +117,11 @@ class LazyGroup(click.Group):
             args = as_asked(args, ctx.ensure_object(GlobalOptions), COMMANDS)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and rest:
-            from planner.cli.asked import worded
+            from planner.cli.asked import saying, worded
             from planner.cli.spoken import hardware_known, joined
 
             settings = ctx.ensure_object(GlobalOptions)
-            rest = joined(rest, command, hardware_known(settings), worded(settings, str(name)))
+            rest = joined(rest, command, hardware_known(settings), worded(settings, str(name)), saying(settings))
         return name, command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them

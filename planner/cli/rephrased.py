@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import click
 
 from planner.errors import InputError
-from planner.scenario.flag_names import SIZES
-from planner.scenario.said import duration_of, own_name, rate_of
-from planner.units.reading import parse_count
+from planner.scenario.phrased import Phrased, phrased
+from planner.scenario.said import own_name
 
 HOLDING = ("context", "context-length", "context-window")
 """What asks for room for so many tokens, where nothing that is trained or served is named beside it."""
-LATENCIES = ("ttft", "tpot", "e2e")
-PACES = ("tps", "tokens-per-second", "tok-s")
-"""Flags of how fast a user's answer comes, where somebody is there to read it."""
-PEAKS = ("peak-factor", "peak-ratio", "peak-to-average", "peak-to-mean", "peak-multiplier", "burst-factor")
-"""Flags of how many times the mean the busiest moment is."""
-REPEATS = ("repeats", "num-repeats", "dataset-repeats", "image-repeats")
-"""How often a pass takes each sample, as trainers of images have it."""
-_PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
-"""Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
 _NEUTRAL = frozenset(("model", "node", "on", "gpus", "json", "catalogs", "verbose", "quiet"))
 
 
-def rephrased(args: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
-    """Return the arguments with such flags in the planner's terms. Raises UsageError with what is missing."""
+def unsaid(text: str) -> None:
+    """Tell nobody."""
+
+
+def rephrased(args: Sequence[str], options: Mapping[str, click.Option], say: Callable[[str], None] = unsaid
+              ) -> list[str]:
+    """Return the arguments with such flags in the planner's terms; `say` is told what was assumed.
+
+    Raises UsageError with what is missing.
+    """
     argv: list[str] = []
     flags = given_flags(args, options)
+    known = {option.removeprefix("--") for option in options}
+    told = {name: meant for name, value in _as_typed(args).items() if name not in known and value and (
+        meant := _meant(name, value, flags, known))}
+    taken = {each for meant in told.values() for each in meant.takes}
     waiting = list(args)
-    repeated = set(REPEATS) & set(flags)
     while waiting:
-        name, given, value = (word := waiting.pop(0)).partition("=")
-        if repeated and own_name(name[2:], ("epochs",)):
-            del waiting[:0 if given else 1]  # its product with the repeats stands for it
+        name, given, _ = (word := waiting.pop(0)).partition("=")
+        said = name[2:].replace("_", "-") if name.startswith("--") else ""
+        meant = told.get(said) if name not in options else None
+        if meant is None and said and (own_name(said, known) or said) in taken:
+            del waiting[:0 if given else 1]  # is in another's value
             continue
-        said = name[2:].replace("_", "-") if name.startswith("--") and name not in options else ""
-        value = value or next(iter(waiting), "")
-        meant = list(_meant(said, value, flags, options)) if said and value else []
-        argv += meant or [word]
-        if meant and not given:
+        argv += [word] if meant is None else [f"--{meant.name}", meant.value]
+        if meant is not None and meant.note:
+            say(meant.note)
+        if meant is not None and not given:
             waiting.pop(0)
     if "gpus-per-node" in flags:
         argv = _whole_nodes(argv, flags, options)
@@ -52,36 +53,14 @@ def rephrased(args: Sequence[str], options: Mapping[str, click.Option]) -> list[
     return argv
 
 
-def _meant(said: str, value: str, flags: Mapping[str, str], options: Mapping[str, click.Option]) -> Iterator[str]:
-    """Yield the flag and the value that are meant by a flag which is none of the planner's; none where it is neither.
-    """
-    rate = rate_of(said) if "--rate" in options else None
-    at = _PERCENTILE.search(said)
-    if at is not None and (latency := own_name(said.replace(at[0], "").strip("-"), LATENCIES)):
-        yield from (f"--{latency}", f"{value} at {at[1]}")
-    elif (unit := duration_of(said)) and "--deadline" in options:
-        yield from ("--deadline", f"{value} {unit}")
-    elif own_name(said.removeprefix("min-"), PACES) and set(flags) & {"users", "concurrency", "rate"}:
-        yield from ("--tpot", f"{value} tokens/s")
-    elif said in PEAKS and "--headroom" in options:
-        yield from ("--headroom", f"{100 * (_number(said, value.rstrip('xX')) - 1):.9g}%")
-    elif said in REPEATS and "--epochs" in options:
-        yield from ("--epochs", f"{_number(said, value) * _number('epochs', flags.get('epochs', '1')):.9g}")
-    elif said in SIZES and "model" not in flags:
-        yield from ("--model", value)
-    elif rate is not None:
-        tokens = rate[0] in ("token", "tokens")
-        many = f"{_requests(said, value, flags):.9g}" if tokens else value
-        plain = tokens or rate[0].startswith("request")
-        yield from ("--rate", f"{many}/{rate[1]}" if plain else f"{many} {rate[0]}/{rate[1]}")
+def _meant(said: str, value: str, flags: Mapping[str, str], known: Collection[str]) -> Phrased | None:
+    """Return what is meant by a flag which is none of the planner's. Raises UsageError for a number that is none."""
+    from planner.cli.options import open_catalog
 
-
-def _number(flag: str, text: str) -> float:
-    """Return a plain number. Raises UsageError."""
     try:
-        return float(text)
-    except ValueError:
-        raise click.UsageError(f"--{flag}: expected a number, such as 3, got {text!r}") from None
+        return phrased(said, value, flags, known, open_catalog(()).recipes.requests)
+    except (InputError, ValueError) as error:
+        raise click.UsageError(str(error) if str(error).startswith("--") else f"--{said}: {error}") from None
 
 
 def _whole_nodes(argv: Sequence[str], flags: Mapping[str, str], options: Mapping[str, click.Option]) -> list[str]:
@@ -111,27 +90,13 @@ def _compressed(model: str) -> bool:
     return format_of(model) is not None
 
 
+def _as_typed(args: Sequence[str]) -> dict[str, str]:
+    """Return the flags that were given, with dashes, and the word behind each."""
+    return {name[2:].replace("_", "-"): value if given else next(iter(args[at + 1:at + 2]), "")
+            for at, word in enumerate(args) for name, given, value in [word.partition("=")] if name.startswith("--")}
+
+
 def given_flags(args: Sequence[str], options: Collection[str]) -> dict[str, str]:
     """Return the flags that were given, by the planner's names, with the word behind each."""
-    found = {}
     known = {option.removeprefix("--") for option in options}
-    for at, word in enumerate(args):
-        name, given, value = word.partition("=")
-        if name.startswith("--"):
-            said = name[2:].replace("_", "-")
-            own = said if name in options else own_name(said, known) or said
-            found[own] = value if given else next(iter(args[at + 1:at + 2]), "")
-    return found
-
-
-def _requests(said: str, value: str, flags: Mapping[str, str]) -> float:
-    """Return the requests whose prompts and answers are so many tokens; lengths left open are the usual ones."""
-    from planner.cli.options import open_catalog
-
-    usual = open_catalog(()).recipes.requests
-    lengths = {"input": usual.input, "output": usual.output}
-    try:
-        total = sum(parse_count(flags[side], side) if side in flags else length for side, length in lengths.items())
-        return parse_count(value, said) / total
-    except (InputError, ValueError) as error:
-        raise click.UsageError(f"--{said}: {error}") from None
+    return {name if name in known else own_name(name, known) or name: value for name, value in _as_typed(args).items()}

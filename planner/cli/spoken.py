@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.cli.rephrased import given_flags, rephrased
+from planner.cli.rephrased import given_flags, rephrased, unsaid
 from planner.errors import InputError
-from planner.scenario.flag_names import INSTEAD, LENGTHS, SWITCHES
+from planner.scenario.flag_names import IDLE, INSTEAD, LENGTHS, SWITCHES
 from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name
 from planner.scenario.words import SYNONYMS, method_named, named
@@ -44,17 +44,18 @@ Worded = Callable[[str, Mapping[str, str]], Sequence[str]]
 """Reads a phrase beside the flags that are given, by the planner's names; nothing where it is not understood."""
 
 
-def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool], worded: Worded | None = None
-           ) -> list[str]:
+def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool], worded: Worded | None = None,
+           say: Callable[[str], None] = unsaid) -> list[str]:
     """Return the arguments of a command with every value as one; `known` says whether a name is one of hardware.
 
-    worded: reads a flag that is none of the command's, with its value, as a phrase.
+    worded: reads a flag that is none of the command's, with its value, as a phrase. say: is told what was assumed, and
+    what is left out as it changes nothing.
     """
     options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
     argv: list[str] = []
-    waiting = _with_axes(rephrased(args, options), options)
+    waiting = _with_axes(rephrased(args, options, say), options)
     while waiting:
         bare = waiting.pop(0)
         if bare not in options and (switch := SWITCHES.get(bare.removeprefix("--").replace("_", "-"))) and (
@@ -63,6 +64,10 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
             continue
         if bare not in options and (alone := _value_alone(bare, waiting, options, args)):
             argv += alone
+            continue
+        if bare not in options and _is_idle(bare, options):
+            say(f"{bare.partition('=')[0]} is left out: it changes neither time, memory nor money")
+            del waiting[:0 if "=" in bare else len(list(takewhile(lambda word: not word.startswith("-"), waiting[:1])))]
             continue
         word = _called(bare, options)
         name, given, value = word.partition("=")
@@ -133,6 +138,12 @@ def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list
     elif axes:
         argv += ["--layout", ",".join(axes)]
     return argv
+
+
+def _is_idle(word: str, options: Mapping[str, click.Option]) -> bool:
+    """Say whether a flag is one of a trainer that decides how well a model learns, and nothing that is planned."""
+    said = word[2:].partition("=")[0].replace("_", "-") if word.startswith("--") else ""
+    return said in IDLE and not own_name(said, {option[2:] for option in options if option.startswith("--")})
 
 
 def _called(word: str, options: Mapping[str, click.Option]) -> str:

@@ -13,7 +13,8 @@ from planner.jobs.market import Market, market_of
 from planner.jobs.purchases import MOST_BOUGHT, delivered, purchases
 from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer
-from planner.scenario.portfolio import Horizon, Owned, Portfolio
+from planner.scenario.horizon import Horizon
+from planner.scenario.portfolio import Owned, Portfolio
 from planner.solver.fleet.schedule import HOUR_SECONDS, Lot, Pool
 from planner.solver.quantize import price
 

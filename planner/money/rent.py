@@ -150,11 +150,25 @@ def others_of(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog) -> str
     return f"; offered with terms {', '.join(terms)}" if terms else ""
 
 
+NAMED = 4
+"""Nodes that are named of many left out."""
+
+
 def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: Sourcing) -> tuple[str, ...]:
     """Return what the user should know: of single offers, and of the nodes `without` any."""
     terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
     return (*dict.fromkeys(offer.note for offer in offers if offer.note),
-            *(f"{name} is left out: no offer has terms {terms}, and none is owned or bought" for name in without))
+            *([f"{_several(without)} left out: no offer has terms {terms}, and none is owned or bought"] if without
+              else []))
+
+
+def _several(names: Sequence[str]) -> str:
+    """Return names with their verb, the first few of many."""
+    if len(names) == 1:
+        return f"{names[0]} is"
+    more = len(names) - NAMED
+    return f"{', '.join(names[:NAMED])} and {more} more are" if more > 1 else (
+        f"{', '.join(names[:-1])} and {names[-1]} are")
 
 
 def old_prices(offers: Sequence[RentalOffer], labels: Collection[str], catalog: Catalog) -> list[str]:

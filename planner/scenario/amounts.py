@@ -10,6 +10,7 @@ from planner.catalog.architecture import MoeMlp
 from planner.catalog.load import Catalog
 from planner.catalog.sized import size_of
 from planner.errors import InputError
+from planner.scenario.accumulated import accumulated
 from planner.scenario.default import Default, Defaults
 from planner.scenario.served import with_images
 from planner.units.reading import parse_count
@@ -28,7 +29,13 @@ def with_usual_amount(document: Document, catalog: Catalog) -> tuple[Document, D
 
 
 def with_amount(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
-    """Return a question whose amount of work is what it means, which is said. Raises InputError."""
+    """Return a question whose amount of work, and of a step, is what it means, which is said. Raises InputError."""
+    document, told = accumulated(document, catalog)
+    document, meant = _with_work(document, catalog)
+    return document, [*told, *meant]
+
+
+def _with_work(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
     data = document.data if isinstance(document.data, dict) else {}
     work = data.get("workload")
     if isinstance(work, dict) and work.get("kind") == "posttraining":

@@ -7,14 +7,20 @@ _ALSO = {
                    "avg-length",
     "seq-len": "ctx context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
                "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
-    "on": "hardware gpu gpu-type node instance instance-type machine accelerator card cards device vram "
+    "prompts": "prompts-per-step rollout-batch-size prompt-batch-size prompts-per-batch",
+    "on": "hardware cluster gpu gpu-type node instance instance-type machine accelerator card cards device vram "
           "gpu-memory gpu-options hardware-options",
     "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules",
     "quantization": "quant quantize gguf bits weight-format weights-format format",
     "precision": "dtype", "objective": "minimize optimize goal sort sort-by",
     "max-nodes": "nodes num-nodes nnodes",
-    "global-batch": "batch-size train-batch-size global-batch-size",
+    "global-batch": "batch-size train-batch-size global-batch-size effective-batch-size",
+    "per-device-batch": "micro-batch micro-batch-size mbs per-device-train-batch-size per-device-batch-size "
+                        "per-gpu-batch-size batch-size-per-gpu batch-per-gpu train-micro-batch-size-per-gpu",
+    "grad-accum": "gradient-accumulation grad-accumulation gradient-accumulation-steps accumulation-steps "
+                  "grad-accum-steps ga accumulate-grad-batches",
+    "steps": "max-steps max-train-steps num-steps train-steps training-steps total-steps",
     "model": "llm checkpoint model-name model-id base-model hf-model",
     "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests docs pages", "tpot": "itl",
@@ -57,19 +63,18 @@ OF_A_SAMPLE = LENGTHS | {"sample", "samples", "example", "examples", "seq", "seq
 """Words behind those of a mean in the name of a sample's length: --avg-tokens, --mean-tokens-per-sample."""
 SIZES = ("params", "parameters", "model-size", "size")
 """Flags of a model's size, which is a model where none is named."""
+IDLE = frozenset((
+    "lr", "learning-rate", "lr-scheduler", "lr-scheduler-type", "scheduler", "alpha", "lora-alpha", "beta",
+    "dpo-beta", "kl-coef", "kl", "dropout", "lora-dropout", "warmup", "warmup-steps", "warmup-ratio",
+    "weight-decay", "wd", "seed", "temperature", "top-p", "top-k", "max-grad-norm", "grad-clip", "clip-grad",
+    "adam-beta1", "adam-beta2", "logging-steps", "eval-steps", "save-steps", "output-dir", "run-name", "wandb",
+    "report-to", "template", "chat-template"))
+"""What trainers are told that changes neither time, memory nor money."""
 INSTEAD = {
-    **dict.fromkeys(("lr", "learning-rate", "alpha", "lora-alpha", "dropout", "lora-dropout", "warmup", "warmup-steps",
-                     "weight-decay", "seed", "temperature", "top-p"), _NOTHING),
-    **dict.fromkeys(("micro-batch-size", "per-device-train-batch-size"),
-                    "the plan chooses the micro-batch; planner estimate --layout mbs=4 sets it"),
+    **dict.fromkeys(IDLE, _NOTHING),
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
                     "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
     **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
-    **dict.fromkeys(("grad-accum", "gradient-accumulation", "grad-accumulation", "gradient-accumulation-steps",
-                     "accumulation-steps", "grad-accum-steps"),
-                    "write --global-batch, the sequences of a step: batch of a GPU x accumulation x GPUs; planner "
-                    "estimate takes --layout mbs=4 beside it"),
-    "max-steps": "write --tokens, which are steps x --global-batch x --seq-len, or for a diffusion model --steps",
     **dict.fromkeys(("interconnect", "network", "fabric"), "the node type has its network: planner catalog list nodes"),
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
@@ -79,11 +84,17 @@ INSTEAD = {
                     "offload_optimizer=0,offload_parameters=0,offload_activations=0 keeps all on the GPUs"),
     **dict.fromkeys(("how-sure", "sure", "probability"), "write --confidence 95%, or --deadline '30d at 90%'; planner "
                     "explain tells how open the choice is"),
-    **dict.fromkeys(("daily-users", "users-per-day", "dau", "mau", "monthly-users", "users-per-month"),
-                    "write --users for how many are at it at once, or their requests: --rate 50000/day"),
     **dict.fromkeys(("tokens-per-second", "tps", "tok-s"), "write --tpot '25 tokens/s' for the pace of one answer, "
                     "--rate for all requests")}
 """Flags of other tools that the planner has not, with what to write."""
+DAILY_USERS = {name: time for time, names in {
+    "day": "daily-users users-per-day dau daily-active-users active-users-per-day users-a-day",
+    "month": "mau monthly-users users-per-month monthly-active-users users-a-month"}.items() for name in names.split()}
+"""Flags of how many people come in a time, each of whom asks a few times."""
+EACH_USER = tuple(
+    f"{noun}-per-{who}{time}" for noun in ("requests", "messages", "queries", "questions", "prompts", "calls")
+    for who in ("user", "person") for time in ("", "-per-day", "-a-day", "-daily", "-per-month"))
+"""Flags of how often each of them asks."""
 SHORT_RATES = {"rpm": "min", "qpm": "min", "rph": "hour", "rpd": "day"}
 """Flags of requests in a time, with the unit that --rate takes."""
 SWITCHES = {said: setting for setting, names in {

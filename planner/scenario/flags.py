@@ -61,6 +61,9 @@ TABLE: dict[str, Flag] = {
           global_batch=Flag("", "Sequences in a step, of preferences samples, or '4 M tokens'. Default: by model; for "
                             "tuning 128.",
                             "SEQUENCES"),
+          per_device_batch=Flag("", "Of training: samples that each GPU takes at once, instead of the batch of a step.",
+                                "N"),
+          grad_accum=Flag("", "Of training: how often each GPU takes so many in a step. Default: 1.", "N"),
           samples=Flag("", "Samples to train on, of preferences pairs, instead of tokens: 50k.", "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
@@ -98,8 +101,8 @@ TABLE: dict[str, Flag] = {
                              "PART,..", many=True),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. "
                      "Default: 1, or searched.", "N"),
-          steps=Flag("", "Of a diffusion model, instead of epochs, and of reinforcement learning: steps to train for. "
-                     "Of a diffusion model that is run: of denoising.", "N"),
+          steps=Flag("", "Steps to train for, instead of tokens or epochs. Of a diffusion model that is run: of "
+                     "denoising.", "N"),
           guidance=Flag("", "Of a diffusion model that is run: scale of guidance; up to 1 is none. Default: by model.",
                         "SCALE"),
           compile=Flag("", "Of a diffusion model that is run: compile the denoiser.", switch=True),

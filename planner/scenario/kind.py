@@ -26,7 +26,7 @@ KEYS["generation"] -= Generation.FOREIGN
 
 _MANY = "write --rate, such as 2 images/s, with --e2e for a latency, or --samples for a batch"
 INSTEAD: dict[Kind, dict[str, str]] = {
-    "training": {"steps": "write --tokens, which are steps x --global-batch x --seq-len"},
+    "training": {"steps": "beside tokens or samples they have no effect"},
     "generation": {"documents": "write --samples, the images or clips of a batch", "users": _MANY,
                    "concurrency": _MANY, "trace": _MANY, "ttft": "write --e2e, the latency of an image or clip",
                    "tpot": "write --e2e, the latency of an image or clip",

@@ -129,6 +129,7 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         refuse_unmodeled(document, catalog)
         return document
     written = _read(reference)
+    written = replace(written, data=in_blocks(written.data, catalog.recipes.requests))
     for at, kind in said_by_model(written.data, catalog):
         written = replace(written, data=_put(written.data, [*at, "kind"], kind))
     document = merge(written, overrides, labels, kind_by_model(_asked_of(written.data) | dict(overrides), catalog))
@@ -146,9 +147,7 @@ def _asked_of(data: object) -> dict[str, object]:
 def _read(reference: str | Mapping[str, object] | Document) -> Document:
     if isinstance(reference, Document):
         return reference
-    document = (Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping)
-                else read(find(reference)))
-    return replace(document, data=in_blocks(document.data))
+    return Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
 
 
 def as_scenario(document: Document) -> AnyScenario:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from planner.catalog.recipes import UsualRequests
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
+from planner.scenario.headings import read_headings
 from planner.scenario.limits import Buy, Rent
-from planner.scenario.said import own_name
 from planner.scenario.serving import LOADS
 
 JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
@@ -21,29 +22,21 @@ _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.ca
 """Keys of blocks that no flag is called by."""
 
 
-def in_blocks(data: object) -> object:
+def in_blocks(data: object, usual: UsualRequests) -> object:
     """Return what a file holds with every key in its block: `own` under sourcing, the `model` of a job in its workload.
 
     Raises InputError where a block has the key too.
     """
     if not isinstance(data, dict):
         return data
-    data = _called(data)
+    data = read_headings(data, TOP | _BLOCKS.keys(), usual)
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
-        blocks["jobs"] = [_job(job) for job in jobs]
+        blocks["jobs"] = [_job(job, usual) for job in jobs]
     if "jobs" in blocks and isinstance(blocks.get("horizon"), str):
         blocks["horizon"] = {"length": blocks["horizon"]}
     return blocks
-
-
-def _called(data: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a mapping with keys that nobody knows under the names that people mean by them: gpu_type, task."""
-    known = {name.replace("_", "-") for name in NAMES} | TOP | _BLOCKS.keys()
-    named = {key: own_name(str(key), known) for key in data if str(key).replace("_", "-") not in known}
-    return {key if (own := named.get(key)) is None or own in data or own.replace("-", "_") in data
-            else own.replace("-", "_"): value for key, value in data.items()}
 
 
 def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:
@@ -62,10 +55,11 @@ def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:
         path: value for path, value in overrides.items() if path != TERMS} | ({TERMS: rented} if rented else {})
 
 
-def _job(job: object) -> object:
+def _job(job: object, usual: UsualRequests) -> object:
     if not isinstance(job, dict):
         return job
     work = {name: path for name, path in NAMES.items() if path.startswith("workload.")}
+    job = read_headings(job, JOB, usual, known=[name.replace("_", "-") for name in work])
     moved = _moved(job, work, JOB)
     inside = moved.get("workload")
     if isinstance(inside, dict) and "kind" not in inside and any(load in inside for load in LOADS):

@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation
+from planner.scenario.horizon import USUAL, USUAL_START, Horizon
 from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_in_words
 from planner.scenario.moment import Growth, Moment, PerDay, Span, after, moment_of, written
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.workload import Training
-from planner.units import DAY, HOUR, Gpus, Money, Nodes, Watts
+from planner.units import Gpus, Money, Nodes, Watts
 from planner.yaml_io import Frozen
 
-MOST_PERIODS = 1500
 MOST_JOBS = 1000
-USUAL_START = datetime(2027, 1, 4)  # a Monday
 AnyWork: TypeAlias = Training | Serving | DiffusionTraining | Generation | PostTraining
 _OF_SERVICES = ("from_", "growth")
 _OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count", "every")
-
-
-class Horizon(Frozen):
-    """The time that is planned, in periods: jobs start with one, and capacity is counted in each."""
-
-    start: Moment = USUAL_START
-    """First day; 2027-01-04 unless said, as only calendar months and quarters depend on it."""
-    length: Span
-    """How long: 52 weeks."""
-    period: Span = DAY
-    """Hours or days, into which the length divides."""
-
-    @property
-    def end(self) -> datetime:
-        """First moment after it."""
-        return self.start + timedelta(seconds=self.length)
-
-    @property
-    def periods(self) -> int:
-        """How many periods there are."""
-        return round(self.length / self.period)
-
-    @model_validator(mode="after")
-    def _of_whole_periods(self) -> Self:
-        if self.period % HOUR:
-            raise ValueError("period: expected whole hours, such as 12 h or 1 d")
-        if self.length % self.period or self.periods < 1:
-            whole, days = int(self.length // self.period), self.period / DAY
-            several = " or ".join(f"{max(1, whole + more) * days:.10g} d" for more in ((0, 1) if whole else (0,)))
-            raise ValueError(f"length: {self.length / DAY:.10g} d is not a whole number of periods of {days:.10g} d: "
-                             f"expected {several}, or another period")
-        if self.periods > MOST_PERIODS:
-            raise ValueError(f"{self.periods:,} periods, at most {MOST_PERIODS:,} are planned: take longer periods")
-        return self
 
 
 class PortfolioJob(Frozen):
@@ -234,8 +198,8 @@ class Portfolio(Frozen):
 
     name: str = "unnamed"
     """A name for the question."""
-    horizon: Horizon
-    """The time that is planned."""
+    horizon: Horizon = USUAL
+    """The time that is planned; a year unless said."""
     jobs: tuple[PortfolioJob, ...] = Field(min_length=1, max_length=MOST_JOBS)
     """What is to be done."""
     hardware: Hardware
@@ -253,7 +217,7 @@ class Portfolio(Frozen):
     @classmethod
     def _from_the_start(cls, data: object) -> object:
         """Read `deadline: 3 d` of a job as so long after the start of the horizon."""
-        horizon = data.get("horizon") if isinstance(data, dict) else None
+        horizon = data.get("horizon", {}) if isinstance(data, dict) else None
         if not isinstance(data, dict) or not isinstance(horizon, dict) or not isinstance(data.get("jobs"), list):
             return data
         try:

@@ -22,6 +22,7 @@ from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
 from planner.scenario.usual import (
     common,
+    counted_for_time,
     counts_its_gpus,
     refuse_idle_limits,
     refuse_stack,
@@ -77,8 +78,7 @@ def resolve(scenario: Scenario, catalog: Catalog, document: Document = NO_FILE) 
     objective = scenario.objective if work.tokens is not None else "gpus"
     if work.tokens is not None and "objective" not in scenario.model_fields_set and counts_its_gpus(scenario, supply):
         objective = "time"
-        defaults.append(Default(name="objective", value="time", why="the GPUs are there and no deadline is given: "
-                                "--objective cost asks for the fewest of them that save money"))
+        defaults.append(counted_for_time())
     return scenario.model_copy(update={"objective": objective, "workload": work, **supply}), defaults
 
 

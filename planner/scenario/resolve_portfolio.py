@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from planner.catalog.load import Catalog
-from planner.scenario.default import Defaults
+from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.hardware_names import owned_nodes
 from planner.scenario.limits import Hardware, Limits, Sourcing
+from planner.scenario.moment import written
 from planner.scenario.pool import named, pool
 from planner.scenario.portfolio import AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
 from planner.scenario.posttraining import PostTraining
@@ -15,6 +16,7 @@ from planner.scenario.resolve_diffusion import resolved_diffusion
 from planner.scenario.resolve_posttraining import resolved_posttraining
 from planner.scenario.serving import Serving
 from planner.scenario.workload import Training
+from planner.units import DAY
 from planner.yaml_io import Document, Frozen
 
 
@@ -25,6 +27,10 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     Raises InputError.
     """
     defaults = Defaults()
+    if "horizon" not in portfolio.model_fields_set:
+        horizon = portfolio.horizon
+        defaults.append(Default(name="horizon", value=f"{horizon.length / DAY:g} d from {written(horizon.start)}",
+                                why="a year unless said: services run, and cost, to its end"))
     jobs: list[tuple[PortfolioJob, AnyWork]] = []
     for at, job in enumerate(portfolio.jobs):
         work, decided = _resolved(job.workload, catalog, document, ("jobs", at, "workload"))

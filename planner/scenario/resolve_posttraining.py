@@ -13,6 +13,7 @@ from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.lengths import Length
 from planner.scenario.pool import named, pool, text
 from planner.scenario.posttraining import UNCOMPARED, PostTraining, PostTrainingScenario
+from planner.scenario.usual import counted_for_time, counts_its_gpus
 from planner.scenario.workload import AUTO
 from planner.yaml_io import Document
 
@@ -38,6 +39,10 @@ def resolve_posttraining(scenario: PostTrainingScenario, catalog: Catalog, docum
         defaults.append(Default(name="steps", value="1", why="no amount of work is given: times and money are of one "
                                 f"step, and unless told otherwise {looked} looked for"))
     supply = pool(scenario.hardware, scenario.sourcing, scenario.limits, catalog, document, defaults)
+    timed = scenario.workload.steps is not None or scenario.workload.samples is not None
+    if timed and "objective" not in scenario.model_fields_set and counts_its_gpus(scenario, supply):
+        objective = "time"
+        defaults.append(counted_for_time())
     return scenario.model_copy(update={"workload": work, "objective": objective, **supply}), defaults
 
 

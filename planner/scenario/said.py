@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
-from planner.errors import InputError, UnknownName
+from planner.errors import InputError
 from planner.scenario.dates import days_until
 from planner.scenario.flag_names import (
     CALLED,
     FILLERS,
-    INSTEAD,
     LENGTHS,
     MEANS,
     OF_A_SAMPLE,
     SHORT_RATES,
     SIDES,
-    SIZES,
-    SWITCHES,
 )
-from planner.scenario.flags import FLAGS, NAMES, plain
+from planner.scenario.flags import FLAGS, NAMES
 from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS, parse_count
 
 _LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
@@ -70,66 +67,13 @@ def rate_of(said: str) -> tuple[str, str] | None:
     return (noun, time) if counted else None
 
 
-def by_path(values: Mapping[str, object], what: str) -> tuple[dict[str, object], dict[str, str]]:
-    """Return keywords as values by scenario path, those that are not None, and the name by which each was given.
-
-    Names and places are as people take them: see `in_our_names` and `in_their_places`.
-
-    Raises UnknownName ("argument of planner.plan", which is `what`), and InputError where two names mean the same.
-    """
-    stated: dict[str, object] = {}
-    names: dict[str, str] = {}
-    for name, value in in_our_names(values, what).items():
-        if name not in NAMES:
-            raise UnknownName(what, name, NAMES)
-        if value is None:
-            continue
-        path = NAMES[name]
-        if path in stated:
-            raise InputError(f"{names[path]} and {name} mean the same: give one of them")
-        stated[path], names[path] = plain(value, name), name
-    return by_calendar(in_their_places(stated), date.today()), names
-
-
-def in_our_names(values: Mapping[str, object], what: str
-                 ) -> dict[str, object]:
-    """Return keywords with those that are called otherwise under their own names.
-
-    Raises InputError for a value that the planner has not, with what to write.
-    """
-    known = {name.replace("_", "-") for name in NAMES}
-    meant: dict[str, object] = {}
-    for name, value in values.items():
-        dashed, rate = name.replace("_", "-"), rate_of(name)
-        if name in NAMES or value is None:
-            meant[name] = value
-        elif dashed in SIZES and "model" not in values:
-            meant["model"] = value
-        elif unit := duration_of(name):
-            meant["deadline"] = f"{value} {unit}"
-        elif rate is not None and TOKENS.factor(rate[0]) is None:
-            meant["rate"] = f"{value} {rate[0]}/{rate[1]}"
-        elif dashed in INSTEAD:
-            raise InputError(f"{what} {name}: {INSTEAD[dashed]}")
-        elif value is True and dashed in SWITCHES:
-            flag, _, setting = SWITCHES[dashed].removeprefix("--").partition("=")
-            meant[flag.replace("-", "_")] = setting
-        else:
-            called = (own_name(name, known) or name).replace("-", "_")
-            if called in meant or (called != name and values.get(called) is not None):
-                raise InputError(f"{name} and {called} mean the same: give one of them")
-            meant[called] = value
-    return meant
-
-
 def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
     """Return values by path with hardware that is given where GPUs are counted (gpus=8xh100), and a count that is given
     where hardware is named (gpu=8) or a file of samples (dataset=50k), each in its place.
     """
     meant, gpus, on = dict(values), FLAGS["gpus"], FLAGS["on"]
     names = [part.strip() for part in text.split(",")] if isinstance(text := values.get(gpus), str) else text
-    if isinstance(names, list | tuple) and on not in values and all(
-            isinstance(each, str) and _is_hardware(each) for each in names):
+    if isinstance(names, list | tuple) and on not in values and _are_hardware(names):
         meant[on] = list(names)
         del meant[gpus]
     data, samples = FLAGS["dataset"], FLAGS["samples"]
@@ -156,6 +100,12 @@ def _is_count(text: str) -> bool:
         return parse_count(text, "samples") > 0
     except (InputError, ValueError):
         return False
+
+
+def _are_hardware(names: Sequence[object]) -> bool:
+    """Say whether what stands where GPUs are counted names some; beside names a number may be one of a card: 4090."""
+    return any(isinstance(each, str) and _is_hardware(each) for each in names) and all(
+        isinstance(each, str) and (_is_hardware(each) or (each.isdecimal() and int(each) > _COUNTS)) for each in names)
 
 
 def _is_hardware(text: str) -> bool:

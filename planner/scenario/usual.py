@@ -18,6 +18,7 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.generation import Generation
 from planner.scenario.lengths import Length
 from planner.scenario.limits import Limits, ServingLimits, Sourcing
+from planner.scenario.posttraining import PostTrainingScenario
 from planner.scenario.scenario import Scenario
 from planner.scenario.serving import Serving
 from planner.scenario.speculative import Speculative
@@ -137,7 +138,14 @@ def usual_release(service: Serving, nodes: Iterable[str], catalog: Catalog) -> D
     return Default(name="engine_version", value=version, why=f"the last of {engine.name} that runs on the GPUs named")
 
 
-def counts_its_gpus(asked: Scenario, supply: Mapping[str, Frozen]) -> bool:
+def counted_for_time() -> Default:
+    """Return that the time is least, as GPUs are counted."""
+    return Default(name="objective", value="time", why="the GPUs are there and no deadline is given, so that the "
+                   "cheapest of what is as fast as the fastest is taken: --objective cost asks for the fewest of them "
+                   "that save money, --objective time for the fastest itself")
+
+
+def counts_its_gpus(asked: Scenario | PostTrainingScenario, supply: Mapping[str, Frozen]) -> bool:
     """Say whether a question names how many GPUs there are, owned or as a cluster (64 H100), and no bound on time,
     money or their number: then how long it takes on them is asked.
     """
@@ -146,5 +154,6 @@ def counts_its_gpus(asked: Scenario, supply: Mapping[str, Frozen]) -> bool:
     assert isinstance(sourcing, Sourcing)
     bounds = (asked.limits.deadline, asked.limits.budget, asked.limits.gpus, asked.limits.max_gpus,
               asked.limits.max_nodes, asked.limits.max_power)
-    free = all(bound is None for bound in bounds) and not asked.robust and sourcing.buy is None
+    robust = isinstance(asked, Scenario) and asked.robust
+    free = all(bound is None for bound in bounds) and not robust and sourcing.buy is None
     return free and ((bool(sourcing.own) and sourcing.rent is None) or limits.max_gpus is not None)

@@ -17,8 +17,8 @@ import planner
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
+from planner.scenario.keywords import by_path
 from planner.scenario.load import load_any
-from planner.scenario.said import by_path
 
 
 class Odd:
@@ -79,7 +79,7 @@ def test_a_value_that_a_file_could_hold_is_read_or_refused(name: str) -> None:
     for base in (JOB, {"model": "gpt2", "rate": 5, "input": 500, "output": 50, "on": "h100-sxm-1x"}):
         for value in [*PLAIN, "1", "x", "2 s", 7]:
             with suppress(InputError):
-                load_any(None, *by_path({**base, name: value}, "argument")[:1], CATALOG)
+                load_any(None, *by_path({**base, name: value}, "argument", CATALOG)[:1], CATALOG)
 
 
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__)

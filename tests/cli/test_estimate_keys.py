@@ -24,7 +24,8 @@ OTHER_TRAINING: dict[str, Any] = {
     "lora_rank": 64, "lora_targets": "attention", "trained_layers": 2, "gpus": 1, "confidence": 0.6,
     "launchable": "unsloth", "tuning": "lora", "reference": "copy", "samples": "9k", "epochs": 2,
     "dataset": "x.jsonl", "tokenizer": "gpt2", "packing": True, "images": 1, "audio": "3 s", "frames": 2,
-    "resolution": 448, "samples_per_sequence": 2, "trained_parts": "encoder"}
+    "resolution": 448, "samples_per_sequence": 2, "trained_parts": "encoder",
+    "per_device_batch": 4, "grad_accum": 4}
 SERVED: dict[str, Any] = {"input": {"mean": 500, "cv": 0.5}, "output": 100}
 OTHER_SERVED: dict[str, Any] = {
     "model": "qwen2.5-0.5b", "rate": 9, "concurrency": 9, "input": {"mean": 500, "cv": 1.5},
@@ -83,7 +84,8 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
     refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer",
-               "packing", "images", "audio", "frames", "resolution", "samples_per_sequence", "trained_parts")
+               "packing", "images", "audio", "frames", "resolution", "samples_per_sequence", "trained_parts",
+               "per_device_batch")  # the batch of a step is given
     expected = "refused" if name in refused else "counts"
     assert counts_or_is_refused(name, OTHER_TRAINING[name], TRAINING) == expected
 

@@ -42,6 +42,10 @@ SAID = [
     ("--samples 41k --avg-tokens 900", {"samples": "41k", "mean_length": "900"}),
     ("--images 63 --repeats 8 --epochs 10", {"images": "63", "epochs": "80"}),
     ("--rate 5 --peak-factor 3", {"rate": "5", "headroom": "200%"}), ("--chinchilla", {"tokens": "chinchilla"}),
+    ("--gpus a100,4090", {"gpus": "a100,4090"}), ("--lr 2e-5 --on h100 --seed 3", {"on": "h100"}),
+    ("--ttft-ms 500 --p99-tpot-ms 40", {"ttft": "500 ms", "tpot": "40 ms at p99"}),
+    ("--dau 50k --on l40s", {"rate": "500000/day"}), ("--mau 30k --requests-per-user 60", {"rate": "1800000/month"}),
+    ("--micro-batch-size 2 --gradient-accumulation-steps 8", {"per_device_batch": "2", "grad_accum": "8"}),
     # what no option is called is read as a phrase
     ("--method grpo --n 16 --train-batch-size 256", {"samples_per_prompt": "16", "global_batch": "256"}),
     ("--method grpo --lora", {"method": "grpo", "tuning": "lora"}), ("--adapter qlora", {"method": "qlora"}),
@@ -68,11 +72,13 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
 @pytest.mark.parametrize(("asked", "told"), [
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "RLHF"], "grpo, ppo, rloo or reinforce"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
-    (["--steps=100"], "write --tokens"), (["--lr", "2e-5"], "changes neither time, memory nor money"),
+    (["--steps=100"], "beside tokens or samples they have no effect"),
     (["--zero", "3"], "planner estimate --layout zero=3"),
     (["--objective", "largest"], "by hardware and method alone"),
     (["--bananas", "3"], "No such option"), (["--hours-per-day", "8"], "No such option"),
-    (["--grad-accum", "4"], "write --global-batch"),
+    (["--grad-accum", "4"], "--gpus 8 or --on 8xh100"),
+    (["--grad-accum", "many", "--gpus", "8"], "--grad-accum"),
+    (["--micro-batch", "2", "--batch-size", "64"], "leave one"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.accumulated import EACH, TIMES
 from planner.scenario.batch import Batch
 from planner.scenario.flags import FLAGS
 from planner.scenario.hardware_names import candidate_nodes
@@ -135,8 +136,9 @@ def test_errors_name_the_flag_the_path_or_the_file(tmp_path):
 
 def test_every_flag_sets_a_value_that_exists_and_every_list_is_known_as_one():
     known = dict(paths())
-    # what is drafted is a block in a file, and 3:0.7 in one word
-    assert set(FLAGS.values()) - {"workload.speculative"} <= set(known)
+    # what is drafted is a block in a file, and 3:0.7 in one word; what a GPU takes at once makes the batch
+    others = {"workload.speculative", f"workload.{EACH}", f"workload.{TIMES}"}
+    assert set(FLAGS.values()) - others <= set(known)
     assert {path for path, is_list in known.items() if is_list} == {
         "workload.precision", "hardware.candidates", "sourcing.rent.terms", "sourcing.rent.providers",
         "sourcing.rent.regions", "sourcing.rent.instances", "workload.quantization", "workload.day",

@@ -8,9 +8,10 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.scenario.headings import read_headings
 from planner.scenario.load import load_any, load_question
 from planner.scenario.model_notes import text_notes
-from planner.scenario.plainly import in_blocks, with_bought
+from planner.scenario.plainly import TOP, in_blocks, with_bought
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import Scenario
 
@@ -64,7 +65,7 @@ def test_a_file_is_of_the_work_that_its_keys_and_model_say() -> None:
 
 def test_what_is_said_twice_is_refused() -> None:
     with pytest.raises(InputError, match="own is given twice: alone, and under sourcing"):
-        in_blocks({"own": "dgx-h100", "sourcing": {"own": {"dgx-h100": 1}}})
+        in_blocks({"own": "dgx-h100", "sourcing": {"own": {"dgx-h100": 1}}}, Catalog().recipes.requests)
 
 
 @pytest.mark.parametrize(("terms", "left"), [("buy", None), ("on-demand, buy", ["on-demand"]), ("spot", "spot")])
@@ -97,3 +98,60 @@ def test_owned_gpus_of_a_portfolio_are_nodes_of_them() -> None:
     scenario, _ = load_question({"horizon": "30d", "own": "4x4090", "jobs": [JOB]}, {}, Catalog())
     assert isinstance(scenario, Portfolio)
     assert [(owned.node, owned.nodes) for owned in scenario.sourcing.own] == [("rtx-4090-4x", 1)]
+
+
+@pytest.mark.parametrize(("guessed", "meant"), [
+    ({"slo": {"ttft_p95": "1.5s", "tpot_ms": 45}, "requests_per_second": 6},
+     {"ttft": "1.5s at p95", "tpot": "45 ms", "rate": "6/second"}),
+    ({"workload": {"type": "serving", "model": "llama-3.1-8b", "requests_per_second": 6, "input_tokens": 800},
+      "hardware": {"gpus": ["h100", "h200"]}},
+     {"workload": {"kind": "serving", "model": "llama-3.1-8b"}, "rate": "6/second", "input": 800,
+      "on": ["h100", "h200"]}),
+    ({"dataset": {"samples": 35000, "avg_tokens": 900}, "epochs": 3}, {
+        "samples": 35000, "mean_length": 900, "epochs": 3}),
+    ({"cluster": {"node": "dgx-h100", "nodes": 16}, "limits": {"max_days": 45}}, {
+        "on": "dgx-h100", "max_nodes": 16, "deadline": "45 days"}),
+    ({"model": {"name": "llama-3.1-8b"}, "lora": {"rank": 32}, "batch": {"size": 64}}, {
+        "model": "llama-3.1-8b", "lora_rank": 32, "global_batch": 64}),
+    ({"gpus": "16xh100", "models": ["llama-3.1-8b"]}, {"on": ["16xh100"], "model": "llama-3.1-8b"}),
+    ({"hardware": ["h100", "h200"], "own": {"dgx-h100": 2}}, {"hardware": {"candidates": ["h100", "h200"]},
+                                                              "own": {"dgx-h100": 2}})])
+def test_blocks_and_keys_as_people_call_them(guessed: dict[str, Any], meant: dict[str, Any]) -> None:
+    usual = Catalog().recipes.requests
+    found = read_headings(guessed, TOP, usual)
+    assert {key: value for key, value in found.items() if value != {}} == meant
+
+
+@pytest.mark.parametrize(("guessed", "told"), [
+    ({"slo": {"beauty": 3}}, "slo.beauty"), ({"slo": {"ttft": "1s"}, "ttft": "2s"}, "mean the same"),
+    ({"training": {"lr": 1e-4}}, "leave it out")])
+def test_what_nobody_knows_below_a_heading_is_refused(guessed: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        read_headings(guessed, TOP, Catalog().recipes.requests)
+
+
+@pytest.mark.parametrize(("asked", "batch"), [
+    ({"on": "8xa100", "per_device_batch": 2, "grad_accum": 4}, 64),
+    ({"on": "4090", "global_batch": 2, "grad_accum": 8}, 16),
+    ({"on": "h100", "gpus": 16, "grad_accum": 4}, 64), ({"own": "2xdgx-h100", "micro_batch_size": 1}, 16),
+    ({"on": "dgx-h100", "max_nodes": 2, "per_device_batch": 1}, 16)])
+def test_the_batch_of_a_step_follows_from_that_of_a_gpu(asked: dict[str, Any], batch: int) -> None:
+    work = {"model": "llama-3.1-8b", "method": "lora", "tokens": "50 M"}
+    assert load_any({**work, **asked}, {}, Catalog())[0].workload.global_batch.sequences == batch
+
+
+def test_steps_are_tokens_and_answers_are_drawn_in_groups() -> None:
+    asked, said = load_any({"model": "llama-3.1-8b", "method": "qlora", "steps": 1000, "global_batch": 16,
+                            "sequence_length": 1024, "on": "t4"}, {}, Catalog())
+    assert asked.workload.tokens == 1000 * 16 * 1024
+    assert any("1,000 steps of 16 sequences" in default.why for default in said)
+    drawn, _ = load_any({"model": "qwen2.5-7b", "method": "grpo", "on": "8xh100", "per_device_batch": 8,
+                         "grad_accum": 4, "samples_per_prompt": 16}, {}, Catalog())
+    assert drawn.workload.prompts == 8 * 4 * 8 // 16
+
+
+def test_a_year_is_planned_unless_said() -> None:
+    planned, said = load_question({"own": "2xdgx-h100", "jobs": [JOB]}, {}, Catalog())
+    assert isinstance(planned, Portfolio)
+    assert (planned.horizon.periods, next(each.value for each in said if each.name == "horizon")) == (
+        364, "364 d from 2027-01-04")

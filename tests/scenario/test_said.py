@@ -6,12 +6,15 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.keywords import by_path
 from planner.scenario.load import load_question
-from planner.scenario.said import by_path, in_their_places, rate_of
+from planner.scenario.said import in_their_places, rate_of
+
+CATALOG = Catalog()
 
 
 def paths(**values: object) -> dict[str, object]:
-    return by_path(values, "argument of planner.plan")[0]
+    return by_path(values, "argument of planner.plan", CATALOG)[0]
 
 
 @pytest.mark.parametrize(("said", "path", "value"), [
@@ -21,11 +24,17 @@ def paths(**values: object) -> dict[str, object]:
     ({"response_length": 9}, "workload.output", 9), ({"gen_len": 9}, "workload.output", 9),
     ({"doc_length": 9}, "workload.input", 9), ({"docs": 9}, "workload.documents", 9), ({"bits": "4"},
                                                                                        "workload.quantization", "4"),
-    ({"epoch": 3}, "workload.epochs", 3), ({"requests_per_day": 50}, "workload.rate", "50 requests/day"),
+    ({"epoch": 3}, "workload.epochs", 3), ({"requests_per_day": 50}, "workload.rate", "50/day"),
     ({"images_per_second": 2}, "workload.rate", "2 images/second"), ({"params": "7B"}, "workload.model", "7B"),
     ({"spot": True}, "sourcing.rent.terms", "spot"), ({"gpus": "64xh100"}, "hardware.candidates", ["64xh100"]),
     ({"gpus": ["h100", "b200"]}, "hardware.candidates", ["h100", "b200"]), ({"gpus": "64"}, "limits.gpus", "64"),
     ({"gpu": "8"}, "limits.gpus", "8"), ({"dataset": "50k"}, "workload.samples", "50k"),
+    ({"gpus": ["a100", "4090"]}, "hardware.candidates", ["a100", "4090"]),
+    ({"ttft_ms": 500}, "workload.ttft", "500 ms"),
+    ({"p99_latency": "4s"}, "workload.e2e", "4s at p99"), ({"dau": "50k"}, "workload.rate", "500000/day"),
+    ({"ttft_p95_ms": 500}, "workload.ttft", "500 ms at p95"), ({"beta": 0}, "workload.reference", "none"),
+    ({"daily_users": 100, "requests_per_user": 3}, "workload.rate", "300/day"),
+    ({"budget_usd": 5000}, "limits.budget", "5000 usd"), ({"peak_factor": 3}, "workload.headroom", "200%"),
     ({"data": "mine.jsonl"}, "workload.dataset", "mine.jsonl"), ({"gpu": "4090"}, "hardware.candidates", "4090")])
 def test_a_keyword_by_another_name(said: dict[str, object], path: str, value: object) -> None:
     assert paths(**said) == {path: value}

@@ -71,15 +71,15 @@ class Config:
         """
         values, axes, reading = self.values(stated, catalog), self.reading.layout, self.reading
         if not self.serves and BATCH not in values and "mbs" in axes:
-            width, on = _product(axes, "tp", "pp", "cp"), stated.get("hardware.candidates")
+            width, on = degrees(axes, "tp", "pp", "cp"), stated.get("hardware.candidates")
             named = COUNTED.fullmatch(str(on[0] if isinstance(on, list | tuple) and len(on) == 1 else on).strip())
             counted = stated.get("limits.gpus") or reading.gpus or (named.group(1) if named else None)
-            each = f"{_product(axes, 'mbs')} x {reading.accumulation or 1}"
+            each = f"{degrees(axes, 'mbs')} x {reading.accumulation or 1}"
             if counted is None:
                 reading.defaults.append(f"no number of GPUs, on each of which a step takes {each}: the usual batch")
             else:
                 copies = max(1, int(str(counted)) // width)
-                values[BATCH] = _product(axes, "mbs") * (reading.accumulation or 1) * copies
+                values[BATCH] = degrees(axes, "mbs") * (reading.accumulation or 1) * copies
                 reading.defaults.append(f"global_batch {values[BATCH]}, of {each} on {copies} of its copies")
         if not self.serves and axes:
             reading.counted.append(f"{', '.join(axes)}: a plan chooses the layout; planner estimate --from keeps them")
@@ -99,14 +99,14 @@ class Config:
             return values, axes
         if "mbs" in axes:
             axes.setdefault("tp", "1")  # a trainer splits nothing of itself: what its config leaves out is not searched
-        width = _product(axes, "tp", "pp", "cp")
-        together = lcm(width, _product(axes, "pp", "ep", "expert_tp" if "expert_tp" in axes else "tp"))
+        width = degrees(axes, "tp", "pp", "cp")
+        together = lcm(width, degrees(axes, "pp", "ep", "expert_tp" if "expert_tp" in axes else "tp"))
         gpus = stated.get("limits.gpus") or (width * int(axes["dp"]) if axes.get("dp", "").isdigit() else None)
         gpus = int(str(gpus)) if gpus else self._gpus(together, node_gpus)
         if "dp" not in axes:
             values["limits.gpus"] = gpus
         if BATCH not in values and self.reading.accumulation and gpus % width == 0:
-            values[BATCH] = _product(axes, "mbs") * self.reading.accumulation * (gpus // width)
+            values[BATCH] = degrees(axes, "mbs") * self.reading.accumulation * (gpus // width)
         self._count_tokens(values, catalog.recipes)
         return values, axes
 
@@ -231,7 +231,8 @@ def _alike(name: str, shape: Mapping[str, int], catalog: Catalog) -> bool:
     return all(abs(sizes[key] - size) <= (PADDING if key == "vocab" else 0) for key, size in wanted.items())
 
 
-def _product(axes: Mapping[str, str], *names: str) -> int:
+def degrees(axes: Mapping[str, str], *names: str) -> int:
+    """Return the product of the axes that are given as numbers."""
     product = 1
     for name in names:
         product *= int(axes[name]) if axes.get(name, "").isdigit() else 1

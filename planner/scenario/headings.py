@@ -1,0 +1,115 @@
+"""Files whose blocks and keys are called as people call them: `slo: {ttft_p95: 1.5s}`, `dataset: {samples: 35000}`.
+
+A block that nobody knows is a heading: its keys are read as those of a flag, as are keys that a block does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from planner.catalog.recipes import UsualRequests
+from planner.errors import InputError, UnknownName
+from planner.scenario.accumulated import EACH, TIMES
+from planner.scenario.flag_names import INSTEAD
+from planner.scenario.flags import NAMES
+from planner.scenario.kind import KEYS
+from planner.scenario.limits import Limits, ServingLimits
+from planner.scenario.phrased import Phrased, phrased
+from planner.scenario.portfolio import PortfolioLimits, PortfolioSourcing
+from planner.scenario.said import in_their_places, own_name
+
+BLOCKS: Mapping[str, frozenset[str]] = {
+    "workload": frozenset().union(*KEYS.values()) | {EACH, TIMES},
+    "hardware": frozenset(("candidates",)), "sourcing": frozenset(PortfolioSourcing.model_fields),
+    "limits": frozenset(Limits.model_fields) | set(ServingLimits.model_fields) | set(PortfolioLimits.model_fields)}
+"""Blocks of a file, with the keys that they know."""
+_MAPPED = frozenset(("own", "rent", "buy", "horizon", "input", "output", "arrivals", "day", "speculative", "quota"))
+"""Keys whose values may be blocks of their own."""
+_ITSELF = ("name", "id", "type", "kind", "value")
+"""Keys below a heading that say what the heading is: model: {name: llama-3.1-8b}."""
+_KINDS = ("kind", "type", "task")
+_HARDWARE = ("gpus", "on", "samples", "dataset")
+
+
+def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualRequests, *, known: Collection[str] = ()
+                  ) -> dict[Any, Any]:
+    """Return a mapping with what headings and blocks have under other names lifted out of them, under the planner's.
+
+    own: keys of the mapping itself. known: names of values it may have, with dashes; all where none are given.
+
+    Raises InputError for a key below a heading that nobody knows, and where one value is given twice.
+    """
+    names = frozenset(known or (name.replace("_", "-") for name in NAMES))
+    kept, found = dict[Any, Any](), dict[str, tuple[str, Any]]()
+    if isinstance(places := data.get("hardware"), str | list):
+        data = {**data, "hardware": {"candidates": places}}
+    for key, value in data.items():
+        said = str(key).replace("_", "-")
+        if key in BLOCKS and isinstance(value, dict):
+            kept[key] = {inner: each for inner, each in value.items() if inner in BLOCKS[key] or not _lift(
+                found, f"{key}.{inner}", [str(inner)], each, names, data, usual)}
+            if key == "workload" and "kind" not in value and (kind := _kind(kept[key], names)):
+                kept[key] = {"kind" if inner == kind else inner: each for inner, each in kept[key].items()}
+        elif isinstance(value, dict) and key not in own and said not in _MAPPED:
+            _under(found, str(key), value, names, data, usual)
+        elif key in own or said in names or not _lift(found, str(key), [str(key)], value, names, data, usual):
+            kept[key] = value
+    for name, (where, value) in found.items():
+        if name in kept or name.replace("_", "-") in kept:
+            raise InputError(f"{where} and {name} mean the same: give one of them")
+        kept[name] = value
+    return _in_places(kept)
+
+
+def _kind(work: Mapping[Any, Any], names: frozenset[str]) -> str | None:
+    return next((key for key in _KINDS if key in work and key not in names), None)
+
+
+def _under(found: dict[str, tuple[str, Any]], heading: str, block: Mapping[Any, Any], names: frozenset[str],
+           beside: Mapping[Any, Any], usual: UsualRequests) -> None:
+    """Lift the keys below a heading. Raises UnknownName for one that is no value's."""
+    for inner, value in block.items():
+        where = f"{heading}.{inner}"
+        if isinstance(value, dict) and str(inner) not in _MAPPED:
+            _under(found, str(inner), value, names, beside, usual)
+            continue
+        tries = [heading] if inner in _ITSELF else [f"{heading}-{inner}", str(inner)]
+        if not _lift(found, where, tries, value, names, {**beside, **block}, usual):
+            dashed = str(inner).replace("_", "-")
+            if dashed in INSTEAD:
+                raise InputError(f"{where}: {INSTEAD[dashed]}")
+            raise UnknownName("key", where, sorted(names))
+
+
+def _lift(found: dict[str, tuple[str, Any]], where: str, tries: Collection[str], value: Any, names: frozenset[str],  # noqa: ANN401
+          beside: Mapping[Any, Any], usual: UsualRequests) -> bool:
+    """Put a value under the planner's name for the first of the names tried that has one; say whether one has."""
+    flat = {str(key).replace("_", "-"): str(each) for key, each in beside.items() if not isinstance(each, dict | list)}
+    for name in tries:
+        dashed = name.lower().replace("_", "-").replace(" ", "-")
+        told: Phrased | None = None
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            told = phrased(dashed, str(value), flat, names, usual)
+        own = told.name if told else own_name(dashed, names)
+        if own is None:
+            continue
+        own = own.replace("-", "_")
+        if own in found:
+            raise InputError(f"{found[own][0]} and {where} mean the same: give one of them")
+        listed = own == "model" and isinstance(value, list) and all(isinstance(each, str) for each in value)
+        found[own] = (where, told.value if told else ", ".join(value) if listed else value)
+        return True
+    return False
+
+
+def _in_places(data: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a mapping with hardware that is given where GPUs are counted, and a count where files are named, in place.
+    """
+    given = {NAMES[name]: data[name] for name in _HARDWARE if name in data}
+    moved = in_their_places(given)
+    if moved == given:
+        return data
+    back = {NAMES[name]: name for name in _HARDWARE}
+    return {key: value for key, value in data.items() if key not in _HARDWARE} | {
+        back[path]: value for path, value in moved.items()}

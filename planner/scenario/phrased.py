@@ -1,0 +1,163 @@
+"""Values that people tell by another name and kind than the planner's: requests a day, p99 latency, days at most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from planner.catalog.recipes import UsualRequests
+from planner.errors import InputError
+from planner.scenario.flag_names import DAILY_USERS, EACH_USER, SIZES
+from planner.scenario.said import duration_of, own_name, rate_of
+from planner.units import SECONDS
+from planner.units.reading import MONEY, parse_count
+
+LATENCIES = ("ttft", "tpot", "e2e")
+TIMED = (*LATENCIES, "think", "deadline", "startup")
+"""Values that are a time, whose name may end with its unit: --ttft-ms 500."""
+PACES = ("tps", "tokens-per-second", "tok-s")
+"""Flags of how fast a user's answer comes, where somebody is there to read it."""
+PEAKS = ("peak-factor", "peak-ratio", "peak-to-average", "peak-to-mean", "peak-multiplier", "burst-factor")
+"""Flags of how many times the mean the busiest moment is."""
+REPEATS = ("repeats", "num-repeats", "dataset-repeats", "image-repeats")
+"""How often a pass takes each sample, as trainers of images have it."""
+HELD = ("beta", "kl", "kl-coef", "kl-coefficient", "kl-loss-coef")
+"""Flags of how strongly a policy is held to its reference, which is not there at 0."""
+_PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
+"""Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
+
+
+class Phrased(NamedTuple):
+    """The planner's name, with dashes, and the value that is meant."""
+
+    name: str
+    value: str
+    takes: tuple[str, ...] = ()
+    """Other names whose values are in it, and are not given by themselves any more."""
+    note: str = ""
+    """What was assumed, in words."""
+
+
+class _Told(NamedTuple):
+    said: str
+    value: str
+    beside: Mapping[str, str]
+    known: Collection[str]
+    usual: UsualRequests
+
+
+def phrased(said: str, value: str, beside: Mapping[str, str], known: Collection[str], usual: UsualRequests
+            ) -> Phrased | None:
+    """Return what is meant by a name, with dashes, that is none of the `known`; none where it is nothing of the kind.
+
+    beside: the other values that are given, by the planner's names or as they are called.
+
+    Raises InputError for a number that is none.
+    """
+    told = _Told(said, value, beside, known, usual)
+    return next(filter(None, (rule(told) for rule in _RULES)), None)
+
+
+def _at_percentile(told: _Told) -> Phrased | None:
+    """Read --p99-latency and --ttft-p95-ms."""
+    at = _PERCENTILE.search(told.said)
+    inner = told.said.replace(at[0], "", 1).strip("-") if at is not None else ""
+    if at is None or not inner:
+        return None
+    timed = _with_unit(told._replace(said=inner))
+    latency = timed.name if timed else own_name(inner, LATENCIES)
+    return Phrased(latency, f"{timed.value if timed else told.value} at {at[1]}") if (
+        latency in LATENCIES and latency in told.known) else None
+
+
+def _duration(told: _Told) -> Phrased | None:
+    """Read --max-days 14."""
+    unit = duration_of(told.said)
+    return Phrased("deadline", f"{told.value} {unit}") if unit and "deadline" in told.known else None
+
+
+def _pace(told: _Told) -> Phrased | None:
+    """Read --min-tps 25 beside a load."""
+    paced = own_name(told.said.removeprefix("min-"), PACES) and set(told.beside) & {"users", "concurrency", "rate"}
+    return Phrased("tpot", f"{told.value} tokens/s") if paced else None
+
+
+def _factor(told: _Told) -> Phrased | None:
+    """Read how many times as much: --peak-factor 3, --repeats 8."""
+    said, value = told.said, told.value
+    if said in PEAKS and "headroom" in told.known:
+        return Phrased("headroom", f"{100 * (number(said, value.rstrip('xX')) - 1):.9g}%")
+    if said in REPEATS and "epochs" in told.known:
+        passes = number("epochs", told.beside.get("epochs", "1"))
+        return Phrased("epochs", f"{number(said, value) * passes:.9g}", ("epochs",))
+    return None
+
+
+def _unheld(told: _Told) -> Phrased | None:
+    """Read --beta 0, by which trainers leave the reference out."""
+    held = told.said in HELD and "reference" in told.known and number(told.said, told.value) == 0.0
+    return Phrased("reference", "none") if held else None
+
+
+def _size(told: _Told) -> Phrased | None:
+    """Read --params 7B where no model is named."""
+    return Phrased("model", told.value) if told.said in SIZES and "model" not in told.beside else None
+
+
+def _with_unit(told: _Told) -> Phrased | None:
+    """Read a name that ends with the unit of its value: --ttft-ms 500, --budget-usd 5000."""
+    front, dash, unit = told.said.rpartition("-")
+    own = own_name(front, told.known) if dash and told.value.strip()[-1:].isdigit() else None
+    timed = own in TIMED and SECONDS.factor(unit)
+    return Phrased(own, f"{told.value} {unit}") if own and (
+        timed or (own in ("budget", "electricity") and MONEY.factor(unit))) else None
+
+
+def _daily(told: _Told) -> Phrased | None:
+    """Read people who come in a time, and each ask some times: --daily-users 50k --requests-per-user 8."""
+    time = DAILY_USERS.get(told.said)
+    if time is None or "rate" not in told.known:
+        return None
+    takes = next((name for name in EACH_USER if name in told.beside), None)
+    each = number(takes, told.beside[takes]) if takes else float(told.usual.daily)
+    asked = f"{parse_count(told.value, told.said) * each:.9g}/{time}"
+    assumed = "" if takes else (f"{told.usual.daily} requests of each are assumed: --requests-per-user says your own; ")
+    return Phrased("rate", asked, (takes,) if takes else (), (
+        f"{told.said} {told.value} is read as --rate {asked}: {assumed}they are spread evenly over the {time}, and "
+        "--peak-factor 3 says that the busiest moment has three times as many"))
+
+
+def _rate(told: _Told) -> Phrased | None:
+    """Read --requests-per-day 50k, and --tokens-per-day 2G by the tokens of a request."""
+    rate = rate_of(told.said)
+    if rate is None or "rate" not in told.known:
+        return None
+    tokens = rate[0] in ("token", "tokens")
+    many = f"{_requests(told):.9g}" if tokens else told.value
+    plain = tokens or rate[0].startswith("request")
+    return Phrased("rate", f"{many}/{rate[1]}" if plain else f"{many} {rate[0]}/{rate[1]}")
+
+
+_RULES: tuple[Callable[[_Told], Phrased | None], ...] = (
+    _at_percentile, _duration, _pace, _factor, _unheld, _size, _daily, _rate, _with_unit)
+
+
+def number(flag: str, text: str) -> float:
+    """Return a plain number, also 5k. Raises InputError."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return float(parse_count(text, flag))
+    except (InputError, ValueError):
+        raise InputError(f"--{flag}: expected a number, such as 3, got {text!r}") from None
+
+
+def _requests(told: _Told) -> float:
+    """Return the requests whose prompts and answers are so many tokens; lengths left open are the usual ones."""
+    lengths = {"input": told.usual.input, "output": told.usual.output}
+    total = sum(parse_count(told.beside[side], side) if side in told.beside else length
+                for side, length in lengths.items())
+    return parse_count(told.value, told.said) / total
