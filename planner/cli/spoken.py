@@ -123,6 +123,9 @@ def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list
     waiting = list(args)
     while waiting:
         name, given, value = (word := waiting.pop(0)).partition("=")
+        if word == "--layout" and waiting:
+            argv += [word, waiting.pop(0)]
+            continue
         if name.removeprefix("--").replace("_", "-") in OFFLOAD:
             where = value or (waiting.pop(0) if waiting and not waiting[0].startswith("-") else "")
             axes += ["offload_optimizer=1", *(["offload_to=nvme"] if where.lower() == "nvme" else [])]

@@ -25,7 +25,7 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
     without = [plan for plan in compared if not plan.assignments]
     if plans:
         page.console.print()
-        heads, row = _table(plans)
+        heads, row = columns(plans)
         what = ("model", "GPU") if plans[0].row.model else ("hardware", "from")
         page.lines([*map(Head, what), *(Head(head, True) for head in heads)],
                    [(*((plan.row.model, plan.row.gpu) if plan.row.model else (plan.row.node, whence(plan))),
@@ -74,7 +74,7 @@ def of_portfolio(plans: Sequence[Compared]) -> bool:
     return any(a.job for compared in plans for a in compared.assignments)
 
 
-def _table(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compared], tuple[str, ...]]]:
+def columns(plans: Sequence[Compared]) -> tuple[tuple[str, ...], Callable[[Compared], tuple[str, ...]]]:
     """Return the heads after hardware and source, and what stands below those after the first."""
     if of_portfolio(plans):
         return MANY, _many

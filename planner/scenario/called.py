@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from planner.catalog.spelling import canonical, joined
 from planner.scenario.default import Default
+from planner.scenario.hardware_names import is_counted
 from planner.scenario.model_notes import DRAWN
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.words import named
@@ -18,8 +18,6 @@ _OTHERS = {
 """Methods that differ from another in their loss or start alone, by the name under which their step is planned."""
 _DROPS = "dapo"
 """The one that draws answers anew where all to a prompt are as good, and learns from the others alone."""
-_NODES = re.compile(r"[1-9]\d?x\w", re.IGNORECASE)
-"""Hardware as a node of so many GPUs."""
 
 
 def as_called(reference: object, overrides: Mapping[str, object], answered: object) -> list[Default]:
@@ -72,7 +70,7 @@ def as_many(data: object, resolved: AnyQuestion) -> list[Default]:
 
 def with_a_count(names: Iterable[str]) -> list[str]:
     """Return the names of hardware that begin with a number of GPUs: 8xh100."""
-    return [name.strip() for name in names if _NODES.match(name.strip())]
+    return [name.strip() for name in names if is_counted(name)]
 
 
 def _alike(one: str, other: str) -> bool:

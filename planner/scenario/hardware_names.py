@@ -27,6 +27,8 @@ _SIZE_FIRST = re.compile(r"^(?P<size>\d{2,3}) ?gi?b? (?P<what>[a-z]{1,4}\d[^ ]*)
 """80G A100."""
 _BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|host|system)s?", re.IGNORECASE)
 """MI300X node, two H100 servers: all the GPUs that a fabric joins in one."""
+_CLUSTER = 3
+"""Digits of a number of GPUs from which on it is one of a cluster, or of a card (3090)."""
 _USUAL = 8
 """GPUs of a node where it is not said; DGX-2 and racks have more."""
 _TIMES = "x*×:"
@@ -91,6 +93,12 @@ def _plain(name: str) -> str:
     """Return a name with its number in digits, and its memory in GB and behind it."""
     name = _SIZE_FIRST.sub(lambda said: f"{said['what']} {said['size']}gb", name.strip())
     return _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
+
+
+def is_counted(name: str) -> bool:
+    """Say whether a name of hardware begins with a number of GPUs: 8xh100, 8 H100, eight H100; 24 GB does not."""
+    counted = _COUNTED.fullmatch(_plain(name))
+    return counted is not None and len(counted["count"]) < _CLUSTER and _MEMORY.match(name.strip()) is None
 
 
 def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:

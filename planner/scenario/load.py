@@ -230,7 +230,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     """
     data = document.data
     many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
-    lists, overrides = _paths_in(data), with_bought(overrides)
+    lists, overrides = _paths_in(data), with_bought(overrides, labels)
     named: dict[tuple[Hashable, ...], str] = {}
     for path, value in overrides.items():
         if path not in lists and path not in FLAGS.values():

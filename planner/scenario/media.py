@@ -7,6 +7,7 @@ from typing import NamedTuple
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.pictures import counted, seen_by
+from planner.catalog.sized import size_of
 from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
@@ -109,8 +110,10 @@ def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaul
     """
     if isinstance(work, DiffusionTraining):
         return failed_runs(catalog.diffusion(work.model).name, catalog)
-    if not isinstance(work, Training | Serving) or (model := catalog.known_model(work.model)) is None:
+    if not isinstance(work, Training | Serving) or (
+            catalog.known_model(work.model) is None and size_of(work.model) is None):
         return []
+    model = catalog.model(work.model)
     if isinstance(work, Serving):
         unsaid = dict.fromkeys({"input", "output"} - set(document.data.get("workload", {})))
         return [*_media_said(work, model, document, None),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
+from planner.catalog.price import Term
 from planner.catalog.recipes import UsualRequests
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
 from planner.scenario.headings import read_headings
 from planner.scenario.limits import Buy, Rent
 from planner.scenario.serving import LOADS
+from planner.scenario.words import named
 
 JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
                  "from", "growth"})
@@ -39,15 +41,21 @@ def in_blocks(data: object, usual: UsualRequests) -> object:
     return blocks
 
 
-def with_bought(overrides: Mapping[str, object]) -> dict[str, object]:
+def with_bought(overrides: Mapping[str, object], labels: Mapping[str, str]) -> dict[str, object]:
     """Return overrides whose terms name buying, which is no way to rent, with that asked for beside these.
 
-    How long nodes are kept asks for buying too, beside renting as usual.
+    How long nodes are kept asks for buying too, beside renting as usual. Raises InputError for a term that is none.
     """
     given = overrides.get(TERMS)
     if given is None and KEPT in overrides:
         return {TERMS: list(Rent().terms), **overrides}
     terms = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+    if isinstance(terms, list | tuple):
+        known = [*get_args(Term), BOUGHT]
+        for term in terms:
+            if named(TERMS, term) not in known:
+                raise InputError(f"{labels.get(TERMS, TERMS)}: expected {', '.join(map(repr, known[:-1]))} or "
+                                 f"{BOUGHT!r}, got {term!r}")
     if not isinstance(terms, list | tuple) or BOUGHT not in terms:
         return dict(overrides)
     rented = [term for term in terms if term != BOUGHT]

@@ -187,7 +187,7 @@ def _of_verb(question: Question, catalog: Catalog) -> Answered:
         rows = functions.compare_asked(reference, catalogs=catalog, **values)
         table = comparison_of(rows)
         return Answered(f"{to_json(table)}\n", exit_code(table),
-                        shown_comparison(rows, table.headline(), question, catalog) if question.paged else "")
+                        shown_comparison(rows, question, catalog) if question.paged else "")
     if LOG in values:
         return _sized(question, catalog, reference, dict(values))
     made, code = _searched(question, catalog, reference, values)

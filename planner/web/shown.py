@@ -21,7 +21,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.physics.shapes import parameters
 from planner.render.breakdown import verdict
-from planner.render.comparison import BOUGHT, margin, of_services, purchases, swings
+from planner.render.comparison import BOUGHT, margin, of_services, purchases, render_comparison_line, swings
 from planner.render.comparison_lines import of_portfolio
 from planner.render.explanation import write_explanation
 from planner.render.facts import facts, latencies, time_parts
@@ -36,6 +36,7 @@ from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
 from planner.scenario.flags import TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
+from planner.web.compared import heads_and_cells
 from planner.web.forms import SLIDERS
 from planner.web.links import asked, linked, opened, planned, without_offload
 from planner.web.question import Question
@@ -110,18 +111,24 @@ def shown_config(notes: Sequence[str]) -> str:
     return sheet.html()
 
 
-def shown_comparison(plans: list[Compared], headline: str, question: Question, catalog: Catalog) -> str:
+def shown_comparison(plans: list[Compared], question: Question, catalog: Catalog) -> str:
     """Return a comparison as a part of a page, with how far its best rows would move."""
     rows = [compared.row for compared in plans]
     moves = [] if of_services(plans) or of_portfolio(plans) else swings(plans)
     widest = max((swing.high - swing.low for _, moved in moves for swing in moved), default=0.0) or 1.0
     bought, against = purchases(plans)
+    heads, cells = heads_and_cells(plans)
     return templates().get_template("comparison.html.j2").render(
-        rows=rows, headline=headline, frontier=asked(question, "/plan", {"pareto": FRONTIER}),
-        drawn=Markup(rows_by_days_and_cost(rows) or ""),
-        links=[planned(question, row.node, row.kind, row.offer, catalog) for row in rows],
+        rows=rows, headline=render_comparison_line(plans), heads=heads, cells=cells,
+        frontier=asked(question, "/plan", {"pareto": FRONTIER}), drawn=Markup(rows_by_days_and_cost(rows) or ""),
+        links=[planned(_of_model(question, row.model), row.node, row.kind, row.offer, catalog) for row in rows],
         moves=moves, widest=widest, margin=margin(plans) if moves else "", usd=show_usd, bought=bought,
-        heads=BOUGHT, against=against)
+        bought_heads=BOUGHT, against=against)
+
+
+def _of_model(question: Question, model: str | None) -> Question:
+    """Return a question about one of the models that it compares."""
+    return question if model is None else replace(question, values={**question.values, "model": model})
 
 
 def shown_estimate(question: Question, asking: Estimating, estimated: Estimated, found: str = "") -> str:

@@ -91,7 +91,7 @@ def short_of_memory(question: Question, grid: Grid, frontier: Frontier) -> Short
     gpus, node = int(row["tp"] * row["cp"] * row["pp"] * row["dp"]), candidate.node
     parts = sorted(memory.components.items(), key=lambda kv: -kv[1])[:3]
     largest = ", ".join(f"{name.replace('_', ' ')} {show_bytes(size)}" for name, size in parts)
-    whole = f"{show_bytes(memory.peak)} of {show_bytes(memory.usable)} usable per GPU"
+    whole = f"{show_bytes(int(memory.peak))} of {show_bytes(int(memory.usable))} usable per GPU"  # as the answer has it
     on = f"the leanest on {gpus} x {candidate.gpu.name} "
     places = (("host memory", memory.host_per_node, memory.host_usable),
               ("local NVMe", memory.nvme_per_node, memory.nvme_usable))

@@ -175,6 +175,10 @@ function enhance(place) {
   }
 }
 
+// what a figure is in its unit's base: 764 ms p95 is less than 1.47 s p95
+const bases = { us: 1e-6, ms: 1e-3, min: 60, h: 3600, d: 86400, days: 86400, MUSD: 1e6, MWh: 1e3, GWh: 1e6 };
+const amount = text => { const [number, unit] = text.replaceAll(",", "").split(" "); return parseFloat(number) * (bases[unit] ?? 1); };
+
 function sort(table, head, column) {
   const down = head.getAttribute("aria-sort") === "ascending", number = head.classList.contains("figure");
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
@@ -183,7 +187,7 @@ function sort(table, head, column) {
   const rows = [...table.tBodies[0].rows].sort((one, two) => {
     const a = key(one), b = key(two);
     if (!a || !b) return a ? -1 : b ? 1 : 0;
-    const order = number ? parseFloat(a.replaceAll(",", "")) - parseFloat(b.replaceAll(",", "")) : a.localeCompare(b);
+    const order = number ? amount(a) - amount(b) : a.localeCompare(b);
     return down ? -order : order;
   });
   table.tBodies[0].append(...rows);

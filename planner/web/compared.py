@@ -1,0 +1,32 @@
+"""The table of a comparison on a page: the columns that the command prints for such rows, of training with more figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planner.answer.comparison import Row
+from planner.ask.compare import Compared
+from planner.render.comparison_lines import columns, of_portfolio
+
+_TRAINED: dict[str, Callable[[Row], str]] = {
+    "GPUs": lambda row: _figure(row.gpus, ","), "days": lambda row: _figure(row.duration_days, ",.2f"),
+    "cost, USD": lambda row: _figure(row.cost_usd, ",.2f"),
+    "USD/GPU h": lambda row: _figure(row.usd_per_gpu_hour, ",.2f"),
+    "USD per M tokens": lambda row: _figure(row.usd_per_million_tokens, ",.4g"),
+    "MFU": lambda row: _figure(row.mfu, ".3f"),
+    "MWh": lambda row: _figure(None if row.energy_kwh is None else row.energy_kwh / 1000, ",.1f"),
+    "pays back, months": lambda row: _figure(row.break_even_months, ",.1f")}
+
+
+def heads_and_cells(plans: Sequence[Compared]) -> tuple[list[str], list[list[str]]]:
+    """Return the heads of the figures of a comparison, and a row of them for each candidate; empty without a plan."""
+    answered = [plan for plan in plans if plan.assignments]
+    if not of_portfolio(answered) and not any(a.serving for plan in answered for a in plan.assignments):
+        return [*_TRAINED], [[show(plan.row) for show in _TRAINED.values()] for plan in plans]
+    heads, cells = columns(answered)
+    return [*heads], [[_figure(plan.row.gpus, ","), *cells(plan)] if plan.assignments else [""] * len(heads)
+                      for plan in plans]
+
+
+def _figure(value: float | None, form: str) -> str:
+    return "" if value is None else format(value, form)
