@@ -117,8 +117,9 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
             time_limit: float | str | None = None, workers: int = 1, **values: object) -> Comparison:
     """Return every candidate with every offer, each at its own best plan; those without one say why.
 
-    `scenario`, `values`, `time_limit` and `workers` are as for `plan`. Hardware without work (`on="64xh100", years=3`)
-    is compared by what it costs to rent and to buy. Raises PlannerError.
+    `scenario`, `values`, `time_limit` and `workers` are as for `plan`. Several models (`model="qwen3-8b,llama-3.1-8b"`)
+    are compared on every kind of GPU, hardware without work (`on="64xh100", years=3`) by what it costs to rent and to
+    buy. Raises PlannerError.
     """
     from planner.ask.compare import comparison_of
 
@@ -146,12 +147,20 @@ def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterabl
                   time_limit: float | str | None = None, workers: int = 1, **values: object) -> list[Compared]:
     """Return the rows of `compare` with what they were computed from. Raises PlannerError."""
     from planner.ask.compare import compare as compared
+    from planner.ask.compare import compare_models, several_models
+    from planner.jobs.holding import asks_what_holds
 
     catalog = arguments.catalog(catalogs)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
     overrides, names = by_path(values, "argument of planner.compare", catalog)
-    question, _ = load_question(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
-    return compared(question, catalog, effort)
+    asked, models = arguments.reference(scenario), several_models(overrides.get("workload.model"))
+    questions = [load_question(asked, {**overrides, **of_model}, catalog, labels=_labels(names))[0]
+                 for of_model in [{"workload.model": model} for model in models] or [{}]]
+    if not models:
+        return compared(questions[0], catalog, effort)
+    if asks_what_holds(questions[0]):
+        raise InputError("model: several are compared by what they cost: give tokens, samples or a rate")
+    return compare_models(dict(zip(models, questions, strict=True)), catalog, effort)
 
 
 def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object] | Iterable[object] = (),

@@ -90,6 +90,12 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     return sorted(plans, key=lambda compared: compared.row.rank(question.terms.objective))
 
 
+def several_models(asked: object) -> list[str]:
+    """Return the models that are named, as a list or with commas between, where they are several."""
+    names = asked if isinstance(asked, list | tuple) else str(asked or "").split(",")
+    return found if len(found := [each for name in names if (each := str(name).strip())]) > 1 else []
+
+
 def compare_models(questions: Mapping[str, AnyQuestion], catalog: Catalog, effort: Effort = UNLIMITED
                    ) -> list[Compared]:
     """Return what several models take, each on every kind of GPU at its best offer, best first."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{5})")
-_PINNED = re.compile(r"([\w-]+/[\w.-]+)@(\w+):([^\s#]+)(#L\d+)?")
-_FILE = re.compile(r"([\w-]+/[\w.-]+) ([\w.-]+(?:/[\w.-]+)+\.[a-z]+|[\w-]+\.md)")
-_NAME = re.compile(r"(?!docs/)([A-Za-z][\w-]*/[\w.-]*[A-Za-z][\w.-]*)")
+from planner.catalog.addresses import page_of
+
 OWN = ("what", "gpus", "measured", "predicted", "unit", "source", "where")
 """Columns that are no traits."""
 
@@ -42,18 +39,7 @@ class PublishedRun:
     @property
     def link(self) -> str | None:
         """Address of the page that tells it, as far as the source says; none where that is no address."""
-        for text in (self.where, self.source):
-            if text.startswith("https://"):
-                return text.split()[0]
-            if found := _ARXIV.search(text):
-                return f"https://arxiv.org/abs/{found[1]}"
-            if found := _PINNED.match(text):
-                return f"https://github.com/{found[1]}/blob/{found[2]}/{found[3]}{found[4] or ''}"
-            if found := _FILE.match(text):
-                return f"https://github.com/{found[1]}/blob/HEAD/{found[2]}"
-            if found := _NAME.match(text):
-                return f"https://github.com/{found[1]}"
-        return None
+        return next(filter(None, map(page_of, (self.where, self.source))), None)
 
 
 @cache

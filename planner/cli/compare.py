@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     work (--on 64xh100 --years 3) is compared by what it costs to rent and to buy.
     """
     from planner.answer.exit_code import exit_code
-    from planner.ask.compare import compare, compare_models, comparison_of
+    from planner.ask.compare import compare, compare_models, comparison_of, several_models
     from planner.cli.plan import command as plan
     from planner.jobs.holding import asks_what_holds
     from planner.jobs.solved import effort_of
@@ -42,7 +41,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
         if trace or time_limit is not None:
             raise InputError("--trace and --time-limit are for work, and none is named: rent or buy has one table")
         return say_rent_or_buy(values, catalog, as_json=as_json)
-    effort, models = effort_of(time_limit, workers), _models(flags)
+    effort, models = effort_of(time_limit, workers), several_models(flags["model"])
     each = [{**flags, "model": model} for model in models] or [flags]
     asked, defaults = any_question(scenario, each[0], catalog)
     if asks_what_holds(asked):
@@ -69,8 +68,3 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
                lambda page: render_comparison(plans, page, traced=trace, full=is_verbose()), as_json=as_json)
     return exit_code(comparison)
 
-
-def _models(flags: Mapping[str, object]) -> list[str]:
-    """Return the models that are named, where they are several."""
-    names = [name.strip() for name in str(flags["model"] or "").split(",") if name.strip()]
-    return names if len(names) > 1 else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
@@ -21,8 +22,6 @@ _CV = re.compile(r"cv ?= ?(\d+(?:\.\d*)?)", re.ASCII)
 _AT = re.compile(r"(?<![a-z0-9])(?:(mean|average|avg)|(median)|p(\d+(?:\.\d+)?))(?![a-z0-9])", re.IGNORECASE | re.ASCII)
 _BETWEEN = {"at", "the", "@", "<", "<=", "=", ":", "of", "under", "below", "within", "most"}
 """What stands before a latency, and between it and its percentile."""
-
-_BRACKETS = dict.fromkeys(map(ord, "(),"))
 
 
 class Target(NamedTuple):
@@ -52,9 +51,11 @@ def _level(value: object, units: Units = LATENCY) -> Target:
         return value
     text = trimmed(value, "latency") if isinstance(value, str) else value
     at = _AT.search(text) if isinstance(text, str) else None
-    if isinstance(text, str):
-        words = text if at is None else f"{text[:at.start()]} {text[at.end():]}".translate(_BRACKETS)
-        text = " ".join(word for word in words.split() if word.lower() not in _BETWEEN) or text
+    if at is not None and isinstance(text, str):
+        words = f"{text[:at.start()]} {text[at.end():]}".translate(dict.fromkeys(map(ord, "(),"))).split()
+        text = " ".join(word for word in words if word.lower() not in _BETWEEN)
+    elif isinstance(text, str):
+        text = " ".join(dropwhile(lambda word: word.lower() in _BETWEEN, text.split())) or text
     if units is PER_TOKEN and isinstance(text, str) and _PACE.fullmatch(text):
         seconds = 1 / parse(text, TOKEN_RATE, "pace", "25 tokens/s")
     else:

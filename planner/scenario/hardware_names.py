@@ -96,9 +96,11 @@ def _plain(name: str) -> str:
 
 
 def is_counted(name: str) -> bool:
-    """Say whether a name of hardware begins with a number of GPUs: 8xh100, 8 H100, eight H100; 24 GB does not."""
-    counted = _COUNTED.fullmatch(_plain(name))
-    return counted is not None and len(counted["count"]) < _CLUSTER and _MEMORY.match(name.strip()) is None
+    """Say whether a name of hardware has a number of GPUs: 8xh100, 8 H100, eight H100, H100:8; 24 GB has none."""
+    text = _plain(name).strip()
+    front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
+    count = front["count"] if front else text[len(what):] if what[-1:].lower() in _TIMES else ""
+    return 0 < len(count.strip()) < _CLUSTER and _MEMORY.match(text) is None
 
 
 def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:

@@ -72,7 +72,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "sourcing.rent.regions": (("europe", "us", "canada", "asia"), {
         "europe": "eu emea europeanunion", "us": "usa unitedstates america northamerica", "asia": "apac asiapacific"}),
     "sourcing.rent.terms": (get_args(Term), {
-        "on-demand": "payg payasyougo standard rent rental renting hourly", "spot": "preemptible interruptible lowpriority",
+        "on-demand": "payg payasyougo standard rent rental renting hourly",
+        "spot": "preemptible interruptible lowpriority",
         "reserved-1y": "1y 1year oneyear reserved1year 1yearreserved reservedoneyear 1yrreserved",
         "reserved-3y": "3y 3year threeyear reserved3year 3yearreserved reservedthreeyear 3yrreserved",
         "capacity-block": "capacityblocks block"}),

@@ -44,7 +44,7 @@ from planner.render.tables import MOST_LEVERS
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
-from planner.web.limits import MOST_MEMORY
+from planner.units import show_bytes
 from planner.web.links import linked
 from planner.web.places import files_folder
 from planner.web.question import CONFIG, FROM, FROM_FILE, LOG, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
@@ -83,6 +83,9 @@ class Refusal:
                           "line": self.line, "exit_code": self.exit_code}}
 
 
+CANCELED = Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """An answer: its JSON, to the byte what --json prints, and the exit code that goes with it."""
@@ -108,10 +111,10 @@ class File:
     content: bytes
 
 
-def prepare(folders: Folders) -> str:
-    """Make this process ready for questions; return the catalog's digest."""
+def prepare(folders: Folders, memory: int) -> str:
+    """Make this process ready for questions, of at most so many bytes of data; return the catalog's digest."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = MOST_MEMORY if most == resource.RLIM_INFINITY else min(most, MOST_MEMORY)
+    limit = memory if most == resource.RLIM_INFINITY else min(most, memory)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
     return open_catalog(folders).digest
 
@@ -151,10 +154,11 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
     except PlannerError as error:
         return refusal(error, question)
     except MemoryError:
-        return Refusal(f"the search needs more than {MOST_MEMORY >> 30} GiB, the limit of this server: ask for less, "
-                       "or use the command line", EXIT_STOPPED)
+        limit = show_bytes(resource.getrlimit(resource.RLIMIT_DATA)[0])
+        return Refusal(f"the search needs more than {limit}, the limit of this server: ask for less, or use the "
+                       "command line", EXIT_STOPPED)
     except KeyboardInterrupt:
-        return Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+        return CANCELED
 
 
 def _opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:

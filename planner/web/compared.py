@@ -1,4 +1,4 @@
-"""The table of a comparison on a page: the columns that the command prints for such rows, of training with more figures."""
+"""The table of a comparison on a page: the columns of the command's lines, and more figures of training."""
 
 from __future__ import annotations
 

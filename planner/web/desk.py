@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from planner.web.answering import Answered, Folders, answer, open_catalog
-from planner.web.kept import Kept
+from planner.web.kept import Kept, code
 from planner.web.limits import BEHIND, ESTIMATORS, MOST_PLANS, MOST_REMEMBERED
 from planner.web.pool import Ended, Full, Job, Pool
 from planner.web.question import Question
@@ -19,7 +19,8 @@ class Desk:
     def __init__(self, folders: Folders, keep: Path) -> None:
         """Start the processes. folders: the user's catalogs; keep: where finished answers are kept."""
         self.folders, self.kept = folders, Kept(keep)
-        self.digest = open_catalog(folders).digest
+        self.digest = f"{open_catalog(folders).digest} {code()}"
+        """What an answer is of: another planner, or another catalog, answers anew."""
         self.jobs: OrderedDict[str, Job] = OrderedDict()
         self.asked: dict[str, Job] = {}
         """Questions that are being answered or wait, by key: who asks the same waits for the same."""

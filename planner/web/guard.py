@@ -18,7 +18,7 @@ COOKIE = "planner_token"
 UPLOADS = "/api/files"
 """Where files are uploaded, which may be larger than questions."""
 HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff", "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin", "cache-control": "no-store"}

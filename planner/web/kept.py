@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
 from planner.errors import PlannerError
+from planner.process.version import __version__
 from planner.text_io import json_text, read_text, write_text
 from planner.web.answering import Answered
 from planner.web.limits import MOST_KEPT, MOST_REMEMBERED
 
 MOST_BYTES = 64 << 20
 """Of an answer read back."""
+
+
+def code() -> str:
+    """Return what tells the code that answers here from any other: its version, and when each of its files was made."""
+    here = Path(__file__).parents[1]
+    made = [(str(file.relative_to(here)), file.stat().st_mtime_ns, file.stat().st_size)
+            for file in sorted(here.rglob("*")) if file.suffix in (".py", ".j2", ".css", ".js")]
+    return f"{__version__} {sha256(repr(made).encode()).hexdigest()[:16]}"
 
 
 class Kept:

@@ -16,13 +16,16 @@ from typing import Any, Literal
 from planner.errors import EXIT_INTERRUPTED, EXIT_STOPPED, PlannerError
 from planner.process.workers import LostWorker, Workers
 from planner.solver.progress import SoFar
-from planner.web.answering import Answered, File, Folders, Refusal, bug, prepare
+from planner.units import show_seconds
+from planner.web.answering import CANCELED, Answered, File, Folders, Refusal, bug, prepare
 from planner.web.limits import LEAVE_SECONDS, MOST_MEMORY, MOST_SECONDS, MOST_WAITING
 
 State = Literal["waiting", "running", "done", "failed", "canceled"]
 Ended = Answered | Refusal | File
 HEARTBEAT = 0.1
 """Seconds between looks at whether a search is to end."""
+_TOO_LONG = Refusal(f"there was no answer within {show_seconds(MOST_SECONDS)}, the limit of this server: ask for less, "
+                    "or use the command line", EXIT_STOPPED)
 
 
 @dataclass(eq=False)
@@ -133,25 +136,27 @@ class Pool:
                 self._end(job, ended)
 
     def _start(self, workers: Workers[str]) -> None:
-        workers.add("", partial(prepare, self.folders))
+        workers.add("", partial(prepare, self.folders, MOST_MEMORY))
         list(workers.answers())
 
     def _answer(self, job: Job, workers: Workers[str]) -> Ended:
         workers.add(job.id, job.call)
-        stopped = None
+        stopped, is_late = None, False
         while True:
             for found in workers.answers(HEARTBEAT):
-                return _result(found.value, found.error)
+                ended = _result(found.value, found.error)
+                return _TOO_LONG if is_late and ended == CANCELED else ended
             now = time.monotonic()
-            if self.closing or now - (job.began or now) > MOST_SECONDS:
+            is_late = is_late or (job.told_to_end is None and now - (job.began or now) > MOST_SECONDS)
+            if self.closing or is_late:
                 job.cancel()
             if job.told_to_end is not None and stopped is None:
                 stopped = now
                 workers.stop()
             if stopped is not None and now - stopped > LEAVE_SECONDS:
                 workers.end()
-                return Refusal("the search did not end when it was told to, and was ended without an answer",
-                               EXIT_INTERRUPTED)
+                return _TOO_LONG if is_late else Refusal(
+                    "the search did not end when it was told to, and was ended without an answer", EXIT_INTERRUPTED)
 
     def _end(self, job: Job, ended: Ended) -> None:
         self.ended(job, ended)
@@ -168,7 +173,7 @@ def _result(value: object, error: BaseException | None) -> Ended:
         return Refusal(f"the process of this search was lost, perhaps for memory (limit {MOST_MEMORY >> 30} GiB): ask "
                        "for less, or use the command line", EXIT_STOPPED)
     if isinstance(error, KeyboardInterrupt):
-        return Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
+        return CANCELED
     if error is not None:
         return bug(error)
     assert isinstance(value, Ended)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -33,6 +34,8 @@ LOG = "jobs"
 """A log of jobs, of which a plan says how many nodes it needs."""
 UPLOADED = {"replay", LOG, *(name for name, flag in TABLE.items() if flag.metavar == "FILE" or name == "tokenizer")}
 """Values that name a file, which is uploaded before."""
+_DATED = ("deadline", "price_age")
+"""Values, or keys of a file, that may be counted from today: a deadline by its date, how old a price may be."""
 _FILES = UPLOADED | {TABLE[name].path.rpartition(".")[2] for name in UPLOADED if name in TABLE}
 
 
@@ -50,8 +53,13 @@ class Question:
     """Whether a page shows the answer."""
 
     def key(self, digest: str) -> str:
-        """Return what tells the question from all others, on the catalog of a digest."""
+        """Return what tells the question from all others, by the code and the catalog of a digest.
+
+        Where it counts days from today, its answer is of today.
+        """
         said = [self.verb, self.values, self.scenario, self.text, self.config, self.paged, digest]
+        if any(word in json.dumps(said) for word in _DATED):
+            said.append(date.today().isoformat())
         return sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
 
     @property

@@ -84,7 +84,7 @@ def shown_ways(found: Ways) -> str:
     sheet.paragraph(rent_or_buy_line(found), "bold")
     drawn = ways_over_time(found)
     if drawn:
-        sheet.parts.append(Markup("<figure>{}</figure>").format(Markup(drawn)))
+        sheet.parts.append(Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(*drawn))
     write_ways(found, sheet, full=True)
     return sheet.html()
 

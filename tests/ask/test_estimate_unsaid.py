@@ -37,6 +37,11 @@ def test_an_alias_is_said(model: str, tells: bool, capsys: Captured) -> None:
     assert ("qwen3-coder-30b stands for qwen3-30b-a3b" in out) == tells
 
 
+def test_a_size_alone_is_said_to_be_no_model(capsys: Captured) -> None:
+    out = said(capsys, "estimate", "--model", "32b", "--node", "4090", "--method", "qlora")
+    assert "32b names a size and no model: taken as a dense decoder" in out
+
+
 @pytest.mark.parametrize(("method", "tells"), [("dapo", True), ("gspo", False)])
 def test_answers_that_a_method_drops_are_said_not_to_be_counted(method: str, tells: bool, capsys: Captured) -> None:
     out = said(capsys, "estimate", "--model", "qwen2.5-7b", "--node", "dgx-h100", "--method", method)

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import planner
+from planner.catalog.addresses import address_in
 from planner.catalog.load import Catalog
 from planner.catalog.published import PublishedRun
 from planner.render.report.runs import published_runs
@@ -54,3 +55,17 @@ def test_nothing_is_shown_where_nothing_was_measured() -> None:
     ("SimuMax", "docs/b200 summary, tp1", None)])
 def test_a_source_that_is_an_address_is_a_link(source: str, where: str, link: str | None) -> None:
     assert PublishedRun({}, "m on g", 8, 1.0, 1.0, "s a step", source, where).link == link
+
+
+@pytest.mark.parametrize(("source", "address"), [
+    ("lambda.ai/instances as transcribed by api-evangelist/lambda-labs plans; skypilot-org/skypilot-catalog v9 "
+     "lambda/vms.csv @2c3d7ea agrees (2026-09-20)", "https://lambda.ai/instances"),
+    ("skypilot-org/skypilot-catalog catalogs/v9/aws/vms.csv @2c3d7ea (2026)",
+     "https://github.com/skypilot-org/skypilot-catalog/blob/2c3d7ea/catalogs/v9/aws/vms.csv"),
+    ("host of skypilot-org/skypilot-catalog v9 gcp/vms.csv @2c3d7ea and 8 x 2.93391",
+     "https://github.com/skypilot-org/skypilot-catalog/tree/2c3d7ea"),
+    ("NVIDIA whitepaper as quoted in NVIDIA/cudnn-frontend pull request 1164",
+     "https://github.com/NVIDIA/cudnn-frontend/issues/1164"),
+    ("litgpt 0.5.13 litgpt/config.py", None), ("recalled from the vendor datasheet, not re-read", None)])
+def test_where_a_price_or_fact_comes_from_is_a_link_where_its_source_says_it(source: str, address: str | None) -> None:
+    assert address_in(source) == address

@@ -6,7 +6,7 @@ import planner
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
-from planner.scenario.hardware_names import candidate_nodes, node_named, owned_nodes
+from planner.scenario.hardware_names import candidate_nodes, is_counted, node_named, owned_nodes
 from planner.scenario.load import load_any
 from planner.scenario.words import SYNONYMS, named
 
@@ -21,6 +21,7 @@ WORK = {"workload.model": "llama-3.1-8b", "workload.tokens": "1 G"}
     ("workload.quantization", "awq", "int4"), ("workload.optimizer", "adamw_bnb_8bit", "adamw-8bit"),
     ("workload.precision", ["bfloat16"], ["bf16"]), ("objective", "cheapest", "cost"), ("objective", "Fastest", "time"),
     ("sourcing.rent.terms", ["On Demand", "preemptible"], ["on-demand", "spot"]),
+    ("sourcing.rent.terms", ["rent"], ["on-demand"]),
     ("workload.disaggregated", "yes", "allowed"),
     ("workload.kv_cache", "fp8_e4m3", "fp8"), ("workload.method", "nonsense", "nonsense"),
     ("workload.model", "SFT", "SFT"),
@@ -75,6 +76,13 @@ def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
     assert ("max_gpus" in [one.name for one in defaults]) == (gpus is not None)
     given, _ = load_any(None, WORK | {"hardware.candidates": name, "limits.gpus": "8 GPUs"}, CATALOG)
     assert (given.limits.gpus, given.limits.max_gpus) == (8, None)
+
+
+@pytest.mark.parametrize(("name", "counts"), [
+    ("8xh100", True), ("8 h100", True), ("8 x H100", True), ("eight H100", True), ("H100:8", True), ("dgx-h100", False),
+    ("24 GB", False), ("80 GB H100", False), ("3060 12gb", False), ("4090", False), ("16384 h100", False)])
+def test_gpus_are_counted_however_they_are_written(name, counts):
+    assert is_counted(name) == counts
 
 
 def test_a_family_of_nodes_is_all_of_them_and_one_where_one_is_needed():

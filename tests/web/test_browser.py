@@ -210,7 +210,7 @@ def test_a_table_sorts_and_filters_and_the_frontier_is_a_click_away(page):
 
     def costs():
         return [float(cell.replace(",", "")) for cell in page.locator(
-            ".sortable tbody tr:visible td:nth-child(6)").all_inner_texts() if cell]
+            ".sortable tbody tr:visible td:nth-child(5)").all_inner_texts() if cell]
 
     assert len(costs()) > 2
     assert costs() == sorted(costs())

@@ -104,6 +104,7 @@ def test_a_request_has_a_size_a_kind_and_a_place_it_comes_from(web):
     policy = web.get("/api/openapi.json").headers["content-security-policy"]
     assert "script-src 'self';" in policy
     assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
 
 
 def test_a_job_tells_how_it_stands_and_keeps_its_answer(web):

@@ -174,6 +174,28 @@ def test_hardware_without_work_is_drawn_with_the_months_at_which_buying_crosses_
     assert told.page.startswith('<p class="answer">Buy: 8 GPUs (1 x dgx-h100) for 4 years')
     bought = next(row for row in json.loads(told.text)["rows"] if row["kind"] == "buy")
     assert f">{bought['break_even_months']:.1f} months</text>" in told.page
+    assert f"<figcaption>Buying pays after {bought['break_even_months']:.1f} months, " in told.page
+
+
+@pytest.mark.parametrize(("values", "heads"), [
+    (SERVED | {"on": "l4"}, ["GPUs", "USD/h", "TTFT", "TPOT", "USD/M output"]),
+    ({"model": "gpt2,qwen2.5-0.5b", "tokens": "1 G", "on": "l40s-1x", "max_gpus": "1", "stack": "fsdp2"},
+     ["GPUs", "days", "cost, USD", "USD/GPU h", "USD per M tokens", "MFU", "MWh", "pays back, months"])])
+def test_a_comparison_has_the_figures_of_its_kind_and_opens_each_row(values, heads, capsys):
+    told = answer(replace(question_of("compare", values), paged=True), ())
+    main(["compare", *(word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", value))])
+    printed, table = capsys.readouterr().out, told.page.partition("</thead>")
+    assert re.findall('<th class="figure">(.*?)</th>', table[0]) == heads
+    rows = [re.findall("<td.*?>(?:<a.*?>)?(.*?)(?:</a>)?</td>", row) for row in re.findall("<tr>(.*?)</tr>", table[2])]
+    best = rows[0]
+    models = {row[0] for row in rows} if "," in values["model"] else {"llama-3.1-8b"}
+    assert models == set(values["model"].split(","))
+    if "rate" in values:
+        assert all(figure in printed for figure in best[2:2 + len(heads)])
+    link = re.search('<a href="/plan[?]([^"]+)"', table[2])[1]
+    made = json.loads(answer(question_of("plan", typed(dict(parse_qsl(unescape(link))))), ()).text)
+    planned = made["provenance"]["scenario"]["workload"]["model"]
+    assert (made["status"], planned) == ("optimal", best[0] if len(models) > 1 else values["model"])
 
 
 def test_what_is_empty_in_a_file_stays_there():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from datetime import date
 from functools import partial
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from planner.web import pool as pools
 from planner.web.answering import Answered, Refusal, answer
 from planner.web.desk import Desk
-from planner.web.kept import Kept
+from planner.web.kept import Kept, code
 from planner.web.pool import Full, Job, Pool
 from planner.web.question import question_of
 
@@ -35,6 +36,46 @@ def test_a_process_that_is_lost_or_hangs_fails_its_own_question_alone(monkeypatc
     with pytest.raises(Full, match="questions wait already"):
         pool.add(Job(partial(answer, HELD, ()), ""))
     pool.close()
+
+
+@pytest.mark.parametrize(("limit", "most", "said"), [
+    ("MOST_MEMORY", 200 << 20, "needs more than 0.2 GiB, the limit of this server"),
+    ("MOST_SECONDS", 0.2, "no answer within 15 min, the limit of this server")])
+def test_a_search_is_limited_in_memory_and_in_time(monkeypatch, limit, most, said):
+    """It is a real search, and the process answers the next question after it."""
+    large, after = (Job(partial(answer, question, ()), "") for question in (
+        question_of("plan", {"model": "deepseek-v3", "tokens": "14 T"}), HELD))
+    with monkeypatch.context() as tight:
+        tight.setattr(pools, limit, most)
+        pool = Pool(1, 0, (), lambda job, result: None)
+        pool.add(large)
+        assert said in large.result.result(60).message
+    assert large.state == "failed"
+    pool.add(after)
+    assert isinstance(after.result.result(60), Answered)
+    pool.close()
+
+
+def test_another_planner_or_another_day_answers_anew(tmp_path, monkeypatch):
+    dated, timeless = (question_of("plan", {"model": "gpt2", "tokens": "1 G"} | more) for more in (
+        {"deadline": "2030-01-01"}, {}))
+    before = [question.key(code()) for question in (dated, timeless)]
+
+    class Later(date):
+        @classmethod
+        def today(cls):
+            return date(2026, 1, 1)
+
+    monkeypatch.setattr("planner.web.question.date", Later)
+    assert dated.key(code()) != before[0]
+    assert timeless.key(code()) == before[1]
+    for name in ("MOST_PLANS", "ESTIMATORS"):
+        monkeypatch.setattr(f"planner.web.desk.{name}", 0)
+    desk = Desk((), tmp_path)
+    assert code() in desk.digest
+    desk.close()
+    monkeypatch.setattr("planner.web.kept.__version__", "0.2.0")
+    assert timeless.key(code()) != before[1]
 
 
 def test_a_finished_answer_outlives_its_server(tmp_path, monkeypatch):

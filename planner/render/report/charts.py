@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.bought import Bought
@@ -36,7 +39,14 @@ def short_usd(value: float) -> str:
     return f"{value:g}"
 
 
-def rent_against_buy(plan: Plan) -> str | None:
+class Spent(NamedTuple):
+    """Cash over time, drawn, and in words when buying has taken less than renting."""
+
+    svg: Markup
+    crossing: str
+
+
+def rent_against_buy(plan: Plan) -> Spent | None:
     """Return the chart of cash spent by renting and by buying for the same work; none unless the plan has both."""
     choices: Found = [*plan.assignments[:1], *plan.alternatives]
     bought = next(((a, a.purchase) for a in choices if a.purchase and a.duration_days), None)
@@ -50,7 +60,7 @@ def rent_against_buy(plan: Plan) -> str | None:
     return _cash(title, months, f"buy {own.gpus:,} x {own.gpu}", what.capex_usd, _running(what), rent)
 
 
-def ways_over_time(found: Ways) -> str | None:
+def ways_over_time(found: Ways) -> Spent | None:
     """Return the same of hardware alone, over its years; none unless it is both rented and bought."""
     gpu = found.ways[0].row.gpu
     bought, rented = found.cheapest("buy", gpu), found.cheapest("rent", gpu)
@@ -64,16 +74,17 @@ def ways_over_time(found: Ways) -> str | None:
                  (rented.row.cost_usd or 0.0) / months)
 
 
-def _cash(title: str, months: float, label: str, capital: float, running: float, rent: float) -> str:
+def _cash(title: str, months: float, label: str, capital: float, running: float, rent: float) -> Spent:
     """Return cash over time: what is paid at once and by the month, against rent by the month, and where they cross."""
     lines = [Line(label, "--a", ((0, capital), (months, capital + running * months))),
              Line("rent for the same work", "--b", ((0, 0), (months, rent * months)))]
-    marks = []
-    if rent > running and capital / (rent - running) <= months:
-        at = capital / (rent - running)
+    marks, at = [], capital / (rent - running) if rent > running else inf
+    crossing = f"Buying does not pay within {months:,.3g} months."
+    if at <= months:
+        crossing = f"Buying pays after {at:.1f} months, {show_usd(rent * at)} each way."
         marks = [Mark((at, rent * at), f"{at:.1f} months", "--ink",
                       f"after {at:.1f} months {show_usd(rent * at)} each way")]
-    return chart(title, "months", "USD", lines, marks, short_usd)
+    return Spent(Markup(chart(title, "months", "USD", lines, marks, short_usd)), crossing)
 
 
 def _running(what: Bought) -> float:
@@ -200,7 +211,7 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
         parts.append(f'<polyline points="{path}" fill="none" stroke="var({line.color})" stroke-width="2"/>')
         end, at = place(line.points[-1])
         labels.append(at + 16 if any(abs(at - 6 - other) < 14 for other in labels) else at - 6)
-        parts.append(f'<text x="{end - 6:.1f}" y="{labels[-1]:.1f}" text-anchor="end" style="fill: var({line.color})">'
+        parts.append(f'<text x="{end - 6:.1f}" y="{labels[-1]:.1f}" text-anchor="end" class="{line.color[2:]}">'
                      f"{escape(line.label)}</text>")
     for mark in marks:
         a, b = place(mark.at)

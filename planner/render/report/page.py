@@ -13,6 +13,7 @@ from markupsafe import Markup
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.breakdown import Memory
 from planner.answer.schema import Plan
+from planner.catalog.addresses import address_in
 from planner.catalog.figures import figures
 from planner.catalog.load import Catalog
 from planner.catalog.sourced import Sourced
@@ -48,7 +49,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
               "name": plan.provenance.scenario.get("name", "Plan"),
               "asides": [*filter(None, (no_deadline_sentence(plan), close_call_sentence(plan, settled=True)))],
               "defaults": defaults_sentence(plan.provenance, MOST_LISTED), "percent": percent,
-              "sources": list(_sources(plan, catalog)),
+              "sources": list(_sources(plan, catalog)), "address": address_in,
               "other_catalog": plan.provenance.catalog_digest not in ("", catalog.digest)}
     if is_portfolio(plan):
         return templates().get_template("portfolio.html.j2").render(
@@ -62,7 +63,7 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
-        verdict=verdict, rent_or_buy=_drawn(rent_against_buy(plan)), trades=_drawn(by_days_and_cost(plan)),
+        verdict=verdict, rent_or_buy=rent_against_buy(plan), trades=_drawn(by_days_and_cost(plan)),
         is_frontier=set(plan.provenance.pareto or ()) == {"cost_usd", "duration_days"},
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         runs=published_runs(first, catalog) if first else None,

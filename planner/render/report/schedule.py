@@ -18,7 +18,7 @@ USE, ROW, BAR, GAP = 56, 18, 12, 14
 """Height of a pool's use, of a job's row, of its bar, and the room between pools, in px."""
 CASH, FOOT = 220, 40
 """Height of the bars of money, and room for months below, in px."""
-WHOLE = 'style="max-height: none" '
+WHOLE = 'class="whole" '
 """However high it is, it is shown in full."""
 LABEL = 26
 """Letters of a name beside what is drawn; the whole name is shown on pointing at it."""
@@ -66,7 +66,7 @@ def gantt(plan: Plan) -> str:
 def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
     rows = [period for period in plan.periods if period.pool == pool]
     most = max((period.available for period in rows), default=1) or 1
-    yield _label(pool, y + USE / 2 - 2, "600")
+    yield _label(pool, y + USE / 2 - 2, "strong")
     yield _label(f"{most:,} at most", y + USE / 2 + 14)
     for row in rows:
         told = (f"{row.start[:10]} to {row.end[:10]}: {row.available:,} nodes, {row.serving:,} serve, "
@@ -134,7 +134,7 @@ def _months(start: datetime, end: datetime) -> Iterator[tuple[str, str]]:
         day = day.replace(year=day.year + day.month // 12, month=day.month % 12 + 1)
 
 
-def _label(text: str, y: float, weight: str = "400") -> str:
+def _label(text: str, y: float, kind: str = "") -> str:
     short = text if len(text) <= LABEL else text[:LABEL - 3] + "..."
-    return (f'<text x="{LEFT - 8}" y="{y:.1f}" text-anchor="end" style="font-weight: {weight}">{escape(short)}'
+    return (f'<text x="{LEFT - 8}" y="{y:.1f}" text-anchor="end" class="{kind}">{escape(short)}'
             f"<title>{escape(text)}</title></text>")
