@@ -76,13 +76,10 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
     (["--zero", "3"], "planner estimate --layout zero=3"),
     (["--objective", "largest"], "by hardware and method alone"),
     (["--bananas", "3"], "No such option"), (["--hours-per-day", "8"], "No such option"),
-<<<<<<< HEAD
     (["--grad-accum", "4"], "--gpus 8 or --on 8xh100"),
     (["--grad-accum", "many", "--gpus", "8"], "--grad-accum"),
     (["--micro-batch", "2", "--batch-size", "64"], "leave one"),
-=======
-    (["--grad-accum", "4"], "write --global-batch"), (["--terms", "lease"], "'capacity-block' or 'buy', got 'lease'"),
->>>>>>> 4fb1667e (The page: figures of services, links of sources, no inline style, answers kept by code and day, limits driven by tests)
+    (["--terms", "lease"], "'capacity-block' or 'buy', got 'lease'"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
