@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 
-_PAGE = re.compile(r"https://[^\s;,]+")
 _ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{5})")
 _PINNED = re.compile(r"([\w-]+/[\w.-]+)@(\w+):([^\s#]+)(#L\d+)?")
 _FILE = re.compile(r"([\w-]+/[\w.-]+) ([\w.-]+(?:/[\w.-]+)+\.[a-z]+|[\w-]+\.md)")
 _NAME = re.compile(r"(?!docs/)([A-Za-z][\w-]*/[\w.-]*[A-Za-z][\w.-]*)")
-_AT = re.compile(r"(?<![\w/])([\w-]+/[\w.-]+) ([^ @;,][^@;,]{0,120})@([0-9a-f]{7,40})\b")
-_ASKED = re.compile(r"(?<![\w/])([\w-]+/[\w.-]+) (?:pull request|issue) #?(\d{1,6})\b")
-_SITE = re.compile(r"(?<![\w@/.-])((?:[a-z0-9-]{1,63}\.){1,4}(?:com|ai|org|net|io|cloud|dev)(?:/[\w./-]*\w)?)(?![\w@])")
+_REPOSITORY = re.compile(r"[\w-]+/[\w.-]+")
+_SITE = re.compile(r"[a-z0-9.-]+\.(?:com|ai|org|net|io|cloud|dev)(?:/[\w./-]*)?")
+_COMMIT = re.compile(r"@([0-9a-f]{7,40})")
+_REQUEST = re.compile(r"#?(\d{1,6})")
+AROUND = "().,;:"
+"""What stands around a word in a sentence, and is not of it."""
+PATH = 5
+"""Words that a path may have, between its repository and the commit."""
 
 
 def page_of(text: str) -> str | None:
@@ -19,7 +23,7 @@ def page_of(text: str) -> str | None:
     if text.startswith("https://"):
         return text.split(maxsplit=1)[0]
     if found := _ARXIV.search(text):
-        return _paper(found)
+        return f"https://arxiv.org/abs/{found[1]}"
     if found := _PINNED.match(text):
         return f"https://github.com/{found[1]}/blob/{found[2]}/{found[3]}{found[4] or ''}"
     if found := _FILE.match(text):
@@ -31,19 +35,24 @@ def page_of(text: str) -> str | None:
 
 def address_in(text: str) -> str | None:
     """Return the first address that a source names in words; none where it names none."""
-    found = sorted((match.start(), address(match)) for pattern, address in (
-        (_PAGE, lambda match: match[0]), (_ARXIV, _paper), (_AT, _committed), (_SITE, lambda match: f"https://{match[1]}"),
-        (_ASKED, lambda match: f"https://github.com/{match[1]}/issues/{match[2]}"))
-        if (match := pattern.search(text)) is not None)
-    return found[0][1] if found else None
+    words = [word.strip(AROUND) for word in text.split()]
+    for at, word in enumerate(words):
+        if word.startswith("https://"):
+            return word
+        if _SITE.fullmatch(word):
+            return f"https://{word}"
+        if word == "arXiv" and at + 1 < len(words):
+            return page_of(f"arXiv {words[at + 1]}")
+        if _REPOSITORY.fullmatch(word) and (found := _in_repository(word, words[at + 1:at + 2 + PATH])):
+            return found
+    return None
 
 
-def _paper(found: re.Match[str]) -> str:
-    return f"https://arxiv.org/abs/{found[1]}"
-
-
-def _committed(found: re.Match[str]) -> str:
-    """Return a file at a commit; of a path in words the whole tree."""
-    repository, path, commit = found[1], found[2].strip(), found[3]
-    kind = f"tree/{commit}" if " " in path else f"blob/{commit}/{path}"
-    return f"https://github.com/{repository}/{kind}"
+def _in_repository(name: str, behind: list[str]) -> str | None:
+    """Return a file of a repository at its commit, the whole tree where its path is told in words, or a request."""
+    for at, word in enumerate(behind):
+        if found := _COMMIT.fullmatch(word):
+            inside = f"blob/{found[1]}/{behind[0]}" if at == 1 else f"tree/{found[1]}"
+            return f"https://github.com/{name}/{inside}"
+    asked = _REQUEST.fullmatch(behind[2]) if behind[:2] == ["pull", "request"] and len(behind) > 2 else None
+    return f"https://github.com/{name}/pull/{asked[1]}" if asked else None
