@@ -6,6 +6,7 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import sha256
+from itertools import repeat
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ class Memo:
         """width: numbers a combination."""
         self._places: dict[bytes, int] = {}
         self._values = np.zeros((0, width))
+        self._used = 0
 
     def codes(self, *columns: Ints) -> list[bytes]:
         """Return what stands for the combination of each row."""
@@ -34,8 +36,7 @@ class Memo:
 
     def places(self, codes: list[bytes]) -> Ints:
         """Return where the numbers of each combination are, -1 where they are not known."""
-        get = self._places.get
-        return np.fromiter((get(code, -1) for code in codes), np.int64, len(codes))
+        return np.fromiter(map(self._places.get, codes, repeat(-1)), np.int64, len(codes))
 
     def at(self, places: Ints) -> Floats:
         """Return the numbers at some places, shape (places, width)."""
@@ -45,9 +46,12 @@ class Memo:
         """Remember the numbers of combinations, shape (codes, width), in place of what was known of them."""
         if len(self._places) + len(codes) > MOST:
             return
-        start = len(self._values)
-        self._values = np.concatenate([self._values, values])
-        self._places.update(zip(codes, range(start, start + len(codes)), strict=True))
+        start, end = self._used, self._used + len(codes)
+        if end > len(self._values):
+            # twice as much room, so that what is known is not copied each time
+            self._values = np.concatenate([self._values, np.zeros((max(end, 64), self._values.shape[1]))])
+        self._values[start:end], self._used = values, end
+        self._places.update(zip(codes, range(start, end), strict=True))
 
     def recall(self, columns: Sequence[Ints], work: Callable[[Ints], Floats]) -> Floats:
         """Return the numbers of each distinct combination, shape (combinations, width).

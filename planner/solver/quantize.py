@@ -7,9 +7,12 @@ Of a stage that takes hours or holds petabytes, the least power of two times as 
 from __future__ import annotations
 
 import math
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Counts = TypeVar("Counts", int, NDArray[Any])
 
 TIME_QUANTUM = 1e-9
 DURATION_QUANTUM = 1e-6
@@ -73,6 +76,6 @@ def budget(usd: float) -> int:
     return math.floor(round(usd / COST_QUANTUM, 3))
 
 
-def cost_cents(nodes: int, micro_usd_per_node_hour: int, duration_us: int) -> int:
-    """Return what `nodes` cost for `duration_us`, in cents, up; exact in integers."""
+def cost_cents(nodes: Counts, micro_usd_per_node_hour: int, duration_us: int) -> Counts:
+    """Return what `nodes`, one count or an array of Python's integers, cost for `duration_us`, in cents, up; exact."""
     return -(-nodes * micro_usd_per_node_hour * duration_us // _MICRO_USD_US_PER_CENT)

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from planner.layouts.table import Ints
 from planner.solver.column import Column
 from planner.solver.quantize import cost_cents
 from planner.solver.settings import Status
@@ -34,6 +37,13 @@ class FleetOffer:
     def cents(self, nodes: int, duration_us: int) -> int:
         """Return what so many nodes cost for so long."""
         return cost_cents(nodes, self.price(nodes), max(duration_us, self.least_us))
+
+    def committed_cents(self, nodes: Ints) -> Ints:
+        """Return what each number of nodes costs at least, however short it runs: `cents` of no duration."""
+        if self.by_count is None:
+            return cost_cents(nodes.astype(object), self.micro_usd_per_node_hour, self.least_us).astype(np.int64)
+        counts, place = np.unique(nodes, return_inverse=True)
+        return np.array([self.cents(count, 0) for count in counts.tolist()], np.int64)[place]
 
 
 class Choice(NamedTuple):

@@ -202,12 +202,9 @@ class Pricing:
         """Return the cents that the commitment of each row bills at least for `total` nodes, if there are as many."""
         found = np.zeros(len(rows))
         mine = np.flatnonzero((self.paid[rows.candidate] > 0) & (total <= self.limits[rows.candidate]))
-        if len(mine):
-            at, count = rows.candidate[mine], total[mine]
-            first, place = distinct(at, count)
-            cents = [self.job.offers[one].cents(nodes, 0)
-                     for one, nodes in zip(at[first].tolist(), count[first].tolist(), strict=True)]
-            found[mine] = np.array(cents, np.float64)[place]
+        for at in np.unique(rows.candidate[mine]).tolist():
+            own = mine[rows.candidate[mine] == at]
+            found[own] = self.job.offers[at].committed_cents(total[own])
         return found
 
     def least(self, rows: Layouts, step: Floats) -> Keys:
