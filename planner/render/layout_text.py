@@ -125,11 +125,19 @@ def _copies_words(assignment: Assignment) -> str:
         return attention + plural(assignment.serving.replicas, "replica")
     if assignment.kind == "serving":
         return plural(layout.dp, "copy") + " of the model"
-    what = "sample" if assignment.kind == "diffusion" else sample_noun(assignment)
-    work = f"{plural(layout.micro_batches, 'micro-batch')} of {plural(layout.micro_batch, what)} a step"
+    work = f"{plural(layout.micro_batches, 'micro-batch')} of {_batch_words(assignment)} a step"
     sharded = f", {_SHARDED[layout.zero]} sharded over {layout.shard} GPUs" if layout.zero and layout.shard > 1 else ""
     copies = plural(layout.dp, "copy") if layout.dp > 1 else "one copy"
     return f"{copies} of the model, {work} for each{sharded}"
+
+
+def _batch_words(assignment: Assignment) -> str:
+    """Return what one micro-batch holds: samples, or as many packed tokens as one of packed sequences takes."""
+    layout = assignment.layout
+    if isinstance(assignment, PostTrainingAssignment) and assignment.micro_batch_tokens:
+        most = max(assignment.micro_batch_tokens * layout.cp, assignment.rollouts.longest_tokens)
+        return f"up to {most:,} packed tokens"
+    return plural(layout.micro_batch, "sample" if assignment.kind == "diffusion" else sample_noun(assignment))
 
 
 def sample_noun(assignment: Assignment) -> str:
