@@ -24,18 +24,21 @@ def slow(made: Sequence[Assignment], recipes: Recipes) -> Iterator[str]:
 
 def _waiting(level: ServingFigures, recipes: Recipes) -> tuple[float, str] | None:
     """Return the seconds that users wait for what nobody bounded, and how that is said; none where they do not."""
-    if level.documents is not None or level.ttft_seconds.asked is not None:
+    if level.documents is not None:
         return None
     if level.made:
+        if level.ttft_seconds.asked is not None:
+            return None
         wait, patience = level.ttft_seconds.p95, recipes.made.patience
         return None if wait <= patience else (wait, (
             f"comes after {show_seconds(wait)} at p95, as no latency target is given: --e2e {_flag(patience)} asks for "
             "sooner"))
     wait, pace = level.tpot_seconds.p95, recipes.requests.pace
-    if not level.writes or level.tpot_seconds.asked is not None or level.role == "prefill" or wait <= pace:
+    bounded = any(each is not None and each.asked for each in (level.tpot_seconds, level.e2e_seconds))
+    if not level.writes or bounded or level.role == "prefill" or wait <= pace:
         return None
-    return wait, (f"answers at {1 / wait:.2g} tokens/s at p95, slower than people read, as no latency target is given: "
-                  f"--tpot {_flag(pace)} asks for reading pace, --tpot 50ms for chat")
+    return wait, (f"answers at {1 / wait:.2g} tokens/s at p95, slower than people read, as no target is given for a "
+                  f"token: --tpot {_flag(pace)} asks for reading pace, --tpot 50ms for chat")
 
 
 def _flag(seconds: float) -> str:
