@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import TypeVar
@@ -46,6 +46,7 @@ KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric
 ALL_KINDS = (*KINDS, "calibration")
 
 
+@cache
 def data_root(folder: str) -> Path:
     """Return the shipped `folder` (catalogs, scenarios): inside the wheel, else at the top of the checkout."""
     packaged = Path(str(resources.files("planner"))) / "_data" / folder
