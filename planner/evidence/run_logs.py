@@ -1,18 +1,15 @@
 """Logs of training runs as rows of evidence, with the plan that started them beside the log.
 
-Megatron-LM, torchtitan and DeepSpeed print a line a step, litgpt one a micro-batch, Hugging Face's Trainer a summary,
-which may stand in its `trainer_state.json` or `all_results.json` too. None says what ran, which `plan.json` in the same
-folder does. Formats: megatron/training/training.py (training_log), torchtitan components/metrics.py,
-deepspeed/utils/timer.py (ThroughputTimer), transformers TrainerState, litgpt/finetune/lora.py (its lines, and the
-metrics.csv of its logger); of memory also swift/trainers/patcher.py and axolotl/core/trainers/base.py.
+Megatron-LM, torchtitan and DeepSpeed print a line a step, litgpt one a micro-batch; `trainer_logs` reads what
+Hugging Face's Trainer says. None says what ran, which `plan.json` in the same folder does. Formats:
+megatron/training/training.py (training_log), torchtitan components/metrics.py, deepspeed/utils/timer.py
+(ThroughputTimer), litgpt/finetune/lora.py (its lines, and the metrics.csv of its logger).
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +19,7 @@ from planner.answer.assignment import TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.errors import InputError
+from planner.evidence.trainer_logs import figure, trainer, with_steps
 from planner.scenario.targets import MODULES, places_of
 from planner.scenario.tuned import ADAPTERS, RANK
 from planner.text_io import read_text
@@ -36,11 +34,6 @@ _GB = 1e9
 _TASKS = {"reward-model": "rm"}
 """Methods that take preferences -> their words in evidence, where those differ."""
 _MEMORY = {"peak_gib", "reserved"}
-_HELD = (("'memory(GiB)':", True), ("'memory/max_allocated (GiB)':", False))
-"""What trainers built on Hugging Face's print of memory, and whether it is what is reserved."""
-_ENTRY = ("loss", "train_runtime", "train_steps_per_second", *(name for name, _ in _HELD))
-LEAST_LOGGED = 3
-"""Entries of a log whose differences are steps."""
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
@@ -49,7 +42,7 @@ def run_rows(text: str, path: Path) -> list[Cells] | None:
 
     The plan is read from `plan.json` beside the log.
     """
-    for reader in (_megatron, _torchtitan, _deepspeed, _litgpt, _trainer):
+    for reader in (_megatron, _torchtitan, _deepspeed, _litgpt, trainer):
         steps = list(reader(text))
         if any(step.keys() - _MEMORY for step in steps):
             (placed, asked), batch = _plan_beside(path), _batch(text)
@@ -60,11 +53,11 @@ def run_rows(text: str, path: Path) -> list[Cells] | None:
 
 def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, asked: Mapping[str, object], path: Path
          ) -> Cells:
-    timed = [step for step in steps if step.keys() - _MEMORY]
+    tokens = (placed.global_batch or 0) * (placed.sequence_length or 0)
+    timed = with_steps([step for step in steps if step.keys() - _MEMORY], tokens, path)
     kept = timed[max(1, round(len(timed) * WARMING)):] if len(timed) > 1 else timed
     found = {name: [step[name] for step in kept if name in step]
              for name in ("step_time_s", "tokens_per_s_per_gpu", "samples_per_s")}
-    tokens = (placed.global_batch or 0) * (placed.sequence_length or 0)
     seconds = median(found["step_time_s"]) if found["step_time_s"] else None
     if found["samples_per_s"] and placed.global_batch:
         seconds = placed.global_batch / median(found["samples_per_s"])
@@ -158,13 +151,6 @@ def _by_stage(layout: Layout) -> str | None:
     return " ".join(f"{c.none}/{c.selective}/{c.full}" for c in counts) if layout.recompute == "mixed" else None
 
 
-def _figure(text: str) -> float | None:
-    try:
-        return float(text.strip().split()[0].replace(",", ""))
-    except (ValueError, IndexError):
-        return None
-
-
 def _megatron(text: str) -> Iterator[Mapping[str, float]]:
     """Yield a line of every logged iteration: `elapsed time per iteration (ms)`, and the peaks of memory.
 
@@ -173,15 +159,15 @@ def _megatron(text: str) -> Iterator[Mapping[str, float]]:
     last = _batch(text)
     for line in text.splitlines():
         parts = {name.strip(): value for name, _, value in (part.partition(":") for part in line.split("|"))}
-        took = _figure(parts.get("elapsed time per iteration (ms)", ""))
-        if took is not None and _figure(parts.get("global batch size", "")) in (None, last):
+        took = figure(parts.get("elapsed time per iteration (ms)", ""))
+        if took is not None and figure(parts.get("global batch size", "")) in (None, last):
             yield {"step_time_s": took / 1e3}
-        elif (peak := _figure(parts.get("max reserved", ""))) is not None:
+        elif (peak := figure(parts.get("max reserved", ""))) is not None:
             yield {"peak_gib": peak * _MB / GIB, "reserved": 1}
 
 
 def _after(line: str, name: str) -> float | None:
-    return _figure(line.partition(name)[2])
+    return figure(line.partition(name)[2])
 
 
 def _torchtitan(text: str) -> Iterator[Mapping[str, float]]:
@@ -190,7 +176,7 @@ def _torchtitan(text: str) -> Iterator[Mapping[str, float]]:
         plain = "".join(part.partition("m")[2] if at else part for at, part in enumerate(line.split("\x1b[")))
         speed = _after(plain, "tps:")
         if "step:" in plain and speed is not None:
-            held = _figure(plain.partition("memory:")[2].partition("GiB")[0])
+            held = figure(plain.partition("memory:")[2].partition("GiB")[0])
             yield {"tokens_per_s_per_gpu": speed, **({} if held is None else {"peak_gib": held, "reserved": 1})}
 
 
@@ -198,7 +184,7 @@ def _deepspeed(text: str) -> Iterator[Mapping[str, float]]:
     """Yield `global_step=10, .. CurrSamplesPerSec=12.1, .. MaxMemAllocated=40.2GB`."""
     for line in text.splitlines():
         if (speed := _after(line, "CurrSamplesPerSec=")) is not None:
-            held = _figure(line.partition("MaxMemAllocated=")[2].partition("GB")[0])
+            held = figure(line.partition("MaxMemAllocated=")[2].partition("GB")[0])
             yield {"samples_per_s": speed, **({} if held is None else {"peak_gib": held})}
 
 
@@ -211,7 +197,7 @@ def _litgpt(text: str) -> Iterator[Mapping[str, float]]:
     head, *rows = [line.split(",") for line in text.splitlines()] or [[""]]
     if "iter_time" in head and "step" in head:
         for row in rows:
-            if len(row) != len(head) or (took := _figure(row[head.index("iter_time")])) is None:
+            if len(row) != len(head) or (took := figure(row[head.index("iter_time")])) is None:
                 continue  # the CSV has rows of validation too
             taken += took
             if (step := row[head.index("step")]) != last:
@@ -224,56 +210,5 @@ def _litgpt(text: str) -> Iterator[Mapping[str, float]]:
             if line.rstrip().endswith("(step)"):
                 yield {"step_time_s": taken}
                 taken = 0.0
-        elif (held := _figure(line.partition("Memory used:")[2].partition("GB")[0])) is not None:
+        elif (held := figure(line.partition("Memory used:")[2].partition("GB")[0])) is not None:
             yield {"peak_gib": held * _GB / GIB}
-
-
-def _trainer(text: str) -> Iterator[Mapping[str, float]]:
-    """Yield what a Trainer's run says of its steps and of memory: printed, or as the `log_history` of its state.
-
-    Each entry has the seconds since the start where tokens are counted (include_num_input_tokens_seen, as launch files
-    have it); else the last one's `train_steps_per_second` is all there is, with start and compilation in it.
-    """
-    entries = [{name: found for name in _ENTRY if (found := _printed(_value(line, name))) is not None}
-               for line in text.splitlines()]
-    for entry in entries:
-        for name, reserved in _HELD:
-            if name in entry:
-                yield {"peak_gib": entry[name], **({"reserved": 1} if reserved else {})}
-    yield from _steps(_history(text) or entries)
-
-
-def _steps(entries: Sequence[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
-    """Yield the seconds of the steps between entries, or where these do not say them the mean of all."""
-    logged = [entry for entry in entries if "loss" in entry and "train_runtime" in entry]
-    ends = [entry for entry in entries if entry.get("train_steps_per_second", 0.0) > 0]
-    each = round(sum(e["train_steps_per_second"] * e.get("train_runtime", 0.0) for e in ends) / max(1, len(logged)))
-    if len(logged) > LEAST_LOGGED:
-        for before, after in pairwise(logged):
-            steps = after["step"] - before["step"] if "step" in after and "step" in before else max(1, each)
-            yield {"step_time_s": (after["train_runtime"] - before["train_runtime"]) / steps}
-    elif ends:
-        yield from ({"step_time_s": 1 / end["train_steps_per_second"]} for end in ends)
-
-
-def _history(text: str) -> list[dict[str, float]]:
-    """Return the entries of a Trainer's state, or of its results alone; none where the text is neither."""
-    if text.lstrip()[:1] != "{":
-        return []
-    try:
-        state = json.loads(text)
-    except ValueError:
-        return []
-    history = state.get("log_history", [state]) if isinstance(state, dict) else None
-    return [{name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
-            for entry in (history if isinstance(history, list) else ()) if isinstance(entry, dict)]
-
-
-def _value(line: str, name: str) -> str:
-    """Return what follows a name of a mapping as it is printed."""
-    return line.partition(name if name.startswith("'") else f"'{name}':")[2].split(",")[0]
-
-
-def _printed(text: str) -> float | None:
-    """Return a value of a mapping as it is printed, which Transformers 5 has as a word."""
-    return _figure(text.replace("'", " ").replace("}", " "))

@@ -16,7 +16,7 @@ def megatron(step, tokens, held, sequences):
         f"iteration (ms): {1e3 * step * (3 if n == 1 else 1):.1f} | throughput per GPU (TFLOP/s/GPU): 401.2 | lm loss: "
         f"1.0E+01 |\n" for n in range(1, 21)) + (
         f"[Rank 0] (after 20 iterations) memory (MB) | allocated: 9 | max allocated: 10 | reserved: 11 | max reserved: "
-        f"{held * 1024:.1f}\n")
+        f"{held * 1024:.1f}[Rank 1] (after 20 iterations) memory (MB) | allocated: 9\n")
 
 
 def torchtitan(step, tokens, held, sequences):
@@ -50,16 +50,30 @@ def trainer_counting(step, tokens, held, sequences):
                              f"'{20 / (40 + 20 * step):.6g}', 'train_loss': '12.22', 'epoch': '0.0625'}}\n")
 
 
+def trainer_cut(step, tokens, held, sequences):
+    """Killed, with an entry every fifth step, beside the bar as tqdm draws it."""
+    return "".join(f" {n * 5}%|▌  | {n}/300 [00:40<12:51, 40.6s/it]\r {n}%|▌  | {n}/300 [00:40<12:51]"
+                   f"{{'loss': '1.{n}', 'num_input_tokens_seen': '{n * 900}', 'train_runtime': '{9 + n * step:.8g}'}}\n"
+                   f" {n}%|▌  | {n}/300 [00:40<12:51, 40.6s/it]" for n in range(5, 31, 5))
+
+
+def trainer_piped(step, tokens, held, sequences):
+    """The same without the bar: packed samples tell the steps by their tokens."""
+    return "".join(f"{{'loss': 12.1, 'num_input_tokens_seen': {n * sequences * 8192}, 'train_runtime': "
+                   f"{9 + n * step:.8g}, 'epoch': 0.1}}\n" for n in range(5, 31, 5))
+
+
 def trainer_state(step, tokens, held, sequences):
     return json.dumps({"global_step": 20, "log_history": [
         *({"loss": 2.0, "step": n, "train_runtime": 40 + n * step} for n in range(5, 21, 5)),
         {"train_runtime": 40 + 20 * step, "train_steps_per_second": 20 / (40 + 20 * step), "step": 20}]})
 
 
-LOGS = {"printed.log": trainer_printed, "counting.log": trainer_counting, "state.json": trainer_state,
+LOGS = {"cut.log": trainer_cut, "piped.log": trainer_piped, "printed.log": trainer_printed,
+        "counting.log": trainer_counting, "state.json": trainer_state,
         "train.log": megatron, "titan.log": torchtitan, "ds.log": deepspeed,
         "trainer_state.json": trainer}
-STACKS = {"printed.log": "deepspeed", "counting.log": "deepspeed", "state.json": "deepspeed",
+STACKS = {**dict.fromkeys(("cut.log", "piped.log", "printed.log", "counting.log", "state.json"), "deepspeed"),
           "train.log": "megatron-core", "titan.log": "fsdp2", "ds.log": "deepspeed",
           "trainer_state.json": "deepspeed"}
 
@@ -113,6 +127,15 @@ def test_a_log_of_a_plan_that_recomputes_some_layers(planner, tmp_path):  # noqa
     assert ran.code == 0, ran.err
     rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
     assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=1e-3)
+
+
+def test_a_log_that_was_cut_off_and_tells_no_steps_is_refused(planner, tmp_path):  # noqa: F811
+    (tmp_path / "plan.json").write_text(given("dp=16,zero=3,recompute=full,mbs=1", stack="deepspeed").plan)
+    (tmp_path / "cut.log").write_text(trainer_piped(1.0, 1.0, 1.0, 41))
+    ran = planner("validate", tmp_path / "cut.log")
+    assert ran.code == 2
+    assert "does not say how many steps lie between two entries: take the trainer_state.json" in " ".join(
+        ran.err.split())
 
 
 def test_a_log_without_its_plan_is_refused(planner, tmp_path):  # noqa: F811
