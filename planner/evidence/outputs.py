@@ -16,6 +16,7 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.evidence.engine_metrics import metrics_row
+from planner.evidence.printed_tests import TITLE, printed_tests
 from planner.evidence.served_plan import as_one_replica
 
 Cells = dict[str, str]
@@ -32,13 +33,13 @@ def output_rows(text: str, path: Path, stated: Mapping[str, str]) -> tuple[str, 
     """
     start = text.lstrip()[:1]
     counted = metrics_row(text, path)
-    if start in ("{", "[") or counted is not None:
+    if start in ("{", "[") or counted is not None or TITLE in text:
         # an engine counts of itself, a load test of all replicas
         rows = [as_one_replica(row, path) for row in _load_tests(text, path)] if counted is None else [
             as_one_replica(counted, path, shared=())]
         if not rows:
-            raise InputError("no load test in it: expected the JSON of GuideLLM, vllm bench serve or bench_serving",
-                             file=str(path))
+            raise InputError("no load test in it: expected what vllm bench serve or bench_serving write or print, or "
+                             "GuideLLM's JSON", file=str(path))
         if missing := [name for name in ("gpu", "gpus") if name not in {**rows[0], **stated}]:
             raise InputError(f"a load test does not say {' or '.join(missing)}: add --run gpu=h100-sxm,gpus=1,tp=1, or "
                              "put the plan.json of planner launch beside it", file=str(path))
@@ -118,7 +119,10 @@ def _load_tests(text: str, path: Path) -> Iterator[Cells]:
 
 
 def _documents(text: str, path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON document or of lines of JSON. Raises InputError."""
+    """Yield the objects of a JSON document, of lines of JSON, or of summaries that are printed. Raises InputError."""
+    if text.lstrip()[:1] not in ("{", "["):
+        yield from printed_tests(text)
+        return
     try:
         parsed = json.loads(text)
         yield from (document for document in (parsed if isinstance(parsed, list) else [parsed])

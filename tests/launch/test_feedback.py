@@ -145,16 +145,38 @@ def test_a_log_without_its_plan_is_refused(planner, tmp_path):  # noqa: F811
     assert "plan.json" in ran.err
 
 
+VLLM_PRINTS = """INFO 11-23 [__init__.py:43] Available plugins
+============ Serving Benchmark Result ============
+Successful requests:                     100
+Failed requests:                         0
+Maximum request concurrency:             {at_once}
+Benchmark duration (s):                  63.20
+Total input tokens:                      100000
+Total generated tokens:                  20000
+Request throughput (req/s):              1.58
+Output token throughput (tok/s):         {output}
+Peak output token throughput (tok/s):    900.00
+---------------Time to First Token----------------
+Mean TTFT (ms):                          50.00
+P99 TTFT (ms):                           90.00
+-----Time per Output Token (excl. 1st token)------
+Mean TPOT (ms):                          9.00
+==================================================
+"""
+
+
 @pytest.mark.parametrize("replicas", [1, 4])
-def test_a_load_test_is_held_against_its_plan(planner, tmp_path, replicas):  # noqa: F811
+@pytest.mark.parametrize("name", ["bench.json", "bench.log"])
+def test_a_load_test_is_held_against_its_plan(planner, tmp_path, replicas, name):  # noqa: F811
     placed = serving("tp=2", gpus=str(2 * replicas), input="1000", output="200")
     (tmp_path / "plan.json").write_text(to_json(placed))
     (tmp_path / "launch.json").write_text('{"release": "0.33.0"}')
-    (tmp_path / "bench.json").write_text(json.dumps({
+    printed = VLLM_PRINTS.format(at_once=16 * replicas, output=1600.0 * replicas)
+    (tmp_path / name).write_text(printed if name == "bench.log" else json.dumps({
         "backend": "vllm", "model_id": "/models/mine", "completed": 100, "total_input_tokens": 100_000,
         "total_output_tokens": 20_000, "mean_ttft_ms": 50.0, "mean_tpot_ms": 9.0, "max_concurrency": 16 * replicas,
         "request_rate": "inf", "output_throughput": 1600.0 * replicas}))
-    ran = planner("validate", tmp_path / "bench.json", "--json")
+    ran = planner("validate", tmp_path / name, "--json")
     assert ran.code == 0, ran.err
     rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
     assert rows["output_tok_s_per_gpu"]["measured"] == pytest.approx(800)
