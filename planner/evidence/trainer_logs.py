@@ -17,8 +17,8 @@ from planner.errors import InputError
 _HELD = (("'memory(GiB)':", True), ("'memory/max_allocated (GiB)':", False))
 """What trainers built on Hugging Face's print of memory, and whether it is what is reserved."""
 _SEEN = "num_input_tokens_seen"
-_SLACK = 0.02
-"""By how much the tokens between two entries may differ from those of whole steps."""
+_EXACT = 50
+"""One part of so many is all that the tokens between two entries may differ from those of whole steps."""
 _BAR = re.compile(r"\b(\d{1,9})/\d{1,9} \[")
 """Of tqdm: 10/300 [00:12<05:48, 1.20s/it]."""
 _ENTRY = ("loss", _SEEN, "train_runtime", "train_steps_per_second", *(name for name, _ in _HELD))
@@ -106,7 +106,7 @@ def with_steps(steps: Sequence[Mapping[str, float]], tokens: int, path: Path) ->
         if "between_s" in step:
             many = step["tokens"] / max(tokens, 1)
             whole = round(many)
-            if whole < 1 or abs(many - whole) > _SLACK * whole:
+            if whole < 1 or _EXACT * abs(many - whole) > whole:
                 raise InputError("it was cut off before its summary, and does not say how many steps lie between two "
                                  "entries: take the trainer_state.json of a checkpoint", file=str(path))
             found.append({"step_time_s": step["between_s"] / whole})
