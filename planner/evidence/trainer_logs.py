@@ -17,7 +17,7 @@ from planner.errors import InputError
 _HELD = (("'memory(GiB)':", True), ("'memory/max_allocated (GiB)':", False))
 """What trainers built on Hugging Face's print of memory, and whether it is what is reserved."""
 _SEEN = "num_input_tokens_seen"
-_EXACT = 50
+_EXACT = 100
 """One part of so many is all that the tokens between two entries may differ from those of whole steps."""
 _BAR = re.compile(r"\b(\d{1,9})/\d{1,9} \[")
 """Of tqdm: 10/300 [00:12<05:48, 1.20s/it]."""
