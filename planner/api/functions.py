@@ -21,7 +21,7 @@ from planner.jobs.solved import effort_of
 from planner.scenario.adding import with_jobs
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
-from planner.scenario.hardware_alone import asks_for_hardware, load_hardware
+from planner.scenario.hardware_alone import hardware_alone, load_hardware
 from planner.scenario.keywords import by_path
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
@@ -138,9 +138,8 @@ def ways_asked(scenario: object, values: Mapping[str, object], *, catalogs: File
 
     catalog = arguments.catalog(catalogs)
     overrides, names = by_path(values, "argument of planner.compare", catalog)
-    if not asks_for_hardware(scenario, overrides, always=always):
-        return None
-    return rent_or_buy(load_hardware(overrides, catalog, _labels(names))[0], catalog)
+    named = hardware_alone(arguments.reference(scenario), overrides, catalog, always=always)
+    return None if named is None else rent_or_buy(load_hardware(named, catalog, _labels(names))[0], catalog)
 
 
 def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] | Catalog = (),

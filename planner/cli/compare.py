@@ -12,7 +12,7 @@ from planner.cli.printing import note
 from planner.cli.question import any_question, asking, overrides
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.errors import InputError
-from planner.scenario.hardware_alone import asks_for_hardware
+from planner.scenario.hardware_alone import hardware_alone
 
 
 @click.command("compare")
@@ -37,7 +37,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     from planner.scenario.model_notes import text_notes
 
     catalog = open_catalog(catalogs)
-    if asks_for_hardware(scenario, values := overrides(flags), always=True):
+    if (values := hardware_alone(scenario, overrides(flags), catalog, always=True)) is not None:
         if trace or time_limit is not None:
             raise InputError("--trace and --time-limit are for work, and none is named: rent or buy has one table")
         return say_rent_or_buy(values, catalog, as_json=as_json)

@@ -18,7 +18,7 @@ from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INTERRUPTED, EXIT_OK, InputError
 from planner.scenario.adding import with_jobs
 from planner.scenario.default import Defaults
-from planner.scenario.hardware_alone import asks_for_hardware
+from planner.scenario.hardware_alone import hardware_alone
 from planner.scenario.launchable import to_be_launched
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.writing import to_yaml
@@ -56,8 +56,9 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         others = {"SCENARIO": scenario, "--prefer": prefer, "--pareto": pareto, "--replay": replay, "--add": add,
                   "--from": from_, "--launch": launch, "--show-scenario": show_scenario, "--time-limit": time_limit}
         return _of_log(jobs, wait, [name for name, value in others.items() if value], flags, catalog, as_json=as_json)
-    if config is None and asks_for_hardware(scenario, values := overrides(flags), always=False):
-        return say_rent_or_buy(values, catalog, as_json=as_json)
+    alone = None if config or add else hardware_alone(scenario, overrides(flags), catalog, always=False)
+    if alone is not None:
+        return say_rent_or_buy(alone, catalog, as_json=as_json)
     asked, defaults = any_question(scenario, flags, catalog, config=config)
     before = None
     if add:

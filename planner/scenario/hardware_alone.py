@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
@@ -10,14 +11,16 @@ from planner.scenario.currencies import in_dollars
 from planner.scenario.default import Default, Defaults
 from planner.scenario.job import UNNAMED
 from planner.scenario.limits import Buy, Hardware, Limits, Sourcing
-from planner.scenario.load import merge
-from planner.scenario.plainly import BOUGHT, KEPT, TERMS
+from planner.scenario.load import as_written, merge
+from planner.scenario.plainly import BOUGHT, TERMS, in_blocks
 from planner.scenario.pool import pool
 from planner.scenario.resolve import NO_FILE
 from planner.yaml_io import Document, Frozen, validate
 
 LASTING = ("on-demand", "reserved-1y", "reserved-3y")
 """Terms that hardware of years is rented on, where none are named."""
+_DEPTH = 2
+"""Blocks that a block of hardware is in: sourcing.rent.terms."""
 _GIVEN = {"hardware.candidates", "limits.gpus", "limits.max_nodes"}
 
 
@@ -34,22 +37,53 @@ class HardwareQuestion(Frozen):
     """How many GPUs."""
 
 
-def asks_for_hardware(reference: object, values: Mapping[str, object], *, always: bool) -> bool:
-    """Say whether values by path name hardware and no work; `always`, or only where buying or years are named too."""
+def hardware_alone(reference: str | Mapping[str, object] | Document | None, values: Mapping[str, object],
+                   catalog: Catalog, *, always: bool) -> dict[str, object] | None:
+    """Return the values by path of a question that names hardware and no work, those of its file too; none of others.
+
+    always: also where neither buying nor years are named. Raises InputError for a file that cannot be read.
+    """
+    if any(not _is_of_hardware(path) for path in values):
+        return None
+    if reference is not None:
+        data = in_blocks(as_written(reference).data, catalog.recipes.requests)
+        written = dict(_by_path(data)) if isinstance(data, dict) else {}
+        if any(not _is_of_hardware(path) for path in written.keys() - {"name"}):
+            return None
+        values = {**{path: value for path, value in written.items() if path != "name"}, **values}
     terms = str(values.get(TERMS, ""))
-    named = reference is None and "hardware.candidates" in values and all(
-        path in _GIVEN or path.startswith("sourcing.") for path in values)
-    return named and (always or KEPT in values or BOUGHT in terms.replace("'", "").replace("[", "").split(","))
+    buys = any(path.startswith("sourcing.buy") for path in values)
+    asks = always or buys or BOUGHT in terms.replace("'", "").replace("[", "").split(",")
+    return dict(values) if "hardware.candidates" in values and asks else None
+
+
+def _is_of_hardware(path: str) -> bool:
+    return path in _GIVEN or path.startswith("sourcing.")
+
+
+def _by_path(data: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """Yield what a file says by path; that nodes may be bought, and no more of it, by its usual share of use."""
+    for key, value in data.items():
+        path = f"{before}{key}"
+        if path == "sourcing.buy" and not value:
+            yield "sourcing.buy.utilization", Buy().utilization
+        elif isinstance(value, Mapping) and path.count(".") < _DEPTH:
+            yield from _by_path(value, f"{path}.")
+        else:
+            yield path, value
+
+
+def hardware_file(values: Mapping[str, object], labels: Mapping[str, str]) -> Document:
+    """Return what a file of a question of hardware alone holds. Raises InputError."""
+    lasting = {TERMS: list(LASTING)} if TERMS not in values else {}
+    merged = merge(NO_FILE, {**lasting, **values}, labels)
+    return replace(merged, data={key: value for key, value in merged.data.items() if key != "workload"})
 
 
 def load_hardware(values: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]
                   ) -> tuple[HardwareQuestion, Defaults]:
     """Return the question that values by path ask, and the defaults that decided it. Raises InputError."""
-    lasting = {TERMS: list(LASTING)} if TERMS not in values else {}
-    merged, _ = in_dollars(merge(NO_FILE, {**lasting, **values}, labels), catalog.recipes.currencies)
-    data = merged.data if isinstance(merged.data, dict) else {}
-    document = Document({key: value for key, value in data.items() if key != "workload"}, merged.file, merged.lines,
-                        merged.labels)
+    document, _ = in_dollars(hardware_file(values, labels), catalog.recipes.currencies)
     asked = validate(document, HardwareQuestion)
     if asked.limits.max_nodes is not None and asked.limits.gpus is not None:
         raise InputError("gpus and max_nodes are both given: one of them says how many")

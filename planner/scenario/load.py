@@ -128,7 +128,7 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         document = merge(NO_FILE, overrides, labels, kind_by_model(overrides, catalog))
         refuse_unmodeled(document, catalog)
         return document
-    written = _read(reference)
+    written = as_written(reference)
     written = replace(written, data=in_blocks(written.data, catalog.recipes.requests))
     for at, kind in said_by_model(written.data, catalog):
         written = replace(written, data=_put(written.data, [*at, "kind"], kind))
@@ -144,7 +144,8 @@ def _asked_of(data: object) -> dict[str, object]:
     return {f"workload.{key}": value for key, value in work.items()} if isinstance(work, dict) else {}
 
 
-def _read(reference: str | Mapping[str, object] | Document) -> Document:
+def as_written(reference: str | Mapping[str, object] | Document) -> Document:
+    """Return a file, a mapping or a document as it stands. Raises InputError."""
     if isinstance(reference, Document):
         return reference
     return Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
@@ -196,7 +197,7 @@ def paths_of(reference: Reference) -> dict[str, bool]:
     """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
     if reference is None:
         return dict(paths())
-    return _paths_in(_read(reference).data)
+    return _paths_in(as_written(reference).data)
 
 
 def _paths_in(data: object) -> dict[str, bool]:

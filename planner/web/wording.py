@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.scenario.configs.read import text_config
 from planner.scenario.flags import FLAGS, NAMES, TABLE
+from planner.scenario.hardware_alone import hardware_alone, hardware_file
 from planner.scenario.kind import kind_by_model
 from planner.scenario.load import merge, paths
 from planner.scenario.pool import ANY
@@ -42,6 +43,9 @@ def as_yaml(question: Question, catalog: Catalog) -> str:
         return ""
     kind = kind_by_model(overrides, catalog) if stated is NO_FILE else None
     merged = merge(stated, overrides, {}, kind).data if overrides else stated.data
+    if stated is NO_FILE and question.verb in ("plan", "compare") and hardware_alone(
+            None, overrides, catalog, always=question.verb == "compare") is not None:
+        return dump(hardware_file(overrides, {}).data)
     if stated is NO_FILE and "hardware.candidates" not in overrides:
         merged.pop("hardware", None)
     return dump(merged)

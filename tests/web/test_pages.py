@@ -174,7 +174,9 @@ def test_hardware_without_work_is_drawn_with_the_months_at_which_buying_crosses_
     assert told.page.startswith('<p class="answer">Buy: 8 GPUs (1 x dgx-h100) for 4 years')
     bought = next(row for row in json.loads(told.text)["rows"] if row["kind"] == "buy")
     assert f">{bought['break_even_months']:.1f} months</text>" in told.page
-    assert f"<figcaption>Buying pays after {bought['break_even_months']:.1f} months, " in told.page
+    assert f"less cash than renting from {bought['break_even_months']:.1f} months on.</figcaption>" in told.page
+    as_written = question_of("compare", {"yaml": as_yaml(asked, Catalog())})
+    assert answer(as_written, ()).text == told.text, "the file beside it asks the same"
 
 
 @pytest.mark.parametrize(("values", "heads"), [

@@ -79,9 +79,9 @@ def _cash(title: str, months: float, label: str, capital: float, running: float,
     lines = [Line(label, "--a", ((0, capital), (months, capital + running * months))),
              Line("rent for the same work", "--b", ((0, 0), (months, rent * months)))]
     marks, at = [], capital / (rent - running) if rent > running else inf
-    crossing = f"Buying does not pay within {months:,.3g} months."
+    crossing = f"Resale apart, buying takes more cash than renting in all of the {months:,.3g} months."
     if at <= months:
-        crossing = f"Buying pays after {at:.1f} months, {show_usd(rent * at)} each way."
+        crossing = f"Resale apart, buying has taken less cash than renting from {at:.1f} months on."
         marks = [Mark((at, rent * at), f"{at:.1f} months", "--ink",
                       f"after {at:.1f} months {show_usd(rent * at)} each way")]
     return Spent(Markup(chart(title, "months", "USD", lines, marks, short_usd)), crossing)
