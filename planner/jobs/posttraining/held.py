@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from planner.errors import InputError
 from planner.layouts.axes import RECOMPUTE
@@ -31,6 +31,10 @@ class Held:
                 raise InputError(f"layout: {axis}={text}: expected a whole number")
             else:
                 self.values[axis] = int(text)
+
+    def __iter__(self) -> Iterator[tuple[str, float]]:
+        """Yield every axis that is held, with its value."""
+        yield from sorted(self.values.items())
 
     def has(self, axis: str) -> bool:
         """Say whether an axis is held."""

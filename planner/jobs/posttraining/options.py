@@ -101,7 +101,8 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
     (policy, models), usable = found, question.candidates[question.at].gpu.usable_memory
     told, shared = question.told, {"placement": "colocated" if placed.colocated else "disaggregated"}
     kept = np.array([asks.keeps_row(row) and told.admits({**shared, **row_facts(
-        row, question.kind, question.asked.answers)}) for row in policy.layouts])
+        row, question.kind, question.asked.answers)}) for row in policy.layouts]
+        if asks.values or told.targets else np.ones(len(policy), bool))
     here, host = on_node(question, placed), _host_usable(question)
     columns = list[Floats]()
     for swaps in ((False, True) if placed.colocated else (False,)):
@@ -135,11 +136,10 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
 
 def _unmatched(table: Floats) -> Floats:
     """Return the columns, fastest first, that none before them matches in every need but the last."""
-    needs, best = table[3:-1], list[int]()
-    for at in range(table.shape[1]):
-        if not (needs[:, best] <= needs[:, at, None]).all(axis=0).any():
-            best.append(at)
-    return table[:, best]
+    needs = table[3:-1]
+    matches = (needs[:, :, None] <= needs[:, None, :]).all(axis=0)
+    # what matches one that is matched itself matches the same, so that all before count and not the best alone
+    return table[:, ~np.triu(matches, 1).any(axis=0)]
 
 
 def _colocated(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
@@ -163,9 +163,12 @@ def apart(question: RlQuestion, trainer: int, rollouts: int, on: int, asks: Held
     placed = Placed(trainer, rollouts, lag, swaps=False)
     gpu = question.candidates[on].gpu
     room = gpu.usable_memory * question.catalog.engine(question.engine).memory_fraction
-    halves = _halves(question, placed, asks)
+    # many splits share the trainer of one, and the rollouts of another
+    halves = question.once(("trainer", trainer, *asks), lambda: _halves(question, placed, asks))
     if halves:
-        drawing = _rollouts(question, on, rollouts, room, asks, ahead=lag if lag > 1 else 0)
+        ahead = lag if lag > 1 else 0
+        drawing = question.once(("rollouts", on, rollouts, *asks),
+                                lambda: _rollouts(question, on, rollouts, room, asks, ahead=ahead))
         yield from _ways(question, placed, [(half.row, each) for each in drawing for half in halves], on)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of
 from planner.scenario.posttraining import UNCOMPARED, PostTraining
+
+Found = TypeVar("Found")
 
 FOUR_BITS = "nf4"
 """The format of weights under adapters of qlora."""
@@ -117,6 +119,8 @@ class RlQuestion:
     def train(self, counts: Iterable[int]) -> None:
         """Work out the same for many numbers of GPUs at once."""
         unknown = sorted(set(counts) - self._trained.keys())
+        if not unknown:
+            return
         legal = layouts_of(self.policy, unknown)
         self._trained.update(dict.fromkeys(unknown))
         if not legal:
@@ -164,6 +168,16 @@ class RlQuestion:
     @cached_property
     def ways(self) -> dict[object, tuple[Any, ...]]:
         """What was found before, by GPUs and the axes held."""
+        return {}
+
+    def once(self, key: object, work: Callable[[], list[Found]]) -> list[Found]:
+        """Return what `work` finds, found before where it was asked for under the same key."""
+        if key not in self._found:
+            self._found[key] = work()
+        return self._found[key]
+
+    @cached_property
+    def _found(self) -> dict[object, list[Any]]:
         return {}
 
     @cached_property
