@@ -21,7 +21,7 @@ from planner.physics.serving.steady import RequestMix, closed
 from planner.scenario.serving import Serving
 
 CATALOG = Catalog()
-SHARES = (0.3, 0.5, 0.7, 0.85, 0.95)
+SHARES = (0.3, 0.7, 0.95)
 """Of what a replica answers at most."""
 POINTS = 80
 """Clients at which the closed loop is looked at."""
