@@ -58,13 +58,13 @@ TABLE: dict[str, Flag] = {
           tokens=Flag("", "Tokens to train on: 15T, 300 G, chinchilla, '100 per parameter'.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
-          global_batch=Flag("", "Sequences in a step, of preferences samples, or '4 M tokens'. Default: by model; for "
-                            "tuning 128.",
-                            "SEQUENCES"),
+          global_batch=Flag("", "Sequences in a step (samples, when tuning on preferences), or '4 M tokens'. Default: by "
+                            "model; for tuning 128.", "SEQUENCES"),
           per_device_batch=Flag("", "Of training: samples that each GPU takes at once, instead of the batch of a step.",
                                 "N"),
           grad_accum=Flag("", "Of training: how often each GPU takes so many in a step. Default: 1.", "N"),
-          samples=Flag("", "Samples to train on, of preferences pairs, instead of tokens: 50k.", "COUNT"),
+          samples=Flag("", "Samples to train on (pairs, when tuning on preferences), instead of tokens: 50k.",
+                       "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
           mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
@@ -101,8 +101,8 @@ TABLE: dict[str, Flag] = {
                              "PART,..", many=True),
           batch=Flag("", "Of a diffusion model: images or clips of a step on all GPUs together, or of a call. "
                      "Default: 1, or searched.", "N"),
-          steps=Flag("", "Steps to train for, instead of tokens or epochs. Of a diffusion model that is run: of "
-                     "denoising.", "N"),
+          steps=Flag("", "Steps to train for, instead of tokens or epochs; of a diffusion model that is run, denoising "
+                     "steps.", "N"),
           guidance=Flag("", "Of a diffusion model that is run: scale of guidance; up to 1 is none. Default: by model.",
                         "SCALE"),
           compile=Flag("", "Of a diffusion model that is run: compile the denoiser.", switch=True),

@@ -142,7 +142,7 @@ def _inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
     for name, flag in TABLE.items():
         if verb == "estimate" and not flag.path.startswith(HEARD):
             continue
-        one = Input(name, WORDS.get(name) or _words(name), flag.help, values.get(name) or values.get(flag.also, ""),
+        one = Input(name, called(name), flag.help, values.get(name) or values.get(flag.also, ""),
                     flag.choices, flag.switch, LISTED.get(name, ""), SLIDERS.get(name), _forms_with(flag.path),
                     is_file=name in UPLOADED, only=ONLY.get(name, {}))
         made.append(replace(one, usual=tuple(form for form in one.forms if name not in folded and (
@@ -151,14 +151,15 @@ def _inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
         only = ONLY.get(name, {})
         forms = tuple(dict.fromkeys(form for admitted in only.values() for form in admitted)) or (
             ("serving",) if name == "replay" else tuple(FORMS))
-        made.append(Input(name, WORDS.get(name) or _words(name), TOLD[name], values.get(name, ""),
+        made.append(Input(name, called(name), TOLD[name], values.get(name, ""),
                           CHOICES.get(name, ()), listed=LISTED.get(name, ""), forms=forms,
                           usual=forms if name in USUAL else (), is_file=name in UPLOADED, only=only))
     return sorted(made, key=lambda field: -FIRST.index(field.name) if field.name in FIRST else 1)
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+def called(name: str) -> str:
+    """Return what a field is called."""
+    return WORDS.get(name) or name.replace("_", " ").capitalize()
 
 
 def _forms_with(path: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
 from planner.web.answering import Answered, Refusal, more, open_catalog, refusal, with_config
 from planner.web.files import as_file
-from planner.web.forms import FORMS, form_of, inputs, inputs_of_a_log, names
+from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_log, names
 from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.pool import Ended, Job
 from planner.web.question import FROM, SCENARIO, TEXT, Question, question_of, shipped_names, typed
@@ -225,7 +225,7 @@ async def two(request: Request) -> Response:
     def value(question: Question, name: str) -> str:
         return str({**question.values, SCENARIO: question.scenario or "", TEXT: question.text or ""}.get(name, ""))
 
-    differ = [(name, *(value(question, name) for question in asks)) for name in named
+    differ = [(called(name), *(value(question, name) for question in asks)) for name in named
               if len({value(question, name) for question in asks}) > 1]
     return _html("two.html.j2", request, title="Two plans", differ=differ, queries=[address(one) for one in asks])
 

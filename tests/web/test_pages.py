@@ -301,8 +301,8 @@ def test_a_pasted_config_is_a_model_as_when_it_is_imported(web, tmp_path, monkey
 def test_two_plans_stand_side_by_side_with_what_differs(web):
     page = web.get("/two", params={"left": ASKED, "right": ASKED.replace("1+G", "2+G")})
     assert page.status_code == 200
-    assert "<td>tokens</td><td>1 G</td><td>2 G</td>" in page.text
-    assert "<td>model</td>" not in page.text
+    assert "<td>Tokens</td><td>1 G</td><td>2 G</td>" in page.text
+    assert "<td>Model</td>" not in page.text
 
 
 def test_what_else_would_fit_is_a_link_that_asks_for_it(web):
