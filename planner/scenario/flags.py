@@ -58,8 +58,8 @@ TABLE: dict[str, Flag] = {
           tokens=Flag("", "Tokens to train on: 15T, 300 G, chinchilla, '100 per parameter'.", "COUNT"),
           seq_len=Flag("sequence_length", "Sequence length. Default: by model; for fine-tuning at most 4096.", "TOKENS",
                        also="sequence_length"),
-          global_batch=Flag("", "Sequences in a step (samples, when tuning on preferences), or '4 M tokens'. Default: by "
-                            "model; for tuning 128.", "SEQUENCES"),
+          global_batch=Flag("", "Sequences in a step (samples, when tuning on preferences), or '4 M tokens'. Default: "
+                            "by model; for tuning 128.", "SEQUENCES"),
           per_device_batch=Flag("", "Of training: samples that each GPU takes at once, instead of the batch of a step.",
                                 "N"),
           grad_accum=Flag("", "Of training: how often each GPU takes so many in a step. Default: 1.", "N"),
