@@ -98,7 +98,8 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     started, tally = time.monotonic(), _Found(effort)
     work = trained_by(scenario)
     if work is None:
-        if not tally.serve(*holding_served(scenario, catalog)):
+        open_engine = any(default.name == "engine" for default in defaults)
+        if not tally.serve(*holding_served(scenario, catalog, any_engine=open_engine)):
             tally.without.append("inference")
         return _plan(scenario, catalog, defaults, tally, started, narrow_notes(scenario, catalog, tally.best))
     methods = list(holding(scenario, catalog))
@@ -108,7 +109,7 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
             try:
                 with part(method, number, len(methods)):
                     outside = tally.add(asking(model)) if method != "inference" else (
-                        {} if tally.serve(*holding_served(scenario, catalog, model)) else None)
+                        {} if tally.serve(*holding_served(scenario, catalog, model, any_engine=True)) else None)
             except Unsupported:
                 if work.model != EVERY:
                     raise

@@ -12,11 +12,12 @@ from planner.scenario.scenario import AnyScenario
 
 def narrow_notes(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment], larger: Iterable[str] = ()
                  ) -> list[str]:
-    """Return in words on how many GPUs of the one kind named a narrower format holds a model to serve it, where that is
-    fewer; of a question for the largest, which of the `larger` models it lets these GPUs hold.
+    """Return in words on how many GPUs of the one kind named, or of the kinds of the memory named, a narrower format
+    holds a model to serve it, where that is fewer; of a question for the largest, which of the `larger` models it lets
+    these GPUs hold.
     """
     work, gpus = trained_by(scenario), {catalog.node(name).gpu for name in scenario.hardware.candidates}
-    if len(gpus) > 1:
+    if len({catalog.gpu(name).memory for name in gpus}) > 1:
         return []
     if work is not None and work.has_several:
         for model in larger:

@@ -20,7 +20,7 @@ from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
 from planner.ask.slow import slow
-from planner.ask.unchosen import enough_instead, soon_enough
+from planner.ask.unchosen import by_another_engine, enough_instead, soon_enough
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.holding import asks_what_holds
@@ -34,7 +34,7 @@ from planner.scenario.default import Default
 from planner.scenario.limits import Deadline, Rent
 from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.scenario import AnyScenario, ServingScenario
 from planner.simulate.reading import read_trace
 from planner.solver.progress import aside
 from planner.solver.settings import Effort
@@ -90,8 +90,19 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         question = question_of(scenario, catalog)
         replaying_of(question)
         return trade_offs(question, pareto, defaults, effort)
-    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple)
-    return _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple) or plan
+    return _whole(scenario, catalog, defaults, effort, replaying_of, simple=simple)
+
+
+def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
+           replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan:
+    """Return the plan of one question, or of what is enough where nothing but defaults stands against one."""
+    # before the user is taken to own more of what nobody offers, less of what nobody asked for does it too
+    lifts = not (isinstance(scenario, ServingScenario) and any(default.name == "quantization" for default in defaults))
+    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, lifts=lifts)
+    if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple)) is not None:
+        return other
+    again = plan.infeasible is not None and not lifts
+    return _best(scenario, catalog, defaults, effort, replaying_of, simple=simple) if again else plan
 
 
 def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
@@ -100,19 +111,22 @@ def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequ
     are; none elsewhere.
     """
     instead = enough_instead(plan, scenario, defaults) or soon_enough(plan, scenario, defaults, catalog)
-    if instead is None:
-        return None
-    changed, said, note = instead
-    other = _best(changed, catalog, said, effort, replaying_of, simple=simple)
-    return other.model_copy(update={"notes": (note, *other.notes)}) if other.assignments else None
+    for changed, said, note in (*by_another_engine(plan, scenario, defaults, catalog), *([instead] if instead else [])):
+        other = _best(changed, catalog, said, effort, replaying_of, simple=simple, lifts=False)
+        if other.assignments:
+            return other.model_copy(update={"notes": (note, *other.notes)})
+    return None
 
 
 def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
-          replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan:
-    """Return the plan of one question as it is asked."""
+          replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, lifts: bool = True) -> Plan:
+    """Return the plan of one question as it is asked.
+
+    lifts: whether of what nobody offers the user is taken to own as many as it takes.
+    """
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = replaying_of(question)
-    solved = solve_lifted(question, effort, so_far=True)
+    solved = solve_lifted(question, effort, so_far=True, lifts=lifts)
     if any(default.name == "objective" and default.value == "time" for default in defaults):
         solved = _as_fast(solved, effort)
     settled = settle(solved, replaying.trace)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Search
 from planner.catalog.architecture import Model
+from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
 from planner.jobs.kinds import training_question
@@ -37,13 +38,23 @@ def trained_by(scenario: AnyQuestion) -> Training | None:
     return scenario.workload if isinstance(scenario, Scenario) else None
 
 
-def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = None
+def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = None, *, any_engine: bool = False
                    ) -> tuple[list[Assignment], Search]:
     """Return the fewest GPUs of every kind that hold a model to serve it, fewest first, and what was looked at.
 
-    `model` is one of those that a training question asks about. Raises PlannerError.
+    `model` is one of those that a training question asks about. any_engine: a kind of GPU on which the engine does not
+    hold it is looked at with the others. Raises PlannerError.
     """
-    found, account = _fewest(_served(scenario, catalog, model), scenario, catalog)
+    asked = _served(scenario, catalog, model)
+    found, account = _fewest(asked, scenario, catalog)
+    for other in catalog.all("engines", Engine) if any_engine else ():
+        held = {made.gpu for made in found}
+        left = [node for node in scenario.hardware.candidates if catalog.node(node).gpu not in held]
+        if not left or other.name == asked.engine:
+            continue
+        moved = scenario.model_copy(update={"hardware": scenario.hardware.model_copy(update={"candidates": left})})
+        more, _ = _fewest(asked.model_copy(update={"engine": other.name, "engine_version": None}), moved, catalog)
+        found = sorted([*found, *(made for made in more if made.gpu not in held)], key=lambda made: made.gpus)
     several = isinstance(scenario, Scenario) and scenario.workload.has_several
     return [made.model_copy(update={"workload": f"{made.method} {model}"}) if several else made
             for made in found], account

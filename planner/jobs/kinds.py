@@ -63,7 +63,8 @@ def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
         daily = any(asked.day for asked in scenario.services)
         market = market_of(scenario.hardware.candidates, scenario.sourcing, catalog, daily=daily,
                            by_provider=isinstance(limits, ServingLimits) and bool(limits.one_provider),
-                           machines=machines if all(asked.ends is not None for asked in scenario.services) else None)
+                           machines=machines if len(scenario.hardware.candidates) == 1 or all(
+                               asked.ends is not None for asked in scenario.services) else None)
         terms = Terms(market, scenario.limits, scenario.objective)
         return ResolvedScenario(scenario, catalog, tuple(
             _job_of(asked.label, asked, catalog, terms, scenario.confidence) for asked in scenario.services), terms)

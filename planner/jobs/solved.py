@@ -130,9 +130,10 @@ def solve(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth =
     return solved
 
 
-def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False) -> Solved:
-    """Return the proven fleet; of what the user is taken to own the smallest machine that does it, else as many of any
-    as it takes.
+def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False, lifts: bool = True
+                 ) -> Solved:
+    """Return the proven fleet; of what the user is taken to own the smallest machine that does it, else, if that may be
+    lifted, as many of any as it takes.
     """
     market = question.terms.market
     for smaller in market.up_to_each_size():
@@ -140,7 +141,7 @@ def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_f
         if solved.status != "infeasible":
             return solved
     solved = solve(question, effort, so_far=so_far)
-    if solved.status != "infeasible" or not any(offer.assumed for offer in market.offers):
+    if solved.status != "infeasible" or not lifts or not any(offer.assumed for offer in market.offers):
         return solved
     return solve(question.changed(Change(own=None)), effort, so_far=so_far)
 

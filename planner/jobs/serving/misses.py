@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns
 from planner.jobs.job import Change, Leaner, Short, Terms
 from planner.jobs.market import Market
+from planner.jobs.serving.narrower import in_fewer_bits
 from planner.jobs.serving.options import Account, lacks, options
 from planner.jobs.serving.rates import LeastLatency
 from planner.jobs.serving.service import Service
@@ -99,14 +100,15 @@ def _room(market: Market, limits: Limits | ServingLimits, candidate: int) -> int
 
 def lighter(catalog: Catalog, service: Service, candidates: Sequence[Candidate]) -> Iterator[Leaner]:
     """Yield formats of the weights that take clearly less than those asked for, and that the engine runs on some
-    candidate; the heaviest first.
+    candidate: those that people run first, and of these and the others the heaviest.
     """
     asked = service.asked.quantization or ("bf16",)
     sizes = {name: form.matrix for name in get_args(Quantization)
              if (form := format_of(catalog.formats, str(name), service.model)) is not None}
     sizes |= {str(kind): catalog.formats.gguf[str(kind)].matrix for kind in get_args(Gguf)}
     held = least = min(sizes[name] for name in asked)
-    for name, size in sorted(sizes.items(), key=lambda pair: -pair[1]):
+    usual = {name for name, _ in in_fewer_bits(service.asked)}
+    for name, size in sorted(sizes.items(), key=lambda pair: (pair[0] not in usual, -pair[1])):
         if size < held * CLEARLY and any(lacks(catalog, service, candidate, name) is None for candidate in candidates):
             held = size
             yield Leaner("quantization", ", ".join(asked), name, least / size, {"quantization": (name,)})
