@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
          time_limit: float | str | None = None, prefer: str | None = None, pareto: str | Iterable[str] | None = None,
          workers: int = 1, replay: FilePath | None = None, from_: FilePath | Config | None = None,
-         add: FilePath | Iterable[FilePath] = (), **values: object) -> Plan:
+         add: FilePath | Iterable[FilePath] = (), layout: Mapping[str, object] | str | None = None,
+         **values: object) -> Plan:
     """Return the cheapest (or fastest, or smallest) plan for a question, with its proof.
 
     `scenario` is a file, the name of a shipped one, or what a file holds as a mapping. `values` are the flags of
@@ -46,8 +47,8 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     the tied layouts; `pareto="cost,days"` gives the exact frontier of trade-offs as alternatives; `workers`
     processes share the search out; a service's plan is replayed on the trace `replay`; what `from_`, the config of
     a framework or an engine, says of the work holds where nothing else is said; the jobs of the files `add` are
-    added to a portfolio. The plan's `status` says whether it is proven, infeasible or undecided. Raises
-    PlannerError where the input is wrong.
+    added to a portfolio; the axes of `layout` (`{"tp": 8}` or `"tp=8"`) are held. The plan's `status` says whether
+    it is proven, infeasible or undecided. Raises PlannerError where the input is wrong.
     """
     catalog, limit = arguments.catalog(catalogs), arguments.seconds("time_limit", time_limit)
     simple = arguments.one_of("prefer", prefer, ["simple"]) is not None
@@ -64,7 +65,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     if more:
         question, defaults = load_question(with_jobs(asked, more), overrides, catalog, labels=labels)
     return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
-                     workers=crew, replay=trace, before=before)
+                     workers=crew, replay=trace, before=before, layout=arguments.axes(layout))
 
 
 def estimate(scenario: Asked | None = None, node: str | None = None,

@@ -32,7 +32,7 @@ from planner.physics.shapes import parameters
 from planner.scenario.accumulated import EACH, TIMES
 from planner.scenario.called import as_called
 from planner.scenario.configs.read import NODE, Config, degrees
-from planner.scenario.hardware_names import node_named
+from planner.scenario.hardware_names import least_of_memory, node_named
 from planner.scenario.in_thousands import thousands
 from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
@@ -201,7 +201,8 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
     if largest == "model" and reference is None:
         overrides = {"workload.model": _trainable(catalog)[0], **overrides}
     scenario, document = load_work(reference, overrides, catalog, labels=labels)
-    node, cluster = node_named(node or _only_one(scenario, labels), catalog, scenario.limits.gpus)
+    said_node = node or _only_one(scenario, labels)
+    node, cluster = node_named(said_node, catalog, scenario.limits.gpus)
     gpus = cluster or (nodes and nodes * catalog.node(node).gpus)
     if gpus and (stated or (cluster and nodes)):
         raise InputError(f"{labels.get('limits.gpus', 'gpus')} and the number of nodes are both given: one says how "
@@ -215,9 +216,11 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
             raise document.error(idle.path.split("."), idle.why)
     said = estimate_notes(scenario.workload, catalog, document) if scenario.workload else []
     called = as_called(reference, overrides, scenario.workload)
+    several = [f"{said_node} is what several cards have: estimated on {node}, on which programs have the least of it"
+               ] if least_of_memory(said_node, (node,), catalog) else []
     decided = SEEN[:2] if largest == "sequence" else SEEN  # a request then has the length that is looked for
     return Estimating(scenario, catalog, node, layout, tuple(key.key for key in idle_keys), (
-        *batched, *stands_for(called), *text_notes([*called, *said]), *(
+        *batched, *several, *stands_for(called), *text_notes([*called, *said]), *(
             f"{default.name} is {default.value}: {default.why}" for default in (
                 *(default for default in said if default.name in decided), *thousands(document)))))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from planner.ask.unchosen import by_another_engine, enough_instead, soon_enough
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.holding import asks_what_holds
-from planner.jobs.job import Progress, Replaying
+from planner.jobs.job import NOTHING_HELD, Held, Progress, Replaying
 from planner.jobs.kinds import asks_for_load, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, Solved, effort_of, solve_lifted
@@ -48,37 +48,35 @@ UNREPLAYED = "interrupted before its requests were replayed: latencies are as co
 def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),
               time_limit: float | None = None, simple: bool = False, pareto: Sequence[str] = (),
               workers: int = 1, replay: Path | None = None, progress: Progress | None = None,
-              before: Portfolio | None = None) -> Plan:
+              before: Portfolio | None = None, layout: Held = NOTHING_HELD) -> Plan:
     """Return the proven plan for a resolved scenario. Raises PlannerError where the input is wrong.
 
     simple: of the fleets that cannot be told from the best one, the plan is the simplest; the best comes next.
     pareto: two or more of cost, days, gpus, energy; the first is minimized, and the alternatives are the exact frontier
     of their trade-offs. workers: processes that share the search out; they change how long it takes, not the answer.
     replay: a trace that a service's plan is replayed on; progress is called with the share done.
-    before: of a portfolio, the same without the jobs that are added to it.
+    before: of a portfolio, the same without the jobs that are added to it. layout: axes that are held at one value.
     """
     effort = effort_of(time_limit, workers)
+    given = {"--prefer": simple, "--pareto": pareto, "--replay": replay, "--layout": layout}
     if isinstance(scenario, Portfolio):
         from planner.ask.portfolio.plan import plan_portfolio  # the other question, asked by giving jobs
 
-        given = [flag for flag, value in (("--prefer", simple), ("--pareto", pareto), ("--replay", replay)) if value]
-        if given:
-            raise InputError(f"{given[0]} applies to one workload, and the scenario is a portfolio of jobs")
+        _refuse(given, tuple(given), "applies to one workload, and the scenario is a portfolio of jobs")
         return plan_portfolio(scenario, catalog, defaults=defaults, effort=effort, before=before)
     if asks_what_holds(scenario):
         from planner.ask.hold import hold  # the other question, asked by leaving the amount of work out
 
-        if pareto:
-            raise InputError("--pareto needs workload.tokens: without tokens there is neither cost nor duration")
-        if replay is not None:
-            raise InputError("--replay is for services, and this is a training question")
+        _refuse(given, ("--pareto",), "needs workload.tokens: without tokens there is neither cost nor duration")
+        _refuse(given, ("--replay",), "is for services, and this is a training question")
+        _refuse(given, ("--layout",), "has no effect without an amount of work or a load: what holds the model is by "
+                "whatever layout; planner estimate takes one")
         return hold(scenario, catalog, defaults, effort)
     if asks_for_load(scenario):
         from planner.ask.most import most_served  # the other question, asked by its objective
 
-        if simple or pareto:
-            raise InputError(f"{'--prefer' if simple else '--pareto'} applies to what is minimized, but the objective "
-                             f"is {scenario.objective}")
+        _refuse(given, ("--prefer", "--pareto", "--layout"),
+                f"applies to what is minimized, but the objective is {scenario.objective}")
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most
@@ -87,46 +85,56 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     if pareto:
         from planner.ask.pareto import trade_offs  # another search, asked for by name
 
+        _refuse(given, ("--layout",), "is one layout, and --pareto is over all of them")
         question = question_of(scenario, catalog)
         replaying_of(question)
         return trade_offs(question, pareto, defaults, effort)
-    return _whole(scenario, catalog, defaults, effort, replaying_of, simple=simple)
+    return _whole(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=layout)
+
+
+def _refuse(given: Mapping[str, object], options: Sequence[str], why: str) -> None:
+    """Raise InputError for the first of the options that is given."""
+    for option in options:
+        if given[option]:
+            raise InputError(f"{option} {why}")
 
 
 def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
-           replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan:
+           replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, held: Held) -> Plan:
     """Return the plan of one question, or of what is enough where nothing but defaults stands against one."""
     # before the user is taken to own more of what nobody offers, less of what nobody asked for does it too
     lifts = not (isinstance(scenario, ServingScenario) and any(default.name == "quantization" for default in defaults))
-    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, lifts=lifts)
-    if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple)) is not None:
+    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, lifts=lifts)
+    if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,
+                          held=held)) is not None:
         return other
     again = plan.infeasible is not None and not lifts
-    return _best(scenario, catalog, defaults, effort, replaying_of, simple=simple) if again else plan
+    return _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held) if again else plan
 
 
 def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
-             replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool) -> Plan | None:
+             replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, held: Held) -> Plan | None:
     """Return the plan where nothing but defaults stands against one, or is behind a long wait, which says what they
     are; none elsewhere.
     """
     instead = enough_instead(plan, scenario, defaults) or soon_enough(plan, scenario, defaults, catalog)
     for changed, said, note in (*by_another_engine(plan, scenario, defaults, catalog), *([instead] if instead else [])):
-        other = _best(changed, catalog, said, effort, replaying_of, simple=simple, lifts=False)
+        other = _best(changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False)
         if other.assignments:
             return other.model_copy(update={"notes": (note, *other.notes)})
     return None
 
 
 def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
-          replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, lifts: bool = True) -> Plan:
+          replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, held: Held,
+          lifts: bool = True) -> Plan:
     """Return the plan of one question as it is asked.
 
     lifts: whether of what nobody offers the user is taken to own as many as it takes.
     """
     started, question = time.monotonic(), question_of(scenario, catalog)
     replaying = replaying_of(question)
-    solved = solve_lifted(question, effort, so_far=True, lifts=lifts)
+    solved = solve_lifted(question, effort, so_far=True, lifts=lifts, held=held)
     if any(default.name == "objective" and default.value == "time" for default in defaults):
         solved = _as_fast(solved, effort)
     settled = settle(solved, replaying.trace)
@@ -144,7 +152,7 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
         others = tuple(alternatives_of(solved, shown, plain)) if made else ()
     old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
     notes = (*question.terms.market.notes, *dict.fromkeys(old), *text_notes(defaults), *late(scenario.limits, made),
-             *slow(made, catalog.recipes), *cautions(made, catalog),
+             *slow(made, catalog.recipes), *cautions(made, catalog), *_kept(held),
              *([UNREPLAYED] if made and cut and by_replay is None else []))
     plan = Plan(status=status, notes=(*notes, *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
@@ -157,6 +165,13 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     return finished(plan, solved, interrupted=cut)
 
 
+def _kept(held: Held) -> list[str]:
+    """Return in words which axes of the layout were not searched."""
+    axes = ", ".join(f"{axis} {value}" for axis, value in held.items())
+    return [f"the layout is held to {axes}: the proof, and what is named beside the plan, are of the rest and of other "
+            "layouts"] if held else []
+
+
 def _as_fast(fastest: Solved, effort: Effort) -> Solved:
     """Return the cheapest of what cannot be told from the fastest, where nobody asked for the fastest by name."""
     question, days = fastest.question, fastest.objective.value
@@ -166,7 +181,7 @@ def _as_fast(fastest: Solved, effort: Effort) -> Solved:
     most = Deadline(days * DAY * (1 + question.catalog.kernels.resolution))
     limits = question.terms.limits.model_copy(update={"deadline": most})
     terms = replace(question.terms, limits=limits, objective="cost")
-    cheapest = solve_lifted(question.under(terms), effort, so_far=True)
+    cheapest = solve_lifted(question.under(terms), effort, so_far=True, held=fastest.held)
     return cheapest if cheapest.status == "optimal" else fastest
 
 

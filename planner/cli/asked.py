@@ -99,7 +99,8 @@ def worded(settings: GlobalOptions, verb: str) -> Worded:
         values = " ".join(meant).lower()
         if any(word not in values for word in re.findall(r"\d+", phrase)):
             return ()
-        _say(settings, f"{phrase!r} is read as {shown(meant[1:])}")
+        if meant[1:]:
+            _say(settings, f"{phrase!r} is read as {shown(meant[1:])}")
         return meant[1:]
 
     return read

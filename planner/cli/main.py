@@ -71,6 +71,8 @@ class GlobalOptions:
     catalogs: tuple[Path, ...] = ()
     opened: dict[tuple[Path, ...], Catalog] = field(default_factory=dict)
     """Catalogs that were read, by their folders."""
+    told: set[str] = field(default_factory=set)
+    """Notes that were written, each once."""
     configs: dict[str, Config] = field(default_factory=dict)
     """Configs of other tools that were read, by their files."""
 

@@ -85,6 +85,14 @@ def warn(messages: Iterable[str]) -> None:
         note(f"warning: {visible(message)}")
 
 
+def tell_once(text: str) -> None:
+    """Write a note to stderr unless it was written before; with -q not at all."""
+    told = _settings(click.get_current_context()).told
+    if not is_quiet() and text not in told:
+        told.add(text)
+        note(f"note: {text}")
+
+
 def is_quiet() -> bool:
     """Say whether -q was given."""
     return _settings(click.get_current_context()).quiet

@@ -11,12 +11,15 @@ def _words(text: str) -> frozenset[str]:
 
 _ASKING = {
     "fit": "fit|fits|fitting|does it fit|enough|can i|can we|can it|could i|could we|will it|is it possible|possible",
-    "serve": "serve|serving|host|hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|endpoint|api",
-    "hold": "run|running|load|use",
-    "train": "train|training|run training", "--method=pretrain": "pretrain|pre-train|pretraining|pre-training|from "
+    "serve": "serve|serves|serving|host|hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|"
+    "endpoint|api",
+    "hold": "run|runs|running|load|use",
+    "train": "train|trains|training|run training",
+    "--method=pretrain": "pretrain|pretrains|pre-train|pretraining|pre-training|from "
     "scratch|continued pretraining",
-    "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes",
-    "batch": "batch|batch job|offline|process|transcribe|summarize|classify|translate|label|extract|annotate|ocr",
+    "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes|fine-tunes|tunes",
+    "batch": "batch|batch job|batch jobs|offline|process|transcribe|summarize|classify|translate|"
+    "label|extract|annotate|ocr",
     "batch embed": "embed|embedding|embeddings|encode|vectorize|index",
     "generate": "generate|generating|render|create|make|produce",
     "largest": "largest model|biggest model|largest|biggest|what model|which model|what models|which models|largest "
@@ -24,9 +27,10 @@ _ASKING = {
     "longest": "max context length|max context|maximum context|maximum context length|longest context|longest "
                "sequence|max sequence length|max seq len|max sequence|largest context|how long a context|how much "
                "context|maximum sequence length",
-    "--max=micro-batch": "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
+    "--max=micro-batch": "what batch size|which batch size|how large a batch|how big a batch|batch size can|"
+    "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
     "buys": "buy|buying|purchase|purchasing", "rents": "rent|renting|rental|lease|leasing",
-    "duration": "how long|how fast|how quickly|how soon|how many days|how many hours|how much time",
+    "duration": "speed of|speed|how long|how fast|how quickly|how soon|how many days|how many hours|how much time",
     "duration serve": "tokens per second|tokens per sec|tokens per s",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute "
     "optimally",
@@ -45,13 +49,15 @@ _ASKING = {
     "how many concurrent requests|number of concurrent requests|number of concurrent users|max concurrent requests|"
     "max users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
+    "--deadline=12h": "overnight|over night", "--deadline=2d": "over the weekend|this weekend|a weekend|weekend",
+    "": "all day|round the clock|24/7|around the clock",
     "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand", "--terms=reserved-1y,reserved-3y": "reserved",
     "--packing": "packed|packing|with packing", "users-rate": "per user|per seat"}
 PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phrases.split("|")}
 """Words -> what the question is about, or a flag with its value."""
 SILENT = _words(
-    ", a about also an and answer answers any approximately are around as at at-most audio average be been before "
+    ", a about all also an and answer answers any approximately are around as at at-most audio average be been before "
     "being below best both box buying by can capacity card cards cloud clouds cluster clusters concurrently could "
     "cpu current data dataset day's dense do does done during each each, either estimate every explain fast "
     "finish finished for from get give given going got gpu gpus handle hardware has have having hello hey hi how "
@@ -60,7 +66,7 @@ SILENT = _words(
     "models most much music need needed needs node nodes now of offload offloading on on-prem once one only over "
     "pace parallel parameter parameters params per picture pictures plan please ram rental renting response "
     "responses right roughly server servers setup should show simultaneously single size sized sizes so some "
-    "sound speech speed support take takes task tell text than that the their them then there these they this "
+    "sound speech startup support team company lab take takes task tell text than that the their them then there these they this "
     "those through throughput time to today together too total traffic under until up us using utilisation "
     "utilization via video videos vram want wants was we weights what what's when where which while who whole "
     "will with within without workload would you your")
@@ -90,6 +96,7 @@ _NOUNS = {
     "samples": "sample samples example examples pair pairs row rows conversations dialogues instructions comparisons "
     "preferences entries", "epochs": "epoch epochs passes", "steps": "step steps iterations updates",
     "gpus": "gpu gpus cards", "context": "context ctx window sequence sequences seq seqlen seq-len",
+    "rollouts": "rollout rollouts generation generations completions",
     "money": "usd dollar dollars bucks eur euro euros", "share": "% percent pct",
     "size": "model parameter parameters params parameter-model llm dense", "frames": "frame frames"}
 _COUNTED = {word: kind for kind, words in _NOUNS.items() for word in words.split()}

@@ -11,7 +11,7 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
-from planner.cli.printing import say_yaml
+from planner.cli.printing import note, say_yaml
 from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.cli.sizing import plan_log
@@ -32,6 +32,8 @@ from planner.scenario.writing import to_yaml
               "minimizes the first.")
 @click.option("--replay", type=click.Path(path_type=Path), metavar="TRACE", help="For services: replay this trace "
               "(Azure CSV or Mooncake JSON lines) instead of synthetic requests.")
+@click.option("--layout", default="", metavar="AXIS=VALUE,..", help="Axes of the layout that are held, such as "
+              "tp=8,zero=3; the plan chooses the rest. Also alone: --tp 8.")
 @click.option("--jobs", type=click.Path(path_type=Path), metavar="LOG", help="How many nodes (--on) a log of jobs "
               "needs: Slurm's sacct, or CSV with submit, start, end (or duration), gpus.")
 @click.option("--wait", metavar="TIME", help="For --jobs: how long jobs may wait: '4 h at 95%'.")
@@ -42,7 +44,7 @@ from planner.scenario.writing import to_yaml
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
 @from_option
 @common
-def command(scenario: str | None, prefer: str | None, pareto: str | None, time_limit: float | None,
+def command(scenario: str | None, prefer: str | None, pareto: str | None, layout: str, time_limit: float | None,
             workers: int, replay: Path | None, jobs: Path | None, wait: str | None, add: tuple[Path, ...],
             launch: Path | None, show_scenario: bool, from_: str | None, as_json: bool,
             catalogs: tuple[Path, ...], **flags: object) -> int:
@@ -54,12 +56,21 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     catalog, config = open_catalog(catalogs), read_from(from_)
     if jobs is not None or wait is not None:
         others = {"SCENARIO": scenario, "--prefer": prefer, "--pareto": pareto, "--replay": replay, "--add": add,
-                  "--from": from_, "--launch": launch, "--show-scenario": show_scenario, "--time-limit": time_limit}
+                  "--from": from_, "--launch": launch, "--show-scenario": show_scenario, "--time-limit": time_limit,
+                  "--layout": layout}
         return _of_log(jobs, wait, [name for name, value in others.items() if value], flags, catalog, as_json=as_json)
     alone = None if config or add else hardware_alone(scenario, overrides(flags), catalog, always=False)
     if alone is not None:
         return say_rent_or_buy(alone, catalog, as_json=as_json)
+    from planner.jobs.holding import asks_what_holds
+
     asked, defaults = any_question(scenario, flags, catalog, config=config)
+    if layout and asks_what_holds(asked):
+        from planner.cli.estimate import command as estimate
+
+        note("note: no amount of work or load is given: what the layout does, as planner estimate has it")
+        return int(click.get_current_context().invoke(estimate, scenario=scenario, layout=layout, from_=from_,
+                                                      as_json=as_json, catalogs=catalogs, **flags))
     before = None
     if add:
         before, (asked, defaults) = asked, any_question(with_jobs(scenario, add), flags, catalog)
@@ -70,6 +81,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
     say_read(config, as_json=as_json)
     from planner.answer.exit_code import exit_code
     from planner.ask.account import Interrupted
+    from planner.ask.estimate import layout_text
     from planner.ask.plan import make_plan
     from planner.render.tables import render_answer_line, render_plan
 
@@ -77,7 +89,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, time_l
         with bar(shown=replay is not None and not (as_json or is_quiet())) as progress:
             return make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
-                             progress=progress, before=before if isinstance(before, Portfolio) else None)
+                             progress=progress, before=before if isinstance(before, Portfolio) else None,
+                             layout=layout_text(layout))
 
     interrupted, files = False, None
     try:

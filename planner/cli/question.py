@@ -11,7 +11,7 @@ import click
 
 from planner.catalog.load import Catalog
 from planner.cli import options
-from planner.cli.options import PIPE_WIDTH, is_quiet, is_verbose
+from planner.cli.options import PIPE_WIDTH, is_quiet, is_verbose, tell_once
 from planner.cli.printing import note, say
 from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
@@ -102,8 +102,8 @@ def overrides(flags: Mapping[str, object]) -> dict[str, object]:
     given = in_their_places({FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
                              for flag, value in flags.items() if value not in (None, ())})
     dated = by_calendar(given, date.today())
-    if dated != given and not is_quiet():
-        note(f"note: {given[DEADLINE]} is {dated[DEADLINE]} from today")
+    if dated != given:
+        tell_once(f"{given[DEADLINE]} is {dated[DEADLINE]} from today")
     return dated
 
 

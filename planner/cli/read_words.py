@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.catalog.spelling import canonical, joined
+from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.meaning import Amount
 from planner.cli.phrases import FOLLOW, LEADING, PARAMETER, PHRASES, SIDES, SILENT, noun_of
+from planner.cli.read_models import mixture, model
 from planner.errors import InputError
 from planner.scenario.dates import days_until
 from planner.scenario.flag_names import CALLED, SWITCHES
@@ -32,6 +32,8 @@ _ONES = {word: str(count) for count, words in enumerate((
     "zero", "a an one single", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")) for word in
          words.split()} | {"twelve": "12", "sixteen": "16", "twenty": "20", "thirty": "30", "fifty": "50",
                            "hundred": "100", "hundreds": "100", "thousands": "1000", "dozen": "12"}
+_EACH = ("user", "person", "request", "document", "step", "prompt", *PARAMETER)
+"""What a number may be of each of."""
 _VERSIONS = ("tiny", "base", "small", "medium", "large", "turbo", "xl", "xxl")
 """Words behind the name of a model that is not modeled."""
 _NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
@@ -134,13 +136,14 @@ def _resolution(said: Sentence) -> int:
 
 
 def _date(said: Sentence) -> int:
-    """Read a day of the calendar by which it is done."""
-    if said.words[said.at] not in ("by", "before", "until", "till"):
+    """Read a day of the calendar by which it is done: by March, this year."""
+    by = said.words[said.at] in ("by", "before", "until", "till")
+    if not by and said.words[said.at] not in ("this", "end"):
         return 0
-    for many, text in said.phrase(said.at + 1, 4):
-        if days_until(text, date.today()) is not None:
+    for many, text in said.phrase(said.at + by, 4):
+        if (by or many > 1) and days_until(text, date.today()) is not None:
             said.put("deadline", text)
-            return many + 1
+            return many + by
     return 0
 
 
@@ -164,20 +167,41 @@ def _amount(said: Sentence) -> int:
         noun, behind = words[behind], behind + 1
     if not noun and not scale and not match:
         return 0
+    per, behind = _behind(words, behind, noun, beside)
+    unknown = words[behind] if not noun and behind < len(words) and _is_unknown(said, words[behind]) else ""
+    text = " ".join(filter(None, (*words[said.at:behind], unknown)))
+    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text))
+    return behind - said.at
+
+
+def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> tuple[str, int]:
+    """Return in which time, or of what each, a number is, and where the words behind it end; they are put `beside` it.
+    """
     per = ""
     while behind < len(words) and words[behind] in FOLLOW:
         each = words[behind] in ("per", "a", "an", "each", "every")
         time = words[behind + 1] if each and behind + 1 < len(words) else ""
-        if time and (SECONDS.factor(time) or time in ("user", "request", "document", *PARAMETER)):
+        if time in ("user", "person", "head") and words[behind + 2:behind + 3]:
+            beside.add("each")
+        if time and (SECONDS.factor(time) or time in _EACH):
             per, behind = time, behind + 2
+        elif per and words[behind] == "each":
+            beside.add("each")
+            behind += 1
         elif (each and words[behind] != "each") or (words[behind] in SIDES and noun and noun_of(noun) != "tokens") or (
                 words[behind] in ("in", "at") and _is_number(words, behind + 1)):
             break
         else:
             beside.add(words[behind])
             behind += 1
-    said.amounts.append(Amount(number + scale, noun, per, frozenset(beside), " ".join(words[said.at:behind])))
-    return behind - said.at
+    return per, behind
+
+
+def _is_unknown(said: Sentence, word: str) -> bool:
+    """Say whether a word behind a number may be what it counts, and is nothing that is known."""
+    known = word in SILENT or word in FOLLOW or word in LEADING or word in PHRASES or word in _ONES or word in _BESIDE
+    ahead = Sentence([word], said.catalog)
+    return word.isalpha() and not known and not any(rule(ahead) for rule in (model, _word, _unmodeled))
 
 
 def _is_number(words: Sequence[str], at: int) -> bool:
@@ -207,36 +231,6 @@ def _keyed(said: Sentence) -> int:
 
 
 OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}
-
-
-def _model(said: Sentence) -> int:
-    for many, text in said.phrase(said.at):
-        last = said.words[said.at + many - 1]
-        if text in SILENT or (many > 1 and last in SILENT) or (many > 1 and last in FOLLOW):
-            continue
-        if len(joined(text)) > 2 and (said.catalog.known_model(text) or said.catalog.known_diffusion(text)):
-            said.put("model", text.replace(" ", "-"))
-            return many
-    return _of_family(said)
-
-
-def _of_family(said: Sentence) -> int:
-    """Read the name of a model that the catalog does not know and that begins as the names of a family of its do."""
-    known = {_letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
-    if _letters(said.words[said.at]) not in known:
-        return 0
-    taken = 1
-    while said.at + taken < len(said.words) and any(map(str.isdigit, said.words[said.at + taken])) and not noun_of(
-            next(iter(said.words[said.at + taken + 1:]), "")):
-        taken += 1
-    said.put("model", "-".join(said.words[said.at:said.at + taken]))
-    return taken
-
-
-def _letters(name: str) -> str:
-    """Return what a name begins with up to its first sign or digit; none where these are few."""
-    start = re.split(r"[^a-z]", canonical(name))[0]
-    return start if len(start) > 2 else ""
 
 
 def _word(said: Sentence) -> int:
@@ -287,5 +281,6 @@ def _silent(said: Sentence) -> int:
     return 1 if said.words[said.at] in SILENT else 0
 
 
+_BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _keyed, _phrase, _percentile, _resolution, _date, _hardware, _model, _amount, _word, _unmodeled, _silent)
+    _keyed, _phrase, _percentile, _resolution, _date, _hardware, mixture, model, _amount, _word, _unmodeled, _silent)

@@ -63,6 +63,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     if not sentence.flags and not sentence.asks:
         return None
     asks, flags = sentence.asks, sentence.flags
+    _had(asks, flags, left_out)
     given = flags.keys() | set(beside)
     chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
     if len(methods := flags.get("method", [])) > 1 and "reward-model" in methods:
@@ -103,6 +104,13 @@ def _source(asks: set[str], flags: dict[str, list[str]]) -> None:
         flags.setdefault("terms", ["buy", "on-demand"])
 
 
+def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str] | None) -> None:
+    """Leave the model out of what hardware costs to rent or to buy, where nothing says how much work it does."""
+    if "rent" in asks and "on" in flags and left_out is not None and (WORK | LOADS).isdisjoint(flags):
+        left_out += [f"{name} (how much work it is)" for name in flags.pop("model", [])]
+        flags.pop("method", None)
+
+
 def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], verb: str) -> None:
     """Put the flags that follow from what is asked together with what is given. Raises InputError."""
     if {"cost", "train"} <= asks and WORK.isdisjoint(given):
@@ -114,6 +122,9 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]
+    runs = "duration" in asks and "method" not in given and not asks & {"train", "tune", "generate"}
+    if runs and "model" in given and WORK.isdisjoint(given) and LOADS.isdisjoint(given):
+        flags["method"] = ["inference"]
     paced = {"tpot", "ttft", "e2e"} & set(given) or (
         "duration" in asks and verb == "plan" and flags.get("method") == ["inference"])
     if paced and LOADS.isdisjoint(given):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.cli.phrases import PHRASES
 from planner.cli.rephrased import given_flags, rephrased, unsaid
 from planner.errors import InputError
 from planner.scenario.flag_names import IDLE, INSTEAD, LENGTHS, SWITCHES
@@ -109,6 +110,8 @@ def _in_words(bare: str, option: click.Option | None, behind: Sequence[str], opt
     counts = said.split()[-1] not in LENGTHS
     for phrase in dict.fromkeys((f"{said} {value}".strip(), f"{value} {said}".strip())[:1 + counts]):
         flags = list(worded(phrase, others))
+        if not flags and not values and PHRASES.get(phrase, "--").isalpha():
+            return [], 0  # --batch-job says nothing that its values do not
         if flags and all(word in options for word in flags if word.startswith("--")):
             return flags, 0 if equals else len(values)
     return None
@@ -120,7 +123,9 @@ def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list
         return list(args)
     argv: list[str] = []
     axes: list[str] = []
-    waiting = list(args)
+    waiting, whole = list(args), given_flags(args, options)
+    # without the batch of a step, what a GPU takes at once makes it, and the plan chooses its own micro-batch
+    makes = "--node" not in options and ("grad-accum" in whole or "global-batch" not in whole)
     while waiting:
         name, given, value = (word := waiting.pop(0)).partition("=")
         if word == "--layout" and waiting:
@@ -131,7 +136,7 @@ def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list
             axes += ["offload_optimizer=1", *(["offload_to=nvme"] if where.lower() == "nvme" else [])]
             continue
         axis = AXES.get(name.removeprefix("--").replace("_", "-")) if name.startswith("--") else None
-        if axis is None or name in options or not (given or waiting):
+        if axis is None or name in options or not (given or waiting) or (axis == "mbs" and makes):
             argv.append(word)
             continue
         axes.append(f"{axis}={value if given else waiting.pop(0)}")

@@ -130,20 +130,20 @@ def solve(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth =
     return solved
 
 
-def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False, lifts: bool = True
-                 ) -> Solved:
+def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False, lifts: bool = True,
+                 held: Held = NOTHING_HELD) -> Solved:
     """Return the proven fleet; of what the user is taken to own the smallest machine that does it, else, if that may be
     lifted, as many of any as it takes.
     """
     market = question.terms.market
     for smaller in market.up_to_each_size():
-        solved = solve(question.under(replace(question.terms, market=smaller)), effort, so_far=so_far)
+        solved = solve(question.under(replace(question.terms, market=smaller)), effort, held=held, so_far=so_far)
         if solved.status != "infeasible":
             return solved
-    solved = solve(question, effort, so_far=so_far)
+    solved = solve(question, effort, held=held, so_far=so_far)
     if solved.status != "infeasible" or not lifts or not any(offer.assumed for offer in market.offers):
         return solved
-    return solve(question.changed(Change(own=None)), effort, so_far=so_far)
+    return solve(question.changed(Change(own=None)), effort, held=held, so_far=so_far)
 
 
 def alone_in(question: ResolvedScenario) -> Alone | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 
 from planner.errors import InputError
@@ -13,6 +14,11 @@ _MONTHS = {name.lower(): month for names in (calendar.month_name, calendar.month
            for month, name in enumerate(names) if name} | {"sept": 9}
 _DAYS = {name.lower(): day for names in (calendar.day_name, calendar.day_abbr) for day, name in enumerate(names)}
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?", re.ASCII)
+_AHEAD: Mapping[str, Callable[[date], date]] = {
+    "tomorrow": lambda today: today + timedelta(1), "this week": lambda today: today + timedelta(7 - today.weekday()),
+    "this month": lambda today: date(today.year + today.month // 12, today.month % 12 + 1, 1),
+    "this year": lambda today: date(today.year + 1, 1, 1)}
+"""Days that are told by today; of what is on, the first day after it."""
 _YEAR = re.compile(r"20\d{2}", re.ASCII)
 _DECEMBER = 12
 
@@ -37,8 +43,8 @@ def _named(words: list[str], today: date) -> date | None:
         return date(int(iso[1]), int(iso[2]), int(iso[3] or 1))
     if words[-1:] and words[-1] in _DAYS and words[:-1] in ([], ["next"], ["this"], ["on"]):
         return today + timedelta((_DAYS[words[-1]] - today.weekday() - 1) % 7 + 1)
-    if words == ["tomorrow"]:
-        return today + timedelta(1)
+    if (soon := _AHEAD.get(" ".join(words))) is not None:
+        return soon(today)
     ends, words = words[:2] == ["end", "of"], words[2:] if words[:2] == ["end", "of"] else words
     words = [word for word in words if word not in ("the", "of")]
     if ends and words in (["year"], ["this", "year"]):

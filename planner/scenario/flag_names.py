@@ -38,7 +38,7 @@ _ALSO = {
     "method": "adapter finetuning-type train-type tuner-type peft-type "
               "task workload algorithm algo", "epochs": "num-epochs num-train-epochs", "dataset": "data",
     "deadline": "within by finish-by done-by due until before",
-    "budget": "max-cost", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "budget": "max-cost max-price cost-limit", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
     "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
     "chunked-prefill-size",

@@ -12,7 +12,7 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.job import UNNAMED
 from planner.scenario.limits import Buy, Hardware, Limits, Sourcing
 from planner.scenario.load import as_written, merge
-from planner.scenario.plainly import BOUGHT, TERMS, in_blocks
+from planner.scenario.plainly import BOUGHT, KEPT, TERMS, in_blocks
 from planner.scenario.pool import pool
 from planner.scenario.resolve import NO_FILE
 from planner.yaml_io import Document, Frozen, validate
@@ -21,7 +21,9 @@ LASTING = ("on-demand", "reserved-1y", "reserved-3y")
 """Terms that hardware of years is rented on, where none are named."""
 _DEPTH = 2
 """Blocks that a block of hardware is in: sourcing.rent.terms."""
-_GIVEN = {"hardware.candidates", "limits.gpus", "limits.max_nodes"}
+_LONG = "limits.deadline"
+"""How long hardware is had, as of work how long it may take: --months 18."""
+_GIVEN = {"hardware.candidates", "limits.gpus", "limits.max_nodes", _LONG}
 
 
 class HardwareQuestion(Frozen):
@@ -75,6 +77,9 @@ def _by_path(data: Mapping[str, object], before: str = "") -> Iterator[tuple[str
 
 def hardware_file(values: Mapping[str, object], labels: Mapping[str, str]) -> Document:
     """Return what a file of a question of hardware alone holds. Raises InputError."""
+    if _LONG in values and KEPT not in values:
+        values = {KEPT: values[_LONG], **{path: value for path, value in values.items() if path != _LONG}}
+        labels = {**labels, KEPT: labels.get(_LONG, _LONG)}
     lasting = {TERMS: list(LASTING)} if TERMS not in values else {}
     merged = merge(NO_FILE, {**lasting, **values}, labels)
     return replace(merged, data={key: value for key, value in merged.data.items() if key != "workload"})

@@ -57,6 +57,8 @@ def node_named(name: str, catalog: Catalog, gpus: int | None = None) -> tuple[st
     sizes = {node: catalog.node(node).gpus for node in meant.nodes}
     wanted = meant.gpus or gpus or 1
     of_one = {catalog.node(node).gpu for node in sizes}
+    if len(of_one) > 1 and (card := least_of_memory(name, meant.nodes, catalog)) is not None:
+        sizes = {card: sizes[card]}
     if len(sizes) > 1 and len(of_one) == 1:
         least = min((size for size in sizes.values() if size >= wanted), default=max(sizes.values()))
         sizes = {node: size for node, size in sizes.items() if size == least}
@@ -64,6 +66,14 @@ def node_named(name: str, catalog: Catalog, gpus: int | None = None) -> tuple[st
         raise InputError(f"{name!r} is {len(sizes)} node types: {', '.join(list(sizes)[:4])}"
                          f"{', ...' if len(sizes) > 4 else ''}; name one")
     return next(iter(sizes)), meant.gpus
+
+
+def least_of_memory(name: str, nodes: Sequence[str], catalog: Catalog) -> str | None:
+    """Return of cards that are named by their memory alone the node with one that a program can use least of."""
+    if _MEMORY.fullmatch(_plain(name).removeprefix("1 ")) is None:
+        return None
+    alone = [node for node in nodes if catalog.node(node).gpus == 1]
+    return min(alone, key=lambda node: catalog.gpu(catalog.node(node).gpu).usable_memory, default=None)
 
 
 class Meant(NamedTuple):

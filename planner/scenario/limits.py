@@ -160,7 +160,7 @@ def _years(value: object) -> object:
         return parse(value, SECONDS, "number of years", "3 years") / YEAR
 
 
-Years = Annotated[float, BeforeValidator(_years, json_schema_input_type=float | str), Field(ge=0.25, le=20)]
+Years = Annotated[float, BeforeValidator(_years, json_schema_input_type=float | str), Field(ge=0.08, le=20)]
 
 
 class Buy(Frozen):

@@ -79,8 +79,10 @@ def _duration(told: _Told) -> Phrased | None:
 
 def _pace(told: _Told) -> Phrased | None:
     """Read --min-tps 25 beside a load."""
-    paced = own_name(told.said.removeprefix("min-"), PACES) and set(told.beside) & {"users", "concurrency", "rate"}
-    return Phrased("tpot", f"{told.value} tokens/s") if paced else None
+    # no plural of --tp
+    paced = told.said.removeprefix("min-").removeprefix("target-") in PACES
+    loaded = set(told.beside) & {"users", "concurrency", "rate"}
+    return Phrased("tpot", f"{told.value} tokens/s") if paced and loaded else None
 
 
 def _factor(told: _Told) -> Phrased | None:
@@ -130,6 +132,8 @@ def _daily(told: _Told) -> Phrased | None:
 
 def _rate(told: _Told) -> Phrased | None:
     """Read --requests-per-day 50k, and --tokens-per-day 2G by the tokens of a request."""
+    if (peak := told.said.removeprefix("peak-")) != told.said and (own_name(peak, ("rate",)) or rate_of(peak)):
+        return _peak(told, peak)
     rate = rate_of(told.said)
     if rate is None or "rate" not in told.known:
         return None
@@ -137,6 +141,17 @@ def _rate(told: _Told) -> Phrased | None:
     many = f"{_requests(told):.9g}" if tokens else told.value
     plain = tokens or rate[0].startswith("request")
     return Phrased("rate", f"{many}/{rate[1]}" if plain else f"{many} {rate[0]}/{rate[1]}")
+
+
+def _peak(told: _Told, of: str) -> Phrased | None:
+    """Read the rate of the busiest moment, beside the mean or alone: --peak-rps 40 --avg-rps 12."""
+    if "headroom" not in told.known:
+        return None
+    mean = told.beside.get("rate")
+    plain = mean is not None and mean.replace(".", "").isdigit() and told.value.replace(".", "").isdigit()
+    if mean is not None and plain and own_name(of, ("rate",)):
+        return Phrased("headroom", f"{100 * max(0.0, number(told.said, told.value) / number('rate', mean) - 1):.9g}%")
+    return _rate(told._replace(said=of)) or Phrased("rate", told.value) if mean is None else None
 
 
 _RULES: tuple[Callable[[_Told], Phrased | None], ...] = (

@@ -52,7 +52,7 @@ _ENDINGS: Sequence[tuple[set[str], str]] = (
     ({"w4a16"}, "w4a16"), ({"gptq", "int8"}, "gptq-int8"), ({"awq"}, "int4"), ({"gptq"}, "int4"), ({"nf4"}, "nf4"),
     ({"bnb"}, "nf4"), ({"int4"}, "int4"), ({"4bit"}, "int4"), ({"int8"}, "int8"))
 """Parts of a model's name that say how its weights are quantized, the first that is there."""
-_GGUF = re.compile(r"(?<=[-.:])i?q\d[-_](?:[01]|k(?:[-_][sml])?|xs|xxs|nl)(?=[-.:]|$)", re.IGNORECASE)
+_GGUF = re.compile(r"(?<=[-.:])i?q\d(?:[-_](?:[01]|k(?:[-_][sml])?|xs|xxs|nl))?(?=[-.:]|$)", re.IGNORECASE)
 """llama.cpp's name of a format in the name of a file: Llama-3.3-70B-Instruct-Q4_K_M.gguf."""
 
 

@@ -21,6 +21,8 @@ from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS, parse_count
 
 _LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
 DEADLINE = FLAGS["deadline"]
+_TOKENS = 10**9
+"""From which a data set is counted in tokens; none that a model is tuned on has so many samples."""
 _COUNTS = 1024
 """Up to which a bare number is one of GPUs and no name of a card (4090)."""
 
@@ -76,9 +78,12 @@ def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
     if isinstance(names, list | tuple) and on not in values and _are_hardware(names):
         meant[on] = list(names)
         del meant[gpus]
-    data, samples = FLAGS["dataset"], FLAGS["samples"]
-    if samples not in values and isinstance(size := values.get(data), str) and _is_count(size):
-        meant[samples] = meant.pop(data)
+    # a count where a file is named: a data set's of billions is of tokens
+    for file, count in ((FLAGS["dataset"], FLAGS["samples"]), (FLAGS["requests"], FLAGS["documents"])):
+        if count not in values and isinstance(size := values.get(file), str) and _is_count(size):
+            said = meant.pop(file)
+            tokens = count == FLAGS["samples"] and parse_count(size, "tokens") >= _TOKENS
+            meant.setdefault(FLAGS["tokens"] if tokens else count, said)
     named = values.get(on)
     one = named[0] if isinstance(named, list | tuple) and len(named) == 1 else named
     if gpus not in values and str(one).strip().isdecimal() and int(str(one)) <= _COUNTS:

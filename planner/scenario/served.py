@@ -29,6 +29,10 @@ def as_asked(data: object) -> object:
     data = as_service(data)
     work = data.get("workload") if isinstance(data, dict) else None
     calls = _calls(work) if isinstance(work, dict) else {}
+    if isinstance(work, dict) and isinstance(data, dict) and (
+            work.get("kind"), work.get("method")) == ("diffusion", "pretrain"):
+        # a step from scratch is one of all weights
+        return as_asked({**data, "workload": {**work, "method": "full"}})
     if calls and isinstance(work, dict):
         named = {calls[key] if key in calls and calls[key] not in work else key: value for key, value in work.items()}
         return {**data, "workload": named}  # type: ignore[dict-item]

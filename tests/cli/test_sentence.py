@@ -83,6 +83,25 @@ SAID = [
      "plan --model llama-3.1-8b --documents 10000 --deadline '2 minutes'"),
     ("serve deepseek r1 with sglang, 2k tokens in 300 out, 1M requests a day",
      "plan --model deepseek-r1 --engine sglang --input 2k --output 300 --rate '1M requests/day' --method inference"),
+    ("grpo on qwen2.5-7b with 8xH100, 7.5k prompts, 8 generations each",
+     "plan --method grpo --model qwen2.5-7b --on 8xh100 --samples 7.5k --samples-per-prompt 8"),
+    ("grpo qwen2.5-7b with 1024 rollouts a step on h100",
+     "plan --method grpo --model qwen2.5-7b --prompts 128 --on h100"),
+    ("what batch size can I use for llama 3.1 8b lora on a 24gb card at 2048 tokens",
+     "estimate --max micro-batch --model llama-3.1-8b --method lora --on 'a 24gb' --seq-len 2048"),
+    ("buy 4 L40S for serving qwen3 14b to 100 users for 2 years",
+     "plan --on '4 l40s' --model qwen3-14b --terms buy,on-demand --users 100 --years 2 --method inference"),
+    ("serve flux schnell to 50 users, one image a minute each",
+     "plan --model flux-schnell --rate '50 image/minute' --method inference"),
+    ("pretrain a 30b moe with 3b active on 5T tokens with 512 h200",
+     "plan --method pretrain --model qwen3-30b-a3b --on '512 h200' --tokens 5T"),
+    ("train 70b on 5T tokens this year with 128 h100",
+     "plan --model 70b --tokens 5T --deadline 'this year' --on '128 h100'"),
+    ("speed of llama 3.3 70b q4 on 2x 3090 with llama.cpp",
+     "plan --model llama-3.3-70b-q4 --on '2x 3090' --engine llama.cpp --method inference --users 1"),
+    ("summarize 3 million articles of 2k tokens with qwen3 8b over the weekend",
+     "plan --model qwen3-8b --documents 3M --input 2k --deadline 2d"),
+    ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
 ]
 
 
@@ -102,7 +121,8 @@ def test_what_training_costs_is_asked_of_an_amount() -> None:
 
 @pytest.mark.parametrize(("line", "unread"), [
     ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
-    ("qlora llama-3.1-8b with 17", "'17'"), ("qlora llama-3.1-8b on 2M tokens a week", "'2m tokens a week'")])
+    ("qlora llama-3.1-8b with 17", "'17'"),
+    ("serve llama-3.1-8b with 8 bananas each", "'8 bananas'"), ("qlora llama-3.1-8b on 2M tokens a week", "'2m tokens a week'")])
 def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
     with pytest.raises(InputError, match=f"not understood: .*{unread}"):
         spoken(line.split(), CATALOG)

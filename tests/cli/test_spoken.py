@@ -46,6 +46,10 @@ SAID = [
     ("--ttft-ms 500 --p99-tpot-ms 40", {"ttft": "500 ms", "tpot": "40 ms at p99"}),
     ("--dau 50k --on l40s", {"rate": "500000/day"}), ("--mau 30k --requests-per-user 60", {"rate": "1800000/month"}),
     ("--micro-batch-size 2 --gradient-accumulation-steps 8", {"per_device_batch": "2", "grad_accum": "8"}),
+    ("--micro-batch-size 2 --batch-size 64 --zero-stage 3", {"layout": "mbs=2,zero=3", "global_batch": "64"}),
+    ("--tp 8 --rate 5", {"layout": "tp=8", "tpot": None, "rate": "5"}),
+    ("--peak-rps 40 --avg-rps 12", {"rate": "12", "headroom": "233.333333%"}), ("--peak-rps 40", {"rate": "40"}),
+    ("--batch-job --documents 5k", {"documents": "5k"}), ("--max-price 20k", {"budget": "20k"}),
     # what no option is called is read as a phrase
     ("--method grpo --n 16 --train-batch-size 256", {"samples_per_prompt": "16", "global_batch": "256"}),
     ("--method grpo --lora", {"method": "grpo", "tuning": "lora"}), ("--adapter qlora", {"method": "qlora"}),
@@ -73,13 +77,13 @@ def test_words_belong_to_the_option_before_them(line: str, meant: dict[str, Any]
     (["--method", "dora"], "'lora' is the nearest"), (["--method", "RLHF"], "grpo, ppo, rloo or reinforce"),
     (["--deadline", "overnight"], "such as '12 h'"), (["--on", "h100", "foo"], "did you mean h100?"),
     (["--steps=100"], "beside tokens or samples they have no effect"),
-    (["--zero", "3"], "planner estimate --layout zero=3"),
+    (["--zero", "many"], "zero=many: expected 0, 1, 2 or 3"),
     (["--objective", "largest"], "by hardware and method alone"),
     (["--bananas", "3"], "No such option"), (["--hours-per-day", "8"], "No such option"),
     (["--grad-accum", "4"], "--gpus 8 or --on 8xh100"),
     (["--grad-accum", "many", "--gpus", "8"], "--grad-accum"),
-    (["--micro-batch", "2", "--batch-size", "64"], "leave one"),
     (["--terms", "lease"], "'capacity-block' or 'buy', got 'lease'"),
+    (["--per-device-batch", "2", "--batch-size", "64"], "leave one"),
     (["llama-3.1-8b"], "is a model, and --model is given too")])
 def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:

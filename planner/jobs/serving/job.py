@@ -214,8 +214,8 @@ def _demands(asked: Serving, services: Sequence[Service]) -> tuple[Demand, ...]:
 def _held(axis: str, value: str) -> int | str:
     if axis == "role":
         if value not in ROLES:
-            raise UnknownName("role in --why-not", value, list(ROLES))
+            raise UnknownName("role of a layout", value, list(ROLES))
         return value
     if not (value.isdecimal() and len(value) < 10 and int(value)):
-        raise InputError(f"--why-not {axis}={value}: expected a whole number above zero")
+        raise InputError(f"layout {axis}={value}: expected a whole number above zero")
     return int(value)

@@ -124,7 +124,7 @@ class TrainingJob:
     def held(self, held: Held = NOTHING_HELD) -> Facts:
         """Return what rules look up, with axes held, on the candidates that some offer has."""
         only: dict[str, tuple[float, ...]] = {
-            AXES[key]: (axis_value(key, value, "--why-not"),) for key, value in held.items()}
+            AXES[key]: (axis_value(key, value, "layout"),) for key, value in held.items()}
         at_hand = self.terms.market.at_hand
         if len(at_hand) < len(self.terms.market.candidates):
             only["candidate"] = at_hand
