@@ -66,7 +66,8 @@ SILENT = _words(
     "models most much music need needed needs node nodes now of offload offloading on on-prem once one only over "
     "pace parallel parameter parameters params per picture pictures plan please ram rental renting response "
     "responses right roughly server servers setup should show simultaneously single size sized sizes so some "
-    "sound speech startup support team company lab take takes task tell text than that the their them then there these they this "
+    "sound speech startup support team company lab take takes task tell text than that the their them then there these "
+    "they this "
     "those through throughput time to today together too total traffic under until up us using utilisation "
     "utilization via video videos vram want wants was we weights what what's when where which while who whole "
     "will with within without workload would you your")

@@ -122,7 +122,8 @@ def test_what_training_costs_is_asked_of_an_amount() -> None:
 @pytest.mark.parametrize(("line", "unread"), [
     ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
     ("qlora llama-3.1-8b with 17", "'17'"),
-    ("serve llama-3.1-8b with 8 bananas each", "'8 bananas'"), ("qlora llama-3.1-8b on 2M tokens a week", "'2m tokens a week'")])
+    ("serve llama-3.1-8b with 8 bananas each", "'8 bananas'"),
+    ("qlora llama-3.1-8b on 2M tokens a week", "'2m tokens a week'")])
 def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
     with pytest.raises(InputError, match=f"not understood: .*{unread}"):
         spoken(line.split(), CATALOG)
