@@ -70,7 +70,7 @@ def test_what_is_said_twice_is_refused() -> None:
 
 @pytest.mark.parametrize(("terms", "left"), [("buy", None), ("on-demand, buy", ["on-demand"]), ("spot", "spot")])
 def test_buying_is_asked_for_beside_terms(terms: str, left: object) -> None:
-    said = with_bought({"sourcing.rent.terms": terms})
+    said = with_bought({"sourcing.rent.terms": terms}, {})
     assert said.get("sourcing.rent.terms") == left
     assert ("sourcing.buy.utilization" in said) == ("buy" in terms)
 
