@@ -34,7 +34,7 @@ from planner.scenario.default import Default
 from planner.scenario.limits import Deadline, Rent
 from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
-from planner.scenario.scenario import AnyScenario, ServingScenario
+from planner.scenario.scenario import AnyScenario
 from planner.simulate.reading import read_trace
 from planner.solver.progress import aside
 from planner.solver.settings import Effort
@@ -103,7 +103,7 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
            replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, held: Held) -> Plan:
     """Return the plan of one question, or of what is enough where nothing but defaults stands against one."""
     # before the user is taken to own more of what nobody offers, less of what nobody asked for does it too
-    lifts = not (isinstance(scenario, ServingScenario) and any(default.name == "quantization" for default in defaults))
+    lifts = not any(default.name == "quantization" for default in defaults)
     plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, lifts=lifts)
     if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,
                           held=held)) is not None:

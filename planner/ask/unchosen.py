@@ -9,13 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Plan
-from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
+from planner.jobs.kinds import by_engines
 from planner.scenario.default import Default, Defaults
-from planner.scenario.diffusion import DiffusionScenario
 from planner.scenario.limits import Deadline
-from planner.scenario.scenario import AnyScenario, GenerationScenario, ServingScenario
-from planner.scenario.usual import usual_release
+from planner.scenario.scenario import AnyScenario
 from planner.units import DAY, show_seconds, show_usd
 
 KEYS = ("quantization", "frames", "audio", "resolution")
@@ -57,21 +55,15 @@ def by_another_engine(plan: Plan, scenario: AnyScenario, defaults: Sequence[Defa
 
     None where there is a plan, or where the engine, or its release, was asked for.
     """
-    if plan.infeasible is None or not isinstance(scenario, ServingScenario) or scenario.workload is None or not any(
-            default.name == ENGINE for default in defaults):
+    if plan.infeasible is None or not any(default.name == ENGINE for default in defaults):
         return
-    was = scenario.workload.engine
     why = plan.infeasible.because[0] if plan.infeasible.because else "it has no plan"
-    for other in catalog.all("engines", Engine):
-        if other.name != was:
-            work = scenario.workload.model_copy(update={"engine": other.name, "engine_version": None})
-            old = usual_release(work, scenario.hardware.candidates, catalog)
-            work = work.model_copy(update={"engine_version": old.value} if old else {})
-            said = [default for default in defaults if default.name not in (ENGINE, "engine_version")]
-            said += [Default(name=ENGINE, value=other.name, why=f"{was}, which nobody asked for, has no plan here"),
-                     *([old] if old else [])]
-            yield scenario.model_copy(update={"workload": work}), said, (
-                f"engine {was}, the default, has no plan ({why}): planned for {other.name}; --engine {was} holds to it")
+    for was, name, release, changed in by_engines(scenario, catalog):
+        said = [default for default in defaults if default.name not in (ENGINE, "engine_version")]
+        said += [Default(name=ENGINE, value=name, why=f"{was}, which nobody asked for, has no plan here"),
+                 *([release] if release else [])]
+        yield changed, said, (f"engine {was}, the default, has no plan ({why}): planned for {name}; --engine {was} "
+                              "holds to it")
 
 
 def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]
@@ -80,8 +72,7 @@ def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default
 
     None where there is a plan, or where what binds was asked for.
     """
-    work = scenario.workload if isinstance(
-        scenario, DiffusionScenario | GenerationScenario | ServingScenario) else None
+    work = scenario.workload
     if plan.infeasible is None or work is None:
         return None
     open_ends = {default.name for default in defaults}
