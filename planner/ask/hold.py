@@ -109,7 +109,8 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
             try:
                 with part(method, number, len(methods)):
                     outside = tally.add(asking(model)) if method != "inference" else (
-                        {} if tally.serve(*holding_served(scenario, catalog, model, any_engine=True)) else None)
+                        {} if tally.serve(*holding_served(
+                            scenario, catalog, model, any_engine=not work.has_several)) else None)
             except Unsupported:
                 if work.model != EVERY:
                     raise
