@@ -40,7 +40,9 @@ def serving_sentence(plan: Plan) -> str:
         rate = max(sum(a.serving.rate_at(hour) for a in mine if a.serving and a.serving.role != role)
                    for role in ("prefill", "decode") for hour in range(HOURS))
         fleet = " and ".join(_fleet(a) for a in mine)
-        users = sum(a.serving.users or 0.0 for a in mine if a.serving)
+        # as many as are there in the busiest hour: not all replicas run in it
+        users = max(sum((a.serving.users or 0.0) * a.serving.rate_at(hour) / (a.serving.requests_per_second or 1.0)
+                        for a in mine if a.serving) for hour in range(HOURS))
         noun = next((a.serving.noun for a in mine if a.serving), "requests")
         load = f"{plural(round(users), 'user')} ({rate:,.4g} {noun}/s)" if users else f"{rate:,.4g} {noun}/s"
         parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}"

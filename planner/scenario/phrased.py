@@ -24,6 +24,7 @@ REPEATS = ("repeats", "num-repeats", "dataset-repeats", "image-repeats")
 """How often a pass takes each sample, as trainers of images have it."""
 HELD = ("beta", "kl", "kl-coef", "kl-coefficient", "kl-loss-coef")
 """Flags of how strongly a policy is held to its reference, which is not there at 0."""
+_MORNING = 8
 _PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
 """Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
 
@@ -143,6 +144,19 @@ def _rate(told: _Told) -> Phrased | None:
     return Phrased("rate", f"{many}/{rate[1]}" if plain else f"{many} {rate[0]}/{rate[1]}")
 
 
+def _hours(told: _Told) -> Phrased | None:
+    """Read for how many hours of a day anybody asks, from eight in the morning: --hours-per-day 10."""
+    if told.said not in ("hours-per-day", "hours-a-day", "daily-hours") or "day" not in told.known or not (
+            {"rate", "users", "concurrency"} & set(told.beside)):
+        return None
+    hours = number(told.said, told.value.lower().removesuffix("h"))
+    if not 1 <= hours <= 24 or hours % 1:
+        raise InputError(f"--{told.said}: expected whole hours from 1 to 24, got {told.value!r}")
+    factors = ["1" if (hour - _MORNING) % 24 < hours else "0" for hour in range(24)]
+    return Phrased("day", ",".join(factors), (), f"{told.said} {told.value} is read as --day with so many hours from "
+                   f"{_MORNING}h on, and nobody in the others")
+
+
 def _peak(told: _Told, of: str) -> Phrased | None:
     """Read the rate of the busiest moment, beside the mean or alone: --peak-rps 40 --avg-rps 12."""
     if "headroom" not in told.known:
@@ -155,7 +169,7 @@ def _peak(told: _Told, of: str) -> Phrased | None:
 
 
 _RULES: tuple[Callable[[_Told], Phrased | None], ...] = (
-    _at_percentile, _duration, _pace, _factor, _unheld, _size, _daily, _rate, _with_unit)
+    _at_percentile, _hours, _duration, _pace, _factor, _unheld, _size, _daily, _rate, _with_unit)
 
 
 def number(flag: str, text: str) -> float:

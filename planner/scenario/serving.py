@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -34,9 +35,11 @@ Factor = Annotated[float, Field(ge=0, le=100)]
 
 LOADS = ("rate", "users", "concurrency", "documents", "trace")
 """What a service may be asked to answer."""
+_HOURS = re.compile(r"(\d{1,2})(?::00)? ?h? ?(?:-|to|until) ?(\d{1,2})(?::00)? ?h?")
+"""Hours of a day in which anybody asks: 8h-20h, 22:00-6:00."""
 _APART = (
     (("users", "concurrency"), "users who wait for their answers: give a rate for that", (
-        "arrivals", "day", "length_classes", "disaggregated")),
+        "arrivals", "length_classes", "disaggregated")),
     (("documents",), "a batch of documents, which has no latency and no arrivals", (
         "arrivals", "day", "length_classes", "disaggregated", "ttft", "tpot", "e2e", "percentile", "headroom",
         "spare_replicas", "spare_nodes")))
@@ -87,7 +90,7 @@ class Serving(Frozen):
     arrivals: Gaps | None = None
     """How requests arrive; none means Poisson."""
     day: tuple[Factor, ...] | None = Field(default=None, min_length=HOURS, max_length=HOURS)
-    """Factors on the rate, by hour from midnight."""
+    """Factors on the rate, or on the users, by hour from midnight; also the hours in which anybody asks: 8h-20h."""
     ttft: Latency | None = None
     """Time to the first token."""
     tpot: TokenLatency | None = None
@@ -193,6 +196,12 @@ class Serving(Frozen):
     @field_validator("day", mode="before")
     @classmethod
     def _one_factor_an_hour(cls, value: object) -> object:
+        alone = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+        if isinstance(alone, str) and (span := _HOURS.fullmatch(alone.strip().lower())):
+            first, last = int(span[1]), int(span[2])
+            if first > HOURS or last > HOURS or first == last:
+                raise ValueError(f"{alone!r}: expected two different hours from 0 to 24, such as 8h-20h")
+            return [float(first <= hour < last if first < last else not last <= hour < first) for hour in range(HOURS)]
         listed = value.split(",") if isinstance(value, str) else value
         if isinstance(listed, list | tuple) and len(listed) != HOURS:
             raise ValueError(f"expected {HOURS} multiples of the rate, one per hour from midnight, got {len(listed)}"
@@ -226,9 +235,10 @@ class Serving(Frozen):
             for key in keys if given and given[0] in loads else ():
                 if getattr(self, key) != type(self).model_fields[key].default:
                     raise About(key, f"{key} does nothing to {what}")
-        for name in ("arrivals", "day"):
-            if getattr(self, name) is not None and self.rate is None:
-                raise About(name, f"{name} applies to a rate: give rate, such as 20 requests/s")
+        if self.arrivals is not None and self.rate is None:
+            raise About("arrivals", "arrivals applies to a rate: give rate, such as 20 requests/s")
+        if self.day is not None and self.rate is None and self.clients is None:
+            raise About("day", "day applies to a rate or to users: give rate, such as 20 requests/s")
         if self.headroom and not (self.rate or self.trace or self.clients):
             raise About("headroom", "headroom applies to a rate, a trace or users, and none is given")
         if self.e2e is not None and self.disaggregated != "no":

@@ -49,6 +49,7 @@ SAID = [
     ("--micro-batch-size 2 --batch-size 64 --zero-stage 3", {"layout": "mbs=2,zero=3", "global_batch": "64"}),
     ("--tp 8 --rate 5", {"layout": "tp=8", "tpot": None, "rate": "5"}),
     ("--peak-rps 40 --avg-rps 12", {"rate": "12", "headroom": "233.333333%"}), ("--peak-rps 40", {"rate": "40"}),
+    ("--users 9 --hours-per-day 2", {"day": ",".join("01"[hour in (8, 9)] for hour in range(24))}),
     ("--batch-job --documents 5k", {"documents": "5k"}), ("--max-price 20k", {"budget": "20k"}),
     # what no option is called is read as a phrase
     ("--method grpo --n 16 --train-batch-size 256", {"samples_per_prompt": "16", "global_batch": "256"}),

@@ -74,7 +74,7 @@ def changing(asked: Serving) -> int:
 def day_of(service: Service) -> tuple[Day, int] | None:
     """Return the day of a service, and how many requests make it; none where every hour is alike."""
     factors = service.asked.day
-    if factors is None or len(set(factors)) == 1:
+    if factors is None or len(set(factors)) == 1 or service.asked.clients is not None:
         return None
     many = int(np.ceil(PEAK_REQUESTS * sum(factors) / max(factors)))
     return Day(factors, PEAK_REQUESTS / (max(factors) * (service.asked.rate or 1.0))), many
@@ -85,7 +85,7 @@ def hours_of(service: Service, picks: Sequence[Pick], trace: Trace) -> tuple[Pha
     the replicas are those of the busiest hour.
     """
     factors = service.asked.day
-    if factors is None or not any(pick.hourly for pick in picks):
+    if factors is None or service.asked.clients is not None or not any(pick.hourly for pick in picks):
         return ()
     if trace.seconds > HOUR:
         hours = range(int(trace.seconds // HOUR) + 1)

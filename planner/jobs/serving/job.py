@@ -109,10 +109,19 @@ class ServingJob:
 
     def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
         """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
-        return tried(self.catalog, self.services[picks[0].demand], self.terms.market.candidates, picks, factor, given)
+        service = self.services[picks[0].demand]
+        if service.asked.day is not None and service.asked.clients is not None:
+            # of users so many fewer are there in an hour of the day
+            return tried(self.catalog, service.with_users(factor), self.terms.market.candidates, picks, 1.0, given)
+        return tried(self.catalog, service, self.terms.market.candidates, picks, factor, given)
 
     def tried_day(self, picks: Sequence[Pick]) -> Tried:
-        """Return what a replay of the whole day shows of its busiest hours, of the picks of one demand."""
+        """Return what a replay of the whole day shows of its busiest hours, of the picks of one demand.
+
+        Users wait for their answers, so that no hour leaves anything to the next.
+        """
+        if self.services[picks[0].demand].asked.clients is not None:
+            return self.tried(picks, max(self.asked.day or (1.0,)), None)
         return tried_day(self.catalog, self.services[picks[0].demand], self.terms.market.candidates, picks)
 
     @property

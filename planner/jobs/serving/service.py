@@ -79,6 +79,12 @@ class Service:
         """Tokens that a sequence holds on average, half way through its answer; long answers are there for longer."""
         return round(self.stream.context)
 
+    def with_users(self, factor: float) -> Service:
+        """Return the service with so many times the users, at all hours alike."""
+        users = max(1, round((self.asked.clients or 0) * factor))
+        key = "users" if self.asked.users is not None else "concurrency"
+        return replace(self, asked=self.asked.model_copy(update={key: users, "day": None}), rate=float(users))
+
     @property
     def needed(self) -> float:
         """Requests/s with the headroom; zero where no rate is asked."""

@@ -49,6 +49,17 @@ def test_more_users_and_less_thinking_cost_no_less():
     assert costs[0] < costs[-1]
 
 
+def test_users_by_hour_are_served_by_fewer_nodes_when_fewer_are_there():
+    """Half the day with everybody and half with nobody costs half as much and what replicas take to start."""
+    asked = {**CHAT, "users": 200, "ttft": "1 s", "on": "l40s-1x"}
+    always, day = planner.plan(**asked), planner.plan(**asked, day="8h-20h")
+    served = day.assignments[0].serving
+    assert served.users * served.replicas_by_hour[8] / served.replicas == pytest.approx(200)
+    assert [bool(nodes) for nodes in served.nodes_by_hour] == [8 <= hour < 20 for hour in range(24)]
+    assert 0.5 < day.objective.value / always.objective.value < 0.52
+    assert day.objective.by_replay.met
+
+
 def test_a_closed_loop_never_has_more_requests_in_flight_than_users():
     trace = synthetic(1, (Lengths(80, 1), Lengths(40, 1)), count=500, seed=1)
     found = simulate(trace, [ReplicaGroup(ReplicaKind(STEPS, 3000, 64, 128, block=16))],
