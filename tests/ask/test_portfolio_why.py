@@ -40,6 +40,12 @@ def test_every_job_says_why_it_is_so(plan):
     assert said["follow"] == "rejected: it waits for small, which is rejected"
 
 
+def test_what_costs_more_than_it_is_worth_is_not_said_to_lack_nodes():
+    full = plan_of([{"name": "base", "workload": LONG}, {"name": "more", "workload": LONG, "worth": "20 USD"}], own=1,
+                   length="14 d", sourcing={})
+    assert of(full, "more").reasons.start.startswith("rejected: even with room for it, doing it costs ")
+
+
 def test_each_change_that_is_said_to_be_enough_is(plan):
     late, rejected = of(plan, "paper"), of(plan, "small")
     assert late.late_days

@@ -59,10 +59,12 @@ def _rejected(agenda: Agenda, schedule: Schedule, at: int, rest: Rest, known: El
     best = _best(known, np.ones(len(known.end), dtype=bool))
     if best is None:
         return "rejected: it takes longer than the horizon"
-    if known.against[best]:
+    least = int(known.more.min())
+    if known.against[best] and least <= (task.worth or 0):
         return f"rejected: {lacking(agenda, rest, known, best, at)}"
-    return (f"rejected: doing it costs {show_usd(int(known.more[best]) / MICRO)} more, and it is worth "
-            f"{show_usd((task.worth or 0) / MICRO)}")
+    costs = f"even with room for it, doing it costs {show_usd(least / MICRO)}" if known.against[best] else (
+        f"doing it costs {show_usd(int(known.more[best]) / MICRO)}")
+    return f"rejected: {costs} more, and it is worth {show_usd((task.worth or 0) / MICRO)}"
 
 
 def _start(agenda: Agenda, schedule: Schedule, at: int, rest: Rest, known: Elsewhere) -> str:

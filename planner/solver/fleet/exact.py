@@ -76,7 +76,7 @@ def _is_done(found: Schedule) -> bool:
 
 def _near(problem: Problem, found: Schedule, stop: float | None) -> Schedule:
     """Return the best schedule of the ways near the relaxation's best, with its bound, where it is better."""
-    relaxed = Relaxation(problem).solve(_part(stop))
+    relaxed = Relaxation(problem, [] if found.value is None else [found]).solve(_part(stop))
     if relaxed is None:
         return found
     unit = unit_of(problem)

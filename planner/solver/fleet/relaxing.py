@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from planner.solver.fleet.linear import Floats, Optimum
 from planner.solver.fleet.master import Master
 from planner.solver.fleet.pausing import cost_of
 from planner.solver.fleet.pricing import Pricing
-from planner.solver.fleet.schedule import Placed, Problem
+from planner.solver.fleet.schedule import Placed, Problem, Schedule
 from planner.solver.fleet.ways import Ways, every_way
 
 NARROW = 1e-4
@@ -24,7 +25,12 @@ DEAREST = 1e21
 SMOOTHING = 0.7, 0.97
 """How much of the best prices is left each round, at least and at most: more where a round proves nothing better."""
 WIDE = 2e-3
-"""Share of the value between bound and relaxation at which blocks are made smaller, and rows are rounded."""
+"""Share of the value that is taken to be open at least, when ways are dropped."""
+LARGE, BLOCKS = 50_000, (14, 4)
+"""Tasks times periods from which on neighboring periods are one at first: the program is solved in a fifth of the time.
+"""
+COARSE = 0.01
+"""Share of the value between bound and relaxation at which they are made smaller."""
 STALLED, STALL = 6, 3e-4
 """Rounds without so much more of the value, which end a stage."""
 STEADY = 5e-4
@@ -60,11 +66,15 @@ class Relaxed:
 class Relaxation:
     """The relaxation of a problem, over ways that are added as they pay."""
 
-    def __init__(self, problem: Problem) -> None:
-        """Start with the cheapest ways."""
+    def __init__(self, problem: Problem, known: Sequence[Schedule] = ()) -> None:
+        """Start with the cheapest ways, and those of known schedules, so that every task has a place."""
         self.problem = problem
         self.ways = tuple(every_way(problem))
         self.master = Master(problem, self.ways)
+        for at, placed in ((at, placed) for schedule in known for at, placed in enumerate(schedule.tasks) if placed):
+            way = self.ways[at].find(placed.option, placed.runs[0][0]) if len(placed.runs) == 1 else None
+            self.master.add(at, [] if way is None else [way], [placed] if len(placed.runs) > 1 else [])
+        self.master.state()
         self.pricing = Pricing(problem, self.master)
         self.best = self.pricing.proven(self._first())
         self.smoothing = SMOOTHING[0]
@@ -86,8 +96,10 @@ class Relaxation:
         """Return the bound, as far as some rounds go; none where no schedule is in reach of the relaxation."""
         stop = None if seconds is None else time.monotonic() + seconds
         self._ascend(ASCENT, np.inf, None if seconds is None else time.monotonic() + seconds / 3)
-        if not self._stage(stop):
-            return None
+        large = len(self.problem.tasks) * self.problem.periods > LARGE
+        for block in (*(BLOCKS if large else ()), 1):
+            if not self._stage(block, stop):
+                return None
         best = self.best
         return Relaxed(best.value, self.ways, tuple(best.more), tuple(best.rejecting), self.lots,
                        tuple(map(tuple, self.master.paused)), self.rounds)
@@ -110,15 +122,17 @@ class Relaxation:
         for at, (ways, paused) in enumerate(zip(ascent.ways, ascent.paused, strict=True)):
             self.master.add(at, ways, list(paused))
 
-    def _stage(self, stop: float | None) -> bool:
-        """Go some rounds of pricing, and add rows that whole nodes keep; return whether any schedule is in reach."""
+    def _stage(self, block: int, stop: float | None) -> bool:
+        """Go some rounds of pricing with so many neighboring periods as one, and add rows that whole nodes keep; return
+        whether any schedule is in reach.
+        """
         last, seen, roundings = None, list[int](), 0
         for _ in range(ROUNDS):
             left = None if stop is None else stop - time.monotonic()
             if left is not None and left <= 0:
                 break
             self.master.state()
-            found = self.master.solve(1, left)
+            found = self.master.solve(block, left)
             if found is None:
                 return last is not None or (left is not None and stop is not None and time.monotonic() > stop)
             self.rounds += 1
@@ -130,7 +144,9 @@ class Relaxation:
                     return False
                 continue
             self._ascend(STEPS, found.value, stop)
-            if roundings < ROUNDINGS and (steady or not added):
+            if block > 1 and found.value - self.best.value <= COARSE * abs(found.value):
+                break
+            if block == 1 and roundings < ROUNDINGS and (steady or not added):
                 roundings += 1
                 if self.master.round(found):
                     continue

@@ -53,12 +53,13 @@ def improved(problem: Problem, settings: Settings, over: Problem | None = None) 
     """
     if settings.deterministic_limit is None:
         return solved(problem, Model(problem), settings)
-    began = time.monotonic()
+    began, apart = time.monotonic(), None
     try:
-        relaxed = Relaxation(over or problem).solve(
+        apart = first_of(problem, settings)
+        relaxed = Relaxation(over or problem, [] if apart is None else [apart]).solve(
             None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
     except KeyboardInterrupt:
-        plain = greedy(problem)
+        plain = apart or greedy(problem)
         return Schedule("undecided", interrupted=True) if plain is None else replace(plain, interrupted=True)
     if relaxed is None:
         return solved(problem, Model(problem), settings) if over is None else Schedule("undecided")
@@ -70,7 +71,7 @@ def improved(problem: Problem, settings: Settings, over: Problem | None = None) 
     problem = replace(problem, tasks=tuple(replace(task, worth=dear) if at in must else task
                                            for at, task in enumerate(problem.tasks)))
     stop = None if settings.seconds is None else began + settings.seconds
-    known = [*_first(problem, must, relaxed, settings, stop), *([one] if (one := first_of(asked, settings)) else [])]
+    known = [*_first(problem, must, relaxed, settings, stop), *([] if apart is None else [apart])]
     if not known:
         return Schedule("undecided", bound=relaxed.bound)
     best = min(known, key=lambda one: one.value or 0)
