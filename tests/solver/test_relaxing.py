@@ -6,10 +6,13 @@ from random import Random
 import numpy as np
 import pytest
 
+from planner.solver.fleet.exact import within
+from planner.solver.fleet.reading import solved
 from planner.solver.fleet.relaxing import Relaxation
 from planner.solver.fleet.rounded import Rounded
 from planner.solver.fleet.schedule import HOUR_SECONDS, Option, Pool, Problem, Task
-from tests.solver.schedules import cheapest, random_problem
+from planner.solver.settings import Settings
+from tests.solver.schedules import by_night, cheapest, random_problem
 
 
 def crowded(random: Random) -> Problem:
@@ -31,6 +34,22 @@ def test_no_schedule_of_all_is_below_the_bound(first: int) -> None:
             problem = made(Random(f"bound {seed}"))
             best, relaxed = cheapest(problem), Relaxation(problem).solve()
             assert best is None or relaxed is None or relaxed.bound <= best, (made.__name__, seed)
+
+
+def test_a_cheapest_schedule_is_among_the_ways_that_the_relaxation_leaves() -> None:
+    left = every = pausing = 0
+    for seed in range(10):
+        for made in (crowded, lambda random: by_night(random_problem(random), random)):
+            problem = made(Random(f"left {seed}"))
+            best, relaxed = cheapest(problem), Relaxation(problem).solve()
+            if best is None or relaxed is None:
+                continue
+            model = within(problem, relaxed, best)
+            assert solved(problem, model, Settings()).value == best, seed
+            left, every = left + sum(len(mine.ways) for mine in model.tasks), every + sum(map(len, relaxed.ways))
+            pausing += sum(len(mine.by_pauses) for mine in model.tasks)
+    assert 0 < left < every
+    assert pausing
 
 
 def test_rounded_rows_raise_the_bound_to_the_optimum() -> None:

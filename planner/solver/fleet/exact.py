@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from planner.solver.fleet.branching import branched
 from planner.solver.fleet.reading import read, solved
-from planner.solver.fleet.relaxing import Relaxation
-from planner.solver.fleet.schedule import Problem, Schedule
+from planner.solver.fleet.relaxing import Relaxation, Relaxed
+from planner.solver.fleet.schedule import CENT, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.windows import improved, near_best, unit_of
 from planner.solver.settings import Settings
 
-BRIEF, LONGER = 3.0, 10.0
+BRIEF, LONGER = 1.0, 10.0
 """Of CP-SAT's own time: in which it proves what is easy, and what it is given with a schedule to start from."""
 NEAR = 1_000
 """Ways near the relaxation's best, which a first schedule is sought among."""
@@ -23,6 +23,8 @@ MOST_BRANCHED, NODES = 20_000, 2_000
 """Variables up to which HiGHS bounds the whole in little time, and its nodes for it."""
 NARROW = 1e-5
 """Share of the value that is no longer worth a search."""
+SLACK = 1e-6
+"""Share of the value that rounding may have hidden in what ways cost more."""
 MANY = 20
 """Tasks from which on windows of them find more than CP-SAT on all."""
 SHARE = 1 / 3
@@ -39,32 +41,55 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
     if settings.deterministic_limit is None:
         return solved(problem, model, settings, start)
     stop = None if settings.seconds is None else time.monotonic() + settings.seconds
-
-    def tried(limit: float, known: Schedule | None) -> Schedule:
-        left = None if stop is None else max(0.1, stop - time.monotonic())
-        limit = min(limit, settings.deterministic_limit or limit)
-        return solved(problem, model, replace(settings, deterministic_limit=limit, seconds=left), known)
-
-    found = tried(BRIEF, start)
+    found = _tried(problem, model, settings, BRIEF, start, stop)
     if start is not None and start.value is not None and found.status not in ("optimal", "infeasible"):
         # out of time it may end with a dearer one than it began with
         found = replace(_better(found, start), interrupted=found.interrupted)
     if found.status in ("optimal", "infeasible") or found.interrupted:
         return found
-    try:
-        found = _near(problem, found, stop)
-        if not _is_done(found):
-            found = _better(found, tried(LONGER, found if found.value is not None else start))
-        if not _is_done(found):
-            found = _branched(problem, model, found, stop)
-    except KeyboardInterrupt:
-        return replace(found, interrupted=True)
+    found, model = _relaxed(problem, model, settings, found, stop)
     if _is_done(found):
         return found
     if len(problem.tasks) > MANY:
         left = None if stop is None else max(0.1, stop - time.monotonic())
         return _better(found, improved(problem, replace(settings, seconds=left)))
-    return _better(found, tried(settings.deterministic_limit, found if found.value is not None else start))
+    return _better(found, _tried(problem, model, settings, settings.deterministic_limit, found, stop))
+
+
+def _tried(problem: Problem, model: Model, settings: Settings, limit: float, known: Schedule | None,
+           stop: float | None) -> Schedule:
+    """Return what CP-SAT finds in some of its own time from a schedule on, where there is one."""
+    left = None if stop is None else max(0.1, stop - time.monotonic())
+    limit = min(limit, settings.deterministic_limit or limit)
+    return solved(problem, model, replace(settings, deterministic_limit=limit, seconds=left),
+                  None if known is None or known.value is None else known)
+
+
+def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule, stop: float | None
+             ) -> tuple[Schedule, Model]:
+    """Return a better schedule or bound by what the relaxation tells, and the model of all schedules as cheap."""
+    try:
+        relaxed = Relaxation(problem, [] if found.value is None else [found]).solve(_part(stop))
+        if relaxed is not None:
+            found = _near(problem, found, relaxed, stop)
+            if not _is_done(found) and found.value is not None:
+                model = within(problem, relaxed, found.value)
+        if not _is_done(found):
+            found = _better(found, _tried(problem, model, settings, LONGER, found, stop))
+        if not _is_done(found):
+            found = _branched(problem, model, found, stop)
+    except KeyboardInterrupt:
+        return replace(found, interrupted=True), model
+    return found, model
+
+
+def within(problem: Problem, relaxed: Relaxed, value: int) -> Model:
+    """Return the model of all schedules that cost no more than one that is known: ways that by the prices of the
+    relaxation make any schedule dearer are left out.
+    """
+    most = value - relaxed.bound + max(SLACK * value, CENT)
+    return Model(problem, [mine.take(more <= most) for mine, more in zip(relaxed.ways, relaxed.more, strict=True)], (),
+                 [[option for option, more in mine.items() if more <= most] for mine in relaxed.pausing])
 
 
 def _is_done(found: Schedule) -> bool:
@@ -74,11 +99,8 @@ def _is_done(found: Schedule) -> bool:
     return found.value is not None and found.bound is not None and found.value - found.bound <= NARROW * found.value
 
 
-def _near(problem: Problem, found: Schedule, stop: float | None) -> Schedule:
+def _near(problem: Problem, found: Schedule, relaxed: Relaxed, stop: float | None) -> Schedule:
     """Return the best schedule of the ways near the relaxation's best, with its bound, where it is better."""
-    relaxed = Relaxation(problem, [] if found.value is None else [found]).solve(_part(stop))
-    if relaxed is None:
-        return found
     unit = unit_of(problem)
     bounded = _better(found, Schedule("undecided", bound=-(-relaxed.bound // unit) * unit))
     model = Model(problem, near_best(relaxed, NEAR), relaxed.paused)

@@ -62,13 +62,7 @@ def best_paused(problem: Problem, task: Task, mine: Pausable | None, prices: Pri
         return least, []
     first, last = mine.periods.start, mine.periods.stop
     ending, begun = mine.late + prices.end[first:last], prices.begin[first:last]
-    table = np.array([np.sum([prices.held[held][first:last] for held in option.held], axis=0)
-                      if option.beside else prices.held[option.pool, option.nodes][first:last]
-                      for _, option in mine.options])
-    # of each option as many periods as it takes, the cheapest; and the cheapest ends that leave as many before
-    cheapest = np.cumsum(np.sort(table, axis=1), axis=1)[np.arange(len(table)), mine.counts - 1]
-    ends = np.minimum.accumulate(ending[::-1])[::-1][mine.counts - 1]
-    bounds = cheapest + begun.min() + ends + mine.micro_usd * prices.money
+    table, bounds = bounds_of(mine, prices)
     for (number, option), each, count, bound in zip(mine.options, table, mine.counts.tolist(), bounds.tolist(),
                                                     strict=True):
         if bound >= below:
@@ -86,6 +80,19 @@ def best_paused(problem: Problem, task: Task, mine: Pausable | None, prices: Pri
         if placed is not None:
             found.append((cost, placed))
     return least, [placed for _, placed in sorted(found, key=lambda one: one[0])]
+
+
+def bounds_of(mine: Pausable, prices: Prices) -> tuple[Floats, Floats]:
+    """Return what each option costs in each period, and the least that any way with pauses in it costs, or less."""
+    first, last = mine.periods.start, mine.periods.stop
+    ending, begun = mine.late + prices.end[first:last], prices.begin[first:last]
+    table = np.array([np.sum([prices.held[held][first:last] for held in option.held], axis=0)
+                      if option.beside else prices.held[option.pool, option.nodes][first:last]
+                      for _, option in mine.options])
+    # of each option as many periods as it takes, the cheapest; and the cheapest ends that leave as many before
+    cheapest = np.cumsum(np.sort(table, axis=1), axis=1)[np.arange(len(table)), mine.counts - 1]
+    ends = np.minimum.accumulate(ending[::-1])[::-1][mine.counts - 1]
+    return table, cheapest + begun.min() + ends + mine.micro_usd * prices.money
 
 
 def cost_of(problem: Problem, task: Task, placed: Placed, prices: Prices) -> float:

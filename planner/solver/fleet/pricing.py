@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.solver.fleet.linear import Floats
 from planner.solver.fleet.master import Master
-from planner.solver.fleet.pausing import Prices, best_paused, pausable
+from planner.solver.fleet.pausing import Prices, best_paused, bounds_of, pausable
 from planner.solver.fleet.program import FREE, Ints
 from planner.solver.fleet.schedule import Placed, Problem
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT
@@ -32,6 +32,8 @@ class Priced:
     """Ways with pauses of each task that cost less than all others, the best first."""
     pauses: list[bool]
     """Whether pauses are the best of each task."""
+    least: list[float]
+    """What the best of each task costs; nothing where it has none."""
     rest: Floats
     """What each variable that is no way costs."""
 
@@ -75,7 +77,15 @@ class Pricing:
         return Priced(self._bound(prices, rest, chosen), prices,
                       [mine - one for mine, one in zip(costs, chosen, strict=True)], rejecting,
                       [several for _, several in paused],
-                      [bool(several) and cost == one for (cost, several), one in zip(paused, own, strict=True)], rest)
+                      [bool(several) and cost == one for (cost, several), one in zip(paused, own, strict=True)],
+                      chosen, rest)
+
+    def pausing(self, prices: Floats, best: Sequence[float]) -> list[dict[int, float]]:
+        """Return by how much, or less, a way with pauses in each option of each task costs more than its best."""
+        held = self.held(prices)
+        return [{} if mine is None else {number: float(bound) - least for (number, _), bound in zip(
+            mine.options, bounds_of(mine, self.prices_of(at, prices, held))[1], strict=True)}
+            for at, (mine, least) in enumerate(zip(self.pausable, best, strict=True))]
 
     def costs(self, prices: Floats) -> list[Floats]:
         """Return what each way of each task costs at some prices of everything but the task itself."""

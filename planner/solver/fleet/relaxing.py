@@ -61,6 +61,8 @@ class Relaxed:
     paused: tuple[tuple[Placed, ...], ...]
     """Ways with pauses that paid, by task."""
     rounds: int
+    pausing: tuple[dict[int, float], ...] = ()
+    """As `more`, of ways with pauses in each option that may have some: at least, or less."""
 
 
 class Relaxation:
@@ -101,8 +103,9 @@ class Relaxation:
             if not self._stage(block, stop):
                 return None
         best = self.best
+        pausing = tuple(self.pricing.pausing(self._known(), best.least))
         return Relaxed(best.value, self.ways, tuple(best.more), tuple(best.rejecting), self.lots,
-                       tuple(map(tuple, self.master.paused)), self.rounds)
+                       tuple(map(tuple, self.master.paused)), self.rounds, pausing)
 
     def _known(self) -> Floats:
         """Return the best prices so far, with nothing for rows that are new."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from planner.solver.fleet.schedule import Lot, Placed, Problem, Schedule
@@ -14,9 +14,10 @@ class Model(TaskModel):
     """Variables and rows, in the order of the question."""
 
     def __init__(self, problem: Problem, ways: Sequence[Ways] | None = None,
-                 paused: Sequence[Sequence[Placed]] = ()) -> None:
-        """State the whole problem, with tasks in all ways or in those given."""
-        super().__init__(problem, ways, paused)
+                 paused: Sequence[Sequence[Placed]] = (), pausing: Sequence[Collection[int]] | None = None) -> None:
+        """State the whole problem, with tasks in all ways or in those given, and with pauses in all options or in some.
+        """
+        super().__init__(problem, ways, paused, pausing)
         self.counts = [[[list(self.program.variables(len(service.blocks))) for _ in load.needs]
                         for load in service.loads] for service in problem.services]
         self.busiest: list[tuple[int, list[list[tuple[int, int]]]]] = []
@@ -27,7 +28,7 @@ class Model(TaskModel):
         the nodes.
         """
         self.lots = [[self._lot(at, lot) for lot in pool.lots] for at, pool in enumerate(problem.pools)]
-        if ways is None:
+        if ways is None or pausing is not None:
             self._alike()
 
     def _services(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -49,8 +49,8 @@ class TaskModel:
     """What tasks decide, use and cost."""
 
     def __init__(self, problem: Problem, ways: Sequence[Ways] | None = None,
-                 paused: Sequence[Sequence[Placed]] = ()) -> None:
-        """State all tasks of a problem, in all ways or in those given."""
+                 paused: Sequence[Sequence[Placed]] = (), pausing: Sequence[Collection[int]] | None = None) -> None:
+        """State all tasks of a problem, in all ways or in those given, and with pauses in all options or in some."""
         self.problem, self.program = problem, Program()
         self.links: dict[tuple[int, str], range] = {}
         """Variables that say by period whether a task has begun, or is not done."""
@@ -66,8 +66,9 @@ class TaskModel:
         self.budget = None if problem.budget is None else self.program.row((), most=problem.budget)
         self.purses = [self.program.row((), most=one.micro_usd // PURSE_UNIT) for one in problem.purses]
         self.stocks = [self.program.row((), most=most) for most in problem.stocks]
-        self.tasks = [self._task(task, mine, in_full=ways is None) for task, mine in zip(
-            problem.tasks, every_way(problem) if ways is None else ways, strict=True)]
+        every: Sequence[Collection[int]] = [range(len(task.options)) if ways is None else () for task in problem.tasks]
+        self.tasks = [self._task(task, mine, some) for task, mine, some in zip(
+            problem.tasks, every_way(problem) if ways is None else ways, pausing or every, strict=True)]
         for at, task in enumerate(problem.tasks):
             for other in task.after:
                 self._order(at, other)
@@ -76,15 +77,15 @@ class TaskModel:
             for placed in several:
                 self.add_paused(at, placed)
 
-    def _task(self, task: Task, ways: Ways, *, in_full: bool) -> TaskVars:
+    def _task(self, task: Task, ways: Ways, pausing: Collection[int]) -> TaskVars:
         program = self.program
         mine = TaskVars(ways, program.variables(len(ways), price=ways.micro_usd))
         mine.choice = program.row((), 1, 1)
         if task.worth is not None:
             mine.rejected = program.variable(price=task.worth)
             program.put(mine.choice, mine.rejected, 1)
-        if task.may_pause and in_full:
-            self._pauses(task, mine)
+        if task.may_pause and pausing:
+            self._pauses(task, mine, pausing)
         return mine
 
     def add(self, ways: Sequence[tuple[int, Ways]], variables: Sequence[range]) -> None:
@@ -146,12 +147,12 @@ class TaskModel:
         self.program.put_all(np.repeat(first + start, length) + steps, np.repeat(columns, length),
                              np.repeat(factors, length))
 
-    def _pauses(self, task: Task, mine: TaskVars) -> None:
-        """State a task that may pause, period by period."""
+    def _pauses(self, task: Task, mine: TaskVars, pausing: Collection[int]) -> None:
+        """State a task that may pause, period by period, in some of its options."""
         problem, program, size = self.problem, self.program, self.problem.period_seconds
         periods, options = problem.pausing(task)
         late = late_of(task, (np.arange(periods.start, periods.stop, dtype=np.int64) + 1) * size)
-        for at, option in options:
+        for at, option in ((at, option) for at, option in options if at in pausing):
             chosen = program.variable(price=option.micro_usd)
             resumes = program.variable(len(periods), option.resume_micro_usd)
             active = dict(zip(periods, program.variables(len(periods)), strict=True))
