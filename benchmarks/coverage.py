@@ -17,6 +17,8 @@ from planner.evidence.spread import Sample
 
 APART = ("family", "engine", "architecture")
 """Traits each of whose values is left out as a whole, beside sources."""
+BACKED = ((0, 0, "none other"), (1, 1, "one other"), (2, 3, "two or three others"), (4, 10**6, "four others or more"))
+"""Least and most of sources, and what the page calls so many."""
 HEAD = ("left out", "figures", "inside", "median width")
 CALLED = {"output_tok_s_per_gpu": "output tokens/s of a GPU", "tpot_ms": "TPOT", "ttft_ms": "TTFT"}
 """Quantities of serving as the first table calls them."""
@@ -61,7 +63,8 @@ def _left_out(name: str) -> LeftOut:
     off = np.expm1([-check.log for check in sources])
     size = np.abs(off)
     shipped = [checked(catalog.residuals(name), sample, at, sample.log) for at, sample in enumerate(samples)]
-    lines = [_line("nothing (in-sample)", shipped), *_lines("the row's source", sources)]
+    lines = [_line("nothing (in-sample)", shipped), *_lines("the row's source", sources),
+             *(_backed(sources) if law.like else ())]
     # of serving more than sources takes an hour, as constants are solved anew each time
     for trait in APART if name not in SERVING else ():
         if trait in law.traits:
@@ -82,6 +85,14 @@ def _trait(trait: str) -> Callable[[Sample], str]:
 def _lines(label: str, checks: Sequence[Check]) -> list[list[str]]:
     parts = {"": checks, ", stack seen": [c for c in checks if c.seen], ", unseen": [c for c in checks if not c.seen]}
     return [_line(label + name, part) for name, part in parts.items() if part]
+
+
+def _backed(checks: Sequence[Check]) -> Iterator[list[str]]:
+    """Yield a line for rows that so many other sources have the like of."""
+    for least, most, called in BACKED:
+        mine = [check for check in checks if least <= check.backing <= most]
+        if mine:
+            yield _line(f"the row's source, {called} with rows alike", mine)
 
 
 def _line(label: str, checks: Sequence[Check]) -> list[str]:

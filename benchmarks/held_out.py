@@ -24,6 +24,8 @@ class Check:
     """Upper end over lower."""
     seen: bool
     """Whether the others have rows of the same stack or engine."""
+    backing: int = 0
+    """Sources among the others that have rows of the same stack, method, kind of model and architecture."""
 
 
 def held_out(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None,
@@ -49,4 +51,4 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
 def checked(residuals: Residuals, sample: Sample, place: int, log: float) -> Check:
     """Return a sample, with the logarithm of its measured over predicted figure, against the interval for its like."""
     one = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
-    return Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0)
+    return Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0, one.backing)

@@ -12,7 +12,8 @@ import numpy as np
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.folders import holds_entries
 from planner.catalog.load import ALL_KINDS, Catalog, data_root
-from planner.catalog.residuals import Cell, Law, Quantiles, Residuals, Spreading
+from planner.catalog.nearness import Cell
+from planner.catalog.residuals import Law, Quantiles, Residuals, Spreading
 from planner.errors import InputError
 from planner.evidence.compare import compare
 from planner.evidence.kinds import EvidenceFile

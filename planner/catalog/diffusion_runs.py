@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.catalog.diffusion_law import Base
+from planner.catalog.hardware import Precision
+from planner.catalog.quirk import Pattern
 from planner.catalog.ranges import Few, Width
 from planner.catalog.sourced import Sourced
 from planner.units import Seconds
@@ -62,6 +64,10 @@ class Elsewhere(Frozen):
     """Printed model -> resolution that its benchmark trains at."""
     graphed: tuple[str, ...]
     """Stacks whose steps are graphs of fused kernels."""
+    scaled: dict[str, Precision]
+    """The same words -> the format of products, where all weights train."""
+    split: Pattern
+    """Of what a run that splits matrices says of its layout."""
 
 
 class DiffusionRuns(Sourced):

@@ -8,25 +8,20 @@ Variances add; the quantiles of what is left, over its scale, are those of rows 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from statistics import NormalDist
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from planner.catalog.ranges import Rows
+from planner.catalog.nearness import Cell, Distance, Nearness, Sd
 from planner.catalog.sourced import Sourced
 from planner.yaml_io import Frozen
 
-Sd = Annotated[float, Field(ge=1e-4, le=10)]
-"""Standard deviation of the logarithm of measured over predicted."""
 Ratio = Annotated[float, Field(ge=1e-4, le=1e6)]
 Deviations = Annotated[float, Field(ge=-100, le=100)]
 """A logarithm over its scale."""
-Size = Annotated[float, Field(gt=0, le=1e18)]
-"""Of a question, in its own unit; its logarithm is taken."""
 LEVELS = {"q05": 0.05, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q95": 0.95}
 """The quantiles that are kept, by name."""
 SPEEDS = {"output_tok_s_per_gpu": "output", "total_tok_s_per_gpu": "output", "tpot_ms": "tpot", "ttft_ms": "ttft"}
@@ -44,6 +39,10 @@ class Law(Frozen):
     """How many of them say whose rows others are compared with: of training the stack."""
     between: Sd
     """Of one source from the next."""
+    like: tuple[str, ...] = ()
+    """Traits by which rows say that what a question is of was ever held against a run."""
+    thin: Sd | None = None
+    """Of how few sources have such rows: of n the n-th part of its square."""
     unseen: dict[str, Sd]
     """Of a value of a trait that no row of the same head has."""
     fixed: tuple[str, ...] = ()
@@ -55,7 +54,8 @@ class Law(Frozen):
     guessed: dict[str, Sd] = Field(default_factory=dict)
     """The same, added for a choice that decides more than others where it had to be guessed."""
     optimism: float = Field(ge=1, le=10)
-    """How much further off rows are that nobody knew when facts were written, than those with their source left out."""
+    """How much further off rows are that nobody knew when facts were written, than those with their source left out;
+    where sources have rows alike, that of one: what was held against runs of several is a fact less of its writer's."""
     even: bool = False
     """Whether quantiles are even about the prediction, of rows that all count alike: few sources lie off by chance."""
 
@@ -63,11 +63,16 @@ class Law(Frozen):
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
         return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open, guessed=guessed).values()))
 
+    def hoped(self, far: Distance) -> float:
+        """Return by how much a scale is too small for what was written knowing the rows there are."""
+        return 1 + (self.optimism - 1) * far.few if self.like else self.optimism
+
     def causes(self, far: Distance, traits: Mapping[str, str], *, is_open: bool, guessed: Collection[str] = ()
                ) -> dict[str, float]:
         """Return the variances that add up to the scale's, by cause; two questions share those of the same name."""
         head = " ".join(traits.get(name, "") for name in self.traits[:self.head])
-        return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self._site(far),
+        few = {f"few {[traits.get(name, '') for name in self.like]}": self.thin**2 * far.few} if self.thin else {}
+        return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self._site(far), **few,
                 **{f"{name} {traits.get(name, '')}": self.unseen.get(name, 0.0)**2 for name in far.unseen},
                 **{f"past {name}": (self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items()},
                 **{f"guessed {name}": self.guessed.get(name, 0.0)**2 for name in guessed},
@@ -81,8 +86,10 @@ class Law(Frozen):
 
     @model_validator(mode="after")
     def _names_its_traits(self) -> Self:
-        if self.head > len(self.traits) or not set(self.unseen) <= set(self.traits):
-            raise ValueError(f"head and unseen must be of the traits {', '.join(self.traits)}")
+        if self.head > len(self.traits) or not {*self.unseen, *self.like} <= set(self.traits):
+            raise ValueError(f"head, unseen and like must be of the traits {', '.join(self.traits)}")
+        if (self.thin is None) == bool(self.like):
+            raise ValueError("like and thin go together")
         return self
 
 
@@ -128,22 +135,6 @@ class Spreading(Sourced):
     laws: dict[str, Law]
 
 
-class Cell(Frozen):
-    """Rows alike in all of some traits."""
-
-    traits: dict[str, str]
-    rows: Rows
-    sources: tuple[str, ...] = Field(min_length=1)
-    spread: Sd
-    """Robust standard deviation of the logarithm, drawn to that of the cell that this one is part of."""
-    error: float = Field(ge=0, le=1e6)
-    """Median of the relative error."""
-    own: bool = False
-    """Whether they are of the cluster that is asked about, to whose rows the constants are fitted."""
-    sizes: dict[str, tuple[Size, Size]] = Field(default_factory=dict)
-    """Least and most of each size."""
-
-
 class Residual(Frozen):
     """Quantiles of measured over predicted for one question, and the rows that it is comparable with."""
 
@@ -152,6 +143,8 @@ class Residual(Frozen):
     sources: int = Field(default=0, ge=0)
     error: float | None = None
     """Median of their relative error; none without rows."""
+    backing: int = Field(default=0, ge=0)
+    """Sources of rows that have what the law calls alike."""
     unseen: tuple[str, ...] = ()
     """Traits and sizes by which no row of the same head is alike."""
     causes: tuple[tuple[str, float], ...] = ()
@@ -175,62 +168,6 @@ class Residual(Frozen):
         return self.rows > 0 and "method" not in self.unseen
 
 
-@dataclass(frozen=True, slots=True)
-class Distance:
-    """How far a question is from the rows there are."""
-
-    cell: Cell
-    """Of the rows most alike."""
-    same: bool
-    """Whether those have its head."""
-    among: int
-    """Sources whose rows have its head; 1 where none has."""
-    unseen: tuple[str, ...]
-    """Traits whose value no row of the same head has."""
-    past: Mapping[str, float]
-    """Doublings of each size past those of the rows of the same head."""
-
-
-@dataclass(frozen=True)
-class Nearness:
-    """Cells of evidence, by which a question finds the rows most like it."""
-
-    traits: tuple[str, ...]
-    head: int
-    cells: tuple[Cell, ...]
-
-    @cached_property
-    def _places(self) -> Mapping[frozenset[tuple[str, str]], Cell]:
-        return {frozenset(cell.traits.items()): cell for cell in self.cells}
-
-    @cached_property
-    def _whole(self) -> Sequence[Cell]:
-        return [cell for cell in self.cells if len(cell.traits) == len(self.traits)]
-
-    def distance(self, traits: Mapping[str, str], sizes: Mapping[str, float]) -> Distance:
-        """Return how far a question is; a trait or size that is not known is left out of both."""
-        near, unseen = self._whole, list[str]()
-        for place, name in enumerate(self.traits):
-            having = [cell for cell in near if cell.traits[name] == traits.get(name)]
-            if name in traits and not having:
-                unseen.append(name)
-            if place < self.head and having:
-                near = having
-        past = {name: _doublings(size, [c.sizes[name] for c in near if name in c.sizes])
-                for name, size in sizes.items()}
-        among = len({source for cell in near for source in cell.sources})
-        cell = self._most_alike(traits)
-        return Distance(cell=cell, same=set(self.traits[:self.head]) <= set(cell.traits),
-                        among=1 if self.traits[self.head - 1] in unseen else among, unseen=tuple(unseen), past=past)
-
-    def _most_alike(self, traits: Mapping[str, str]) -> Cell:
-        for names in alike(self.traits, self.head):
-            key = frozenset((name, traits[name]) for name in names if name in traits)
-            if len(key) == len(names) and key in self._places:
-                return self._places[key]
-        return self.cells[-1]
-
-
 class Residuals(Sourced):
     """The law of one quantity with the cells of its evidence, the most alike first; the last is of all rows."""
 
@@ -249,7 +186,7 @@ class Residuals(Sourced):
     @cached_property
     def nearness(self) -> Nearness:
         """The cells as questions are held against them."""
-        return Nearness(self.law.traits, self.law.head, self.cells)
+        return Nearness(self.law.traits, self.law.head, self.cells, self.law.like)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -275,26 +212,12 @@ class Residuals(Sourced):
         """
         far = self.nearness.distance(traits, sizes or {})
         causes = self.law.causes(far, traits, is_open=is_open, guessed=guessed)
-        width = math.sqrt(math.fsum(causes.values())) * self.law.optimism
+        hoped = self.law.hoped(far)
+        width = math.sqrt(math.fsum(causes.values())) * hoped
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
-        wider = (self.law.optimism * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
+        wider = (hoped * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
-                        error=far.cell.error if far.same else None, unseen=unseen,
+                        error=far.cell.error if far.same else None, backing=far.backing, unseen=unseen,
                         alike=tuple(far.cell.traits.items()) if far.same else (),
                         causes=tuple((name, value * wider) for name, value in causes.items()),
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})
-
-
-def alike(traits: Sequence[str], head: int) -> list[tuple[str, ...]]:
-    """Return what rows are grouped by, the most alike first: with the whole head, then without its last trait."""
-    ahead, rest = tuple(traits[:head]), tuple(traits[head:])
-    return [*((*ahead, *rest[:n]) for n in range(len(rest), -1, -1)),
-            *((*ahead[:-1], *rest[:n]) for n in range(len(rest), -1, -1))]
-
-
-def _doublings(size: float, ranges: Sequence[tuple[float, float]]) -> float:
-    """Return by how many doublings a size lies outside of all ranges."""
-    if not ranges:
-        return 0.0
-    least, most = min(low for low, _ in ranges), max(high for _, high in ranges)
-    return max(0.0, math.log2(least / size), math.log2(size / most))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from planner.catalog.diffusion_law import DiffusionLaw
@@ -26,6 +27,8 @@ def translated(run: DiffusionRun, runs: DiffusionRuns, law: DiffusionLaw) -> tup
     if stack_of(run) == law.stack:
         return run, ()
     elsewhere = runs.elsewhere
+    if re.search(elsewhere.split, run.parallel or ""):
+        raise SkippedError(f"matrices split over GPUs ({run.parallel}) are not modeled of a denoiser")
     said = (run.quantization or run.precision or "").lower()
     if said not in elsewhere.bases:
         raise SkippedError(f"a base in {said} is not modeled")
@@ -61,6 +64,8 @@ def shared_out(run: DiffusionRun, tuning: Tuning, split: Split, candidate: Candi
     runs, law, gpus = catalog.diffusion_runs, catalog.diffusion_law, run.gpus or 1
     if stack_of(run) in runs.elsewhere.graphed:
         tuning = replace(tuning, graphed=True)
+    if run.method == "full":
+        tuning = replace(tuning, scaled=runs.elsewhere.scaled.get((run.precision or "").lower()))
     if gpus == 1:
         return option(catalog, (candidate,), 0, tuning, split)
     if split.micro_batch % gpus:

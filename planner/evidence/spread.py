@@ -16,8 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from planner.catalog.residuals import LEVELS, Cell, Distance, Law, Nearness, Quantiles, Spreading, alike
-from planner.layouts.table import Floats, Ints
+from planner.catalog.nearness import Cell, Distance, Nearness, alike
+from planner.catalog.residuals import LEVELS, Law, Quantiles, Spreading
+from planner.layouts.table import Floats, Ints, Mask
 
 DIGITS = 4
 ROUNDS, SETTLED = 40, 1e-3
@@ -80,8 +81,7 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     law = _decided(prior, how, held)
     over = [_over_scale(law, part) for part in held]
     quantiles = _quantiles(np.concatenate(over), np.concatenate([part.weights for part in held]), even=law.even)
-    inside = np.concatenate([(law.optimism * quantiles.q05 <= ratios) & (ratios <= law.optimism * quantiles.q95)
-                             for ratios in over])
+    inside = np.concatenate([_inside(law, quantiles, part, ratios) for part, ratios in zip(held, over, strict=True)])
     return law, quantiles, cells_of(samples, grouped, law, how), _short(float(np.mean(inside)))
 
 
@@ -168,7 +168,7 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     rest = [samples[int(place)] for place in others]
     if all(sample.is_open for sample in rest):
         return None
-    near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)))
+    near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)), law.like)
     mine = [samples[int(place)] for place in places]
     counts = Counter(sample.group for sample in mine)
     weights = np.array([counts[sample.group] ** -0.5 for sample in mine])
@@ -210,7 +210,8 @@ def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats,
     rows = []
     for part in held:
         for far, is_open, guessed in zip(part.far, part.is_open, part.guessed, strict=True):
-            parts = {"between": 1 + 1 / far.among, "open": float(is_open), **{f"unseen.{n}": 1.0 for n in far.unseen},
+            parts = {"between": 1 + 1 / far.among, "thin": far.few, "open": float(is_open),
+                     **{f"unseen.{n}": 1.0 for n in far.unseen},
                      **{f"beyond.{n}": by**2 for n, by in far.past.items()},
                      **{f"guessed.{n}": 1.0 for n in guessed}}
             rows.append([parts.get(name, 0.0) for name in names])
@@ -226,6 +227,13 @@ def _over_scale(law: Law, held: Held) -> Floats:
     return ratios
 
 
+def _inside(law: Law, quantiles: Quantiles, held: Held, over: Floats) -> Mask:
+    """Say which logarithms over their scale are inside of the interval."""
+    hoped = np.array([law.hoped(far) for far in held.far])
+    inside: Mask = (hoped * quantiles.q05 <= over) & (over <= hoped * quantiles.q95)
+    return inside
+
+
 def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
     if even:
         over, weights = np.concatenate([over, -over]), np.ones(2 * len(over))
@@ -235,7 +243,8 @@ def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
 
 
 def _figures(law: Law) -> dict[str, float]:
-    return {"between": law.between, "open": law.open, **{f"unseen.{n}": sd for n, sd in law.unseen.items()},
+    return {"between": law.between, "open": law.open, **({"thin": law.thin} if law.thin else {}),
+            **{f"unseen.{n}": sd for n, sd in law.unseen.items()},
             **{f"beyond.{n}": sd for n, sd in law.beyond.items()},
             **{f"guessed.{n}": sd for n, sd in law.guessed.items()}}
 
@@ -243,6 +252,7 @@ def _figures(law: Law) -> dict[str, float]:
 def _changed(law: Law, figures: Mapping[str, float]) -> Law:
     return law.model_copy(update={
         "between": _short(figures["between"]), "open": _short(figures["open"]),
+        "thin": _short(figures["thin"]) if law.thin else None,
         "unseen": {name: _short(figures[f"unseen.{name}"]) for name in law.unseen},
         "beyond": {name: _short(figures[f"beyond.{name}"]) for name in law.beyond},
         "guessed": {name: _short(figures[f"guessed.{name}"]) for name in law.guessed}})

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from planner.catalog.fitted import FITTED, fitted_files, read_fitted, text_digest
-from planner.catalog.residuals import Cell, Law, Quantiles, Residuals
+from planner.catalog.nearness import Cell
+from planner.catalog.residuals import Law, Quantiles, Residuals
 from planner.errors import InputError, IOFailure
 from planner.fit.solve import Fit
 from planner.text_io import write_folder

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.held_out import held_out
+from planner.catalog.nearness import Cell
 from planner.catalog.residuals import Law, Measuring, Quantiles, Residuals, Spreading
 from planner.evidence.spread import Sample, residuals_of
 
@@ -56,6 +57,22 @@ def test_a_source_nobody_has_seen_is_inside_as_often_as_said() -> None:
     ratios = [(found.at(s.traits, s.sizes), np.exp(s.log)) for s in fresh]
     assert 0.86 <= np.mean([one.q05 <= ratio <= one.q95 for one, ratio in ratios]) <= 0.96
     assert 0.76 <= np.mean([one.q10 <= ratio <= one.q90 for one, ratio in ratios]) <= 0.90
+
+
+@pytest.mark.parametrize(("sources", "few", "hoped"), [(0, 2, 1.6), (1, 1, 1.3), (4, 0.25, 1.075)])
+def test_the_fewer_sources_have_rows_alike_the_wider(sources: int, few: float, hoped: float) -> None:
+    """By hand: variances of a class of 0.05, of a site of 0.03 by as many sources, and of so few."""
+    law = PRIOR.model_copy(update={"between": 0.03, "like": ("family",), "thin": 0.08, "optimism": 1.3})
+    cells = [*(Cell(traits={"family": "f", "kind": "moe"}, rows=9, sources=tuple("abcd"[:sources]), spread=0.05,
+                    error=0.04) for _ in range(min(1, sources))),
+             Cell(traits={}, rows=20, sources=("e",), spread=0.05, error=0.04)]
+    found = Residuals(name="x", source="a test", as_of="2026", kind="fitted", law=law, quantiles=HOW.quantiles,
+                      cells=tuple(cells))
+    one = found.at({"family": "f", "kind": "moe"})
+    new = 0 if sources else 0.2**2 + 0.1**2
+    scale = (0.05**2 + 0.03**2 * (1 + 1 / max(sources, 1)) + 0.08**2 * few + new) ** 0.5
+    assert one.backing == sources
+    assert np.log(one.q95 / one.q05) == pytest.approx(3.2 * hoped * scale)
 
 
 def test_a_source_left_out_of_all_is_inside_as_often_as_one_never_seen() -> None:

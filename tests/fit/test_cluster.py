@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.catalog.residuals import Cell, Law
+from planner.catalog.nearness import Cell
+from planner.catalog.residuals import Law
 from planner.evidence.kinds import EvidenceFile
 from planner.evidence.reading import read_evidence
 from planner.fit.cluster import fit_cluster

@@ -111,7 +111,7 @@ def test_shards_share_weights_and_states() -> None:
 def test_recompute_costs_a_forward_pass() -> None:
     gpu = CATALOG.gpu("rtx-4090")
     tuning, rates = lora("flux.1-dev", (1024, 1024), 16, "adamw"), CATALOG.rates(gpu.architecture)
-    none, half, full = (step_seconds(tuning, Split(recomputed=share), LAW, gpu, rates, 2.5)
+    none, half, full = (step_seconds(tuning, Split(recomputed=share), LAW, gpu, rates, CATALOG.kernels)
                         for share in (0.0, 0.5, 1.0))
     assert none["recompute"] == 0
     assert half["recompute"] * 2 == full["recompute"] < none["compute"]
@@ -130,12 +130,28 @@ def test_what_eager_fp8_rounds_is_kept_by_numbers_that_enter_its_products() -> N
     assert allocated(tuning, Split(swapped=1.0), LAW) == allocated(tuning, Split(swapped=1.0), plain)
 
 
+def test_products_in_8_bits_take_their_share_of_the_peak_and_casts() -> None:
+    """FLUX.1, all weights on a B200: of the peaks 0.654 in 16 bits and 0.528 in 8, and 7.4 bytes a number cast."""
+    gpu, model = CATALOG.gpu("b200"), CATALOG.diffusion("flux.1-schnell")
+    wide = Tuning(model, sample_of(model, (256, 256), 1), 0, "bf16", "adamw", graphed=True)
+    rates, split = CATALOG.rates(gpu.architecture), Split(micro_batch=32)
+    plain, scaled = (step_seconds(tuning, split, LAW, gpu, rates, CATALOG.kernels)["compute"]
+                     for tuning in (wide, replace(wide, scaled="mxfp8")))
+    multiplied = 3 * 32 * forward_flops(model, wide.sample)[0] / LAW.products
+    saved = multiplied * (1 / (2.25e15 * 0.654) - 1 / (4.5e15 * 0.528))
+    # widths into products and out of them of a block of image and text, and of one of both together
+    into = 32 * 512 * (19 * (4 * 3072 + 3072 + 12288) + 38 * (4 * 3072 + 3072 + 12288))
+    casts = into * (CATALOG.kernels.cast_forward_bytes + CATALOG.kernels.cast_backward_bytes) / (
+        gpu.memory_bandwidth * rates.memory)
+    assert plain - scaled == pytest.approx(saved - casts, rel=1e-3)
+
+
 def test_quantized_weights_come_from_the_host_more_slowly_than_pinned_ones() -> None:
     """By hand: two passes over 8.1 GB at 5.9 GB/s, less what computing hides, against 16.3 GB over PCIe 5."""
     gpu = CATALOG.gpu("h100-sxm")
     rates, swapped = CATALOG.rates(gpu.architecture), Split(swapped=1.0)
-    wide, narrow = (step_seconds(lora("ernie-image", (512, 512), 16, "adamw", base), swapped, LAW, gpu, rates, 2.5)
-                    for base in ("bf16", "int8"))
+    wide, narrow = (step_seconds(lora("ernie-image", (512, 512), 16, "adamw", base), swapped, LAW, gpu, rates,
+                                 CATALOG.kernels) for base in ("bf16", "int8"))
     weights = parameters(CATALOG.diffusion("ernie-image"))
     for seconds, size, rate in ((wide, 2.0, LAW.spill_rate * gpu.pcie_bandwidth), (narrow, 1.02, 5.9e9)):
         assert seconds["offload"] == pytest.approx(2 * size * weights / rate - seconds["compute"] - seconds["other"])
@@ -156,7 +172,7 @@ def test_gpus_that_share_a_clip_share_its_activations_and_products_and_swap_toke
     rates, one, four = CATALOG.rates(gpu.architecture), Split(), Split(sequence=4)
     assert memory(tuning, four, LAW)["activations"] == pytest.approx(memory(tuning, one, LAW)["activations"] / 4)
     assert memory(tuning, four, LAW)["weights"] == memory(tuning, one, LAW)["weights"]
-    alone, shared = (step_seconds(tuning, split, LAW, gpu, rates, 2.5)["compute"] for split in (one, four))
+    alone, shared = (step_seconds(tuning, split, LAW, gpu, rates, CATALOG.kernels)["compute"] for split in (one, four))
     assert shared == pytest.approx(alone / 4)
     # by hand: 21 latent frames of 52 x 30 tokens, 5,120 wide, in 16 bits; queries, keys, values, outputs, both ways
     assert swapped_bytes(tuning, four) == [(40 * 4 * 2, 21 * 52 * 30 * 5120 * 2 / 4)]

@@ -185,7 +185,7 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
     candidate, law = candidates[at], catalog.diffusion_law
     rates = catalog.rates(candidate.gpu.architecture)
     parts, spent = memory(tuning, split, law), step_seconds(
-        tuning, split, law, candidate.gpu, rates, catalog.kernels.attention_backward_flops)
+        tuning, split, law, candidate.gpu, rates, catalog.kernels)
     if not tuning.cached and tuning.extent is not None:
         each = Picture(tuning.model, tuning.sample, tuning.extent.width * tuning.extent.height, tuning.extent.frames,
                        steps=1, passes=1)

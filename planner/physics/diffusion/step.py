@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from planner.catalog.calibration import ArchitectureRates
+from planner.catalog.calibration import ArchitectureRates, KernelShape
 from planner.catalog.diffusion import DenoiserBlock, Diffusion, Extent
 from planner.catalog.diffusion_law import Base, DiffusionLaw, StoredBase
-from planner.catalog.hardware import Gpu
+from planner.catalog.hardware import Gpu, Precision
 from planner.errors import MissingFact
 from planner.physics.diffusion.shape import (
     Matrix,
@@ -53,6 +53,8 @@ class Tuning:
     """Pixels and frames of a sample, which encoders beside the denoiser read."""
     wide: bool = False
     """Whether weights, activations and products are in 32 bits."""
+    scaled: Precision | None = None
+    """Format of the products of weights that train, where it is narrower than 16 bits."""
 
     @property
     def stretch(self) -> int:
@@ -213,20 +215,27 @@ def allocated(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
 
 
 def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rates: ArchitectureRates,
-                 attention_backward: float) -> dict[str, float]:
-    """Return the seconds of a step by component; what copies exchange is not among them. Raises MissingFact.
-
-    attention_backward: FLOPs of attention backward over forward.
-    """
+                 kernels: KernelShape) -> dict[str, float]:
+    """Return the seconds of a step by component; what copies exchange is not among them. Raises MissingFact."""
     peak = (gpu.peak.get("tf32") if tuning.wide else None) or gpu.halves
     share = gpu.gemm_efficiency.get("bf16") or rates.gemm.get("bf16") or rates.gemm.get("fp16")
-    needs = law.bases[tuning.base].needs
+    needs = tuning.scaled or law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
     blocks = tuning.model.denoiser.blocks
     samples = split.micro_batch * split.micro_batches / split.sequence
     multiplied, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
+    into = outof = 0.0
+    if tuning.scaled:
+        multiply = gpu.peak[tuning.scaled] * (gpu.gemm_efficiency.get(tuning.scaled)
+                                              or rates.gemm.get(tuning.scaled, share)) * law.products
+        # what goes into a product is cast, and the gradient of what comes out
+        cast = samples / (gpu.memory_bandwidth * rates.memory)
+        every = [(block.count * tokens_of(block, tuning.sample) * matrix.share, matrix)
+                 for block in blocks for matrix in (*attended(block), *fed(block))]
+        into = cast * kernels.cast_forward_bytes * sum(tokens * matrix.inputs for tokens, matrix in every)
+        outof = cast * kernels.cast_backward_bytes * sum(tokens * matrix.outputs for tokens, matrix in every)
     beside = 2.0 * samples * sum(
         block.count * tokens_of(block, tuning.sample) * (_beside(attended(block), tuning.factor)
                                                          + _beside(fed(block), tuning.mlp))
@@ -234,9 +243,10 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     passes = law.graphed if tuning.graphed else law.passes
     moved = passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
     traffic = moved / (gpu.memory_bandwidth * rates.memory)
-    forward = (multiplied + beside) / multiply + scores / attend + traffic / 3
+    forward = (multiplied + beside) / multiply + scores / attend + traffic / 3 + into
     backward = (((1 if tuning.frozen else 2) * multiplied + 2 * beside) / multiply
-                + attention_backward * scores / (attend * rates.attention_backward) + traffic * 2 / 3)
+                + kernels.attention_backward_flops * scores / (attend * rates.attention_backward)
+                + traffic * 2 / 3 + outof)
     again = split.recomputed * forward * (1 - law.spilled if split.spilled else 1.0)
     launched = split.micro_batches * sum(block.count * (
         law.host_block + products(block) * (law.host_product + law.bases[tuning.base].launch)
