@@ -74,6 +74,8 @@ class ExpertKernels(Frozen):
     """Whether what experts return is kept for backward; not where their weight is applied ahead of the last product."""
     deduplicated: bool = False
     """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
+    in_turn: bool = False
+    """Whether a benchmark's router gives tokens the experts in turn: those of a token are neighbors, on few GPUs."""
 
 
 class OffloadSupport(Frozen):

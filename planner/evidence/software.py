@@ -51,8 +51,10 @@ def _published(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str]
     changes = _kernels(run, stack, model, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:
         changes["experts"] = catalog.stack("megatron-core").experts  # which no memory prediction reads
-    if stack.experts is not None and said.flag("sends_each_expert", run):
-        changes["experts"] = stack.experts.model_copy(update={"deduplicated": False})
+    if stack.experts is not None:
+        changes["experts"] = stack.experts.model_copy(update={
+            "deduplicated": stack.experts.deduplicated and not said.flag("sends_each_expert", run),
+            "in_turn": said.flag("experts_in_turn", run)})
     if run.seq_parallel is not None:
         changes["sequence_parallel"] = run.seq_parallel.lower() in ("yes", "1", "true")
     flags = said.several("recompute_flags", run, stack=stack.name)

@@ -10,7 +10,7 @@ import pytest
 
 from planner.layouts.table import from_rows
 from planner.physics.layers import Experts
-from planner.physics.training.communication import missed
+from planner.physics.training.communication import missed, reached
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import Question, question_of
@@ -32,6 +32,16 @@ def test_the_share_missed_is_that_of_all_choices(count: int, chosen: int, parts:
     choices = list(combinations(range(count), chosen))
     share = sum(first.isdisjoint(choice) for choice in choices) / len(choices)
     assert missed(Experts(count, chosen, 1, 1, False), np.array([float(parts)]))[0] == pytest.approx(share)
+
+
+@pytest.mark.parametrize(("count", "chosen", "parts"), [
+    (256, 8, 64), (256, 8, 8), (128, 6, 8), (512, 22, 64), (512, 22, 8), (12, 4, 3), (8, 3, 8), (6, 4, 1)])
+def test_experts_in_turn_reach_the_parts_that_a_count_of_tokens_has(count: int, chosen: int, parts: int) -> None:
+    """AutoModel's FakeBalancedGate: token t has the experts t x chosen to (t + 1) x chosen - 1, modulo their count."""
+    tokens = [{(token * chosen + at) % count * parts // count for at in range(chosen)} for token in range(count)]
+    counted = sum(map(len, tokens)) / len(tokens)
+    assert reached(Experts(count, chosen, 1, 1, False), np.array([float(parts)]), in_turn=True)[0] == pytest.approx(
+        counted)
 
 
 def test_a_token_goes_once_to_a_node_where_the_stack_deduplicates() -> None:

@@ -42,12 +42,21 @@ def _one_way(question: Question, rows: Layouts, experts: Experts, members: Float
     payload = question.element_bytes(rows.precision) * tokens * experts.hidden * run.imbalance
     if run.deduplicated:
         # what arrives from other nodes is passed on inside, so every copy but those for the rank itself crosses there
-        to_ranks, to_nodes = ranks * (1 - missed(experts, ranks)), nodes * (1 - missed(experts, nodes))
+        to_ranks, to_nodes = (reached(experts, parts, in_turn=run.in_turn) for parts in (ranks, nodes))
     else:
         to_nodes = np.full_like(ranks, experts.per_token)
         to_ranks = to_nodes / nodes
     return all_to_all(question.candidates, rows.candidate, rows.ep, rows.expert_split,
                       payload * to_ranks * (members - 1) / members, payload * to_nodes * (nodes - 1) / nodes)
+
+
+def reached(experts: Experts, parts: Floats, *, in_turn: bool) -> Floats:
+    """Return in how many of `parts` equal parts of them the experts of a token are, on average."""
+    if not in_turn:
+        return parts * (1 - missed(experts, parts))
+    # runs of `per_token` begin at its multiples: those that cross into the next part begin as many places before it
+    held = experts.count / parts
+    return np.minimum(parts, 1 + (experts.per_token - np.gcd(experts.per_token, held.astype(np.int64))) / held)
 
 
 def missed(experts: Experts, parts: Floats) -> Floats:
