@@ -8,7 +8,6 @@ from pydantic import Field
 
 from planner.catalog.diffusion_law import Base
 from planner.catalog.hardware import Precision
-from planner.catalog.quirk import Pattern
 from planner.catalog.ranges import Few, Width
 from planner.catalog.sourced import Sourced
 from planner.units import Seconds
@@ -66,8 +65,6 @@ class Elsewhere(Frozen):
     """Stacks whose steps are graphs of fused kernels."""
     scaled: dict[str, Precision]
     """The same words -> the format of products, where all weights train."""
-    split: Pattern
-    """Of what a run that splits matrices says of its layout."""
 
 
 class DiffusionRuns(Sourced):

@@ -16,6 +16,9 @@ from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.step import Split, Tuning
 from planner.scenario.pixels import resolution_of
 
+_SPLIT = re.compile(r"\bTP ?=? ?[2-9]", re.IGNORECASE)
+"""Of what a run says of its layout: matrices that several GPUs share."""
+
 
 def stack_of(run: DiffusionRun) -> str:
     """Return the stack of a run in small letters, without its version."""
@@ -27,7 +30,7 @@ def translated(run: DiffusionRun, runs: DiffusionRuns, law: DiffusionLaw) -> tup
     if stack_of(run) == law.stack:
         return run, ()
     elsewhere = runs.elsewhere
-    if re.search(elsewhere.split, run.parallel or ""):
+    if _SPLIT.search(run.parallel or ""):
         raise SkippedError(f"matrices split over GPUs ({run.parallel}) are not modeled of a denoiser")
     said = (run.quantization or run.precision or "").lower()
     if said not in elsewhere.bases:
