@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from planner.answer.assignment import Assignment
@@ -20,7 +21,13 @@ from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
 from planner.ask.slow import slow
-from planner.ask.unchosen import by_another_engine, enough_instead, soon_enough
+from planner.ask.unchosen import (
+    by_another_engine,
+    by_lighter_methods,
+    enough_instead,
+    in_fewer_bits,
+    soon_enough,
+)
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.holding import asks_what_holds
@@ -80,6 +87,9 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         replaying = Replaying(None if replay is None else read_trace(replay), progress)
         if (most := most_served(scenario, catalog, defaults, effort, replaying)) is not None:
             return most
+        for changed, said, note in in_fewer_bits(scenario, defaults):
+            if (most := most_served(changed, catalog, said, effort, replaying)) is not None:
+                return most.model_copy(update={"notes": (note, *most.notes)})
         scenario = at_one(scenario)
     replaying_of = partial(_replaying, replay=replay, progress=progress)
     if pareto:
@@ -118,7 +128,10 @@ def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequ
     are; none elsewhere.
     """
     instead = enough_instead(plan, scenario, defaults) or soon_enough(plan, scenario, defaults, catalog)
-    for changed, said, note in (*by_another_engine(plan, scenario, defaults, catalog), *([instead] if instead else [])):
+    fewer = in_fewer_bits(scenario, defaults) if plan.infeasible is not None else []
+    others = chain(by_another_engine(plan, scenario, defaults, catalog), [instead] if instead else [], fewer,
+                   by_lighter_methods(plan, scenario, defaults))
+    for changed, said, note in others:
         other = _best(changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False)
         if other.assignments:
             return other.model_copy(update={"notes": (note, *other.notes)})

@@ -10,14 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.jobs.kinds import by_engines
+from planner.jobs.kinds import by_engines, in_narrower_formats
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Deadline
-from planner.scenario.scenario import AnyScenario
+from planner.scenario.scenario import AnyScenario, ServingScenario
 from planner.units import DAY, show_seconds, show_usd
 
-KEYS = ("quantization", "frames", "audio", "resolution")
+KEYS = ("quantization", "frames", "audio", "resolution", "sequence_length")
 """Defaults of a sample and of the format of weights, those that change least of what is made first."""
+FLAG_OF = {"sequence_length": "seq-len"}
+"""Keys whose flag has another name."""
+ASSUMED = "sample length"
+"""The default by which samples of unknown lengths are as long as a sequence, which then cannot be shorter."""
+LIGHTER = ("lora", "qlora")
+"""Methods that take less than all weights, where tuning these was nobody's choice."""
 
 
 ENGINE = "engine"
@@ -49,6 +55,21 @@ def soon_enough(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], 
         f"{math.ceil(seconds / DAY)}d asks for that")
 
 
+def by_lighter_methods(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]
+                       ) -> Iterator[tuple[AnyScenario, Defaults, str]]:
+    """Yield the question of tuning all weights, which nobody asked for, with adapters, its defaults, and what is said.
+    """
+    work = scenario.workload
+    tunes = any(default.name == "method" and default.value == "full" for default in defaults)
+    if plan.infeasible is None or work is None or not tunes:
+        return
+    for method in LIGHTER:
+        said = [default for default in defaults if default.name != "method"]
+        said.append(Default(name="method", value=method, why="all weights, which nobody asked for, fit nowhere here"))
+        yield scenario.model_copy(update={"workload": work.model_copy(update={"method": method})}), said, (
+            f"method full, the default, has no plan here: planned for {method}; --method full holds to it")
+
+
 def by_another_engine(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
                       ) -> Iterator[tuple[AnyScenario, Defaults, str]]:
     """Yield the question of a service by each other engine, its defaults, and what is said.
@@ -66,6 +87,20 @@ def by_another_engine(plan: Plan, scenario: AnyScenario, defaults: Sequence[Defa
                               "holds to it")
 
 
+def in_fewer_bits(scenario: AnyScenario, defaults: Sequence[Default]
+                  ) -> Iterator[tuple[ServingScenario, Defaults, str]]:
+    """Yield the question of a service with its weights in fewer bits, its defaults, and what is said.
+
+    None where the format was asked for.
+    """
+    was = next((default.value for default in defaults if default.name == "quantization"), None)
+    for name, changed in in_narrower_formats(scenario) if was is not None else ():
+        said = [default for default in defaults if default.name != "quantization"]
+        said.append(Default(name="quantization", value=name, why=f"{was}, which nobody asked for, has no plan here"))
+        yield changed, said, (f"quantization {was}, the default, has no plan here: planned for {name}; --quantization "
+                              f"{was} holds to it")
+
+
 def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]
                    ) -> tuple[AnyScenario, Defaults, str] | None:
     """Return the question with the first default changed of which a change is enough, its defaults, and what is said.
@@ -78,11 +113,14 @@ def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default
     open_ends = {default.name for default in defaults}
     enough: Mapping[str, Relaxation] = {each.limit: each for each in reversed(plan.infeasible.relaxations)}
     for key in KEYS:
+        if key == "sequence_length" and ASSUMED in open_ends:
+            continue
         if key in open_ends and key in enough and (asks := enough[key].work):
             was, to = enough[key].from_, enough[key].to
             changed = work.model_copy(update=dict(asks))
             said = [default for default in defaults if default.name != key]
             said.append(Default(name=key, value=to, why=f"{was}, which nobody asked for, fits nowhere here"))
             return scenario.model_copy(update={"workload": changed}), said, (
-                f"{key} {was}, the default, fits nowhere here: planned for {to}; --{key} {was} holds to it")
+                f"{key} {was}, the default, fits nowhere here: planned for {to}; --{FLAG_OF.get(key, key)} "
+                f"{was.replace(',', '')} holds to it")
     return None

@@ -79,6 +79,9 @@ def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> l
     if args[0].lower() in LAUNCHERS and (len(words) < len(args) or "serve" in words):
         return ["estimate", "--from", shlex.join(args)]
     kinds = VERBS["catalog"].split()
+    line = words[1].split() if args[0] in READ and len(words) > 1 else []
+    if len(line) > 1 and line[0].lower() in LAUNCHERS:
+        return [args[0], "--from", *args[1:]]
     if words[0] in ("list", "catalog") and len(words) > 1 and words[1] in kinds and words[1] != "list":
         return ["catalog", "list", *args[1:]]
     if words[0] in kinds and len(words) == 1:

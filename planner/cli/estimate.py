@@ -52,7 +52,8 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
 
     catalog = open_catalog(catalogs)
     alone = scenario is None and from_ is None and not (node or nodes or layout or largest or flags["own"])
-    if alone and (not flags["on"] or _of_several(cast("Iterable[str]", flags["on"]), catalog)):
+    on = overrides(flags).get("hardware.candidates")
+    if alone and (not on or _of_several([on] if isinstance(on, str) else cast("Iterable[str]", on), catalog)):
         from planner.cli.plan import command as plan
 
         note("note: no one node type is given: the fewest GPUs of each kind that do it, as planner plan has them")

@@ -30,7 +30,8 @@ _ASKING = {
     "--max=micro-batch": "what batch size|which batch size|how large a batch|how big a batch|batch size can|"
     "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
     "buys": "buy|buying|purchase|purchasing", "rents": "rent|renting|rental|lease|leasing",
-    "duration": "speed of|speed|how long|how fast|how quickly|how soon|how many days|how many hours|how much time",
+    "duration": "speed of|speed|throughput|throughput of|how long|how fast|how quickly|how soon|how many days|how many "
+                "hours|how much time",
     "duration serve": "tokens per second|tokens per sec|tokens per s",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute "
     "optimally",
@@ -53,7 +54,8 @@ _ASKING = {
     "": "all day|round the clock|24/7|around the clock",
     "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand", "--terms=reserved-1y,reserved-3y": "reserved",
-    "--packing": "packed|packing|with packing", "users-rate": "per user|per seat"}
+    **{f"--layout=zero={stage}": f"zero-{stage}|zero {stage}|zero{stage}" for stage in (1, 2, 3)},
+    "--stack=fsdp2": "fsdp", "--packing": "packed|packing|with packing", "users-rate": "per user|per seat"}
 PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phrases.split("|")}
 """Words -> what the question is about, or a flag with its value."""
 SILENT = _words(
@@ -66,7 +68,8 @@ SILENT = _words(
     "models most much music need needed needs node nodes now of offload offloading on on-prem once one only over "
     "pace parallel parameter parameters params per picture pictures plan please ram rental renting response "
     "responses right roughly server servers setup should show simultaneously single size sized sizes so some "
-    "sound speech startup support team company lab take takes task tell text than that the their them then there these "
+    "sound speech slurm startup support team company lab "
+    "take takes task tell text than that the their them then there these "
     "they this "
     "those through throughput time to today together too total traffic under until up us using utilisation "
     "utilization via video videos vram want wants was we weights what what's when where which while who whole "
@@ -78,11 +81,12 @@ LEADING = _words(
     "synthetic total training user whole")
 """Words between a number and what it counts."""
 FOLLOW = _words(
-    "a an answer answers at completion concurrent concurrently context daily each every hourly in input "
+    "a an answer answers at completion response responses concurrent concurrently context daily each every hourly in "
+    "input "
     "long monthly once out output per prompt prompts simultaneously total")
 """Words behind what a number counts that may say more of it."""
 OF_TOKENS = {"input": _words("in input prompt prompts each"),
-         "output": _words("out output answer answers completion generated"),
+         "output": _words("out output answer answers completion generated response responses"),
          "seq-len": _words("context sequence window")}
 """Flag -> the words beside tokens that say they are its; the last counts."""
 PARAMETER = ("parameter", "param", "parameters", "params")

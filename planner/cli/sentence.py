@@ -5,6 +5,7 @@ Every word is read as something, is one of those that say nothing, or is refused
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from planner.catalog.load import Catalog
@@ -28,6 +29,8 @@ _NOTHING: Mapping[str, str] = {}
 _DECISIVE = LEADING | FOLLOW | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor",
                                           "without", "but"))
 """Words after which a question may mean the opposite of what the rest of it says, and those beside what is counted."""
+_KIND = re.compile(r"^an? (?=[^0-9])")
+_SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
 _EDGES = "?!;:\"'()[]"
 
 
@@ -66,6 +69,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _had(asks, flags, left_out)
     given = flags.keys() | set(beside)
     chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
+    _seen(sentence, asks, flags, chosen)
     if len(methods := flags.get("method", [])) > 1 and "reward-model" in methods:
         methods.remove("reward-model")  # who judges what another method trains
         flags["reward"] = ["model"]
@@ -104,6 +108,21 @@ def _source(asks: set[str], flags: dict[str, list[str]]) -> None:
         flags.setdefault("terms", ["buy", "on-demand"])
 
 
+def _seen(sentence: Sentence, asks: Collection[str], flags: dict[str, list[str]], chosen: str) -> None:
+    """Put what words say beside others: kinds of hardware that are compared, images of samples that a model reads."""
+    if chosen == "compare" and "on" in flags:  # an H100 and an H200 are kinds, and no machines of one
+        flags["on"] = [_KIND.sub("", name) for name in flags["on"]]
+    if "tune" in asks and "images" not in flags and _SEEN.intersection(sentence.words) and _sees(
+            flags.get("model", []), sentence.catalog):
+        flags["images"] = ["1"]
+
+
+def _sees(names: Sequence[str], catalog: Catalog) -> bool:
+    """Say whether a language model is named that reads images."""
+    known = [catalog.known_model(name) for name in names]
+    return any(model is not None and model.towers for model in known)
+
+
 def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str] | None) -> None:
     """Leave the model out of what hardware costs to rent or to buy, where nothing says how much work it does."""
     if "rent" in asks and "on" in flags and left_out is not None and (WORK | LOADS).isdisjoint(flags):
@@ -115,8 +134,8 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
     """Put the flags that follow from what is asked together with what is given. Raises InputError."""
     if {"cost", "train"} <= asks and WORK.isdisjoint(given):
         raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
-    if "tune" in asks and "method" not in given and {"tokens", "samples", "epochs"} & set(given):
-        flags["method"] = ["full"]
+    if "tune" in asks and "method" not in given and "samples" not in given and {"tokens", "epochs"} & set(given):
+        flags["method"] = ["full"]  # of samples it is the default
     asks_price = "cost" in asks or (verb == "compare" and "rent" not in asks)
     priced = asks_price and PRICED.issuperset(given) and "tune" not in asks
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
@@ -129,6 +148,8 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
         "duration" in asks and verb == "plan" and flags.get("method") == ["inference"])
     if paced and LOADS.isdisjoint(given):
         flags["users"] = ["1"]
+    if "budget" in given and flags.get("method") == ["inference"] and LOADS.isdisjoint(given):
+        flags["objective"] = ["users"]
     if "longest" not in asks:
         return
     if not {"method", "tokens"} & set(given):

@@ -56,7 +56,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
     argv: list[str] = []
-    waiting = _with_axes(rephrased(args, options, say), options)
+    waiting = _unpacked(_with_axes(rephrased(args, options, say), options), options, say)
     while waiting:
         bare = waiting.pop(0)
         if bare not in options and (switch := SWITCHES.get(bare.removeprefix("--").replace("_", "-"))) and (
@@ -146,6 +146,15 @@ def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list
     elif axes:
         argv += ["--layout", ",".join(axes)]
     return argv
+
+
+def _unpacked(args: list[str], options: Mapping[str, click.Option], say: Callable[[str], None]) -> list[str]:
+    """Return the arguments without --packing where nothing names samples, or a file of these."""
+    alone = all(word.startswith("-") or args[at - 1].startswith("-") for at, word in enumerate(args))
+    if "--packing" not in args or not alone or {"samples", "dataset", "from"} & given_flags(args, options).keys():
+        return args
+    say("--packing is left out: without samples every sequence is full")
+    return [word for word in args if word != "--packing"]
 
 
 def _is_idle(word: str, options: Mapping[str, click.Option]) -> bool:

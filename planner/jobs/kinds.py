@@ -29,7 +29,7 @@ from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job, with_load
-from planner.jobs.serving.narrower import narrower
+from planner.jobs.serving.narrower import in_fewer_bits, narrower
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.one_layout import check_axes, estimate_training, is_whole, open_layout, with_steps
@@ -48,8 +48,8 @@ from planner.scenario.usual import usual_precision, usual_release
 from planner.simulate.trace import Trace
 from planner.yaml_io import Frozen
 
-__all__ = ["asks_for_load", "at_load", "at_one", "by_engines", "check_axes",
-           "computed_on", "estimate_of", "idle_in", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
+__all__ = ["asks_for_load", "at_load", "at_one", "by_engines", "check_axes", "computed_on", "estimate_of",
+           "idle_in", "in_narrower_formats", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
            "service_of", "with_steps"]
 
 
@@ -222,6 +222,14 @@ def by_engines(scenario: AnyScenario, catalog: Catalog
             old = usual_release(work, scenario.hardware.candidates, catalog)
             work = work.model_copy(update={"engine_version": old.value} if old else {})
             yield was, other.name, old, scenario.model_copy(update={"workload": work})
+
+
+def in_narrower_formats(scenario: AnyScenario) -> Iterator[tuple[str, ServingScenario]]:
+    """Yield a question of one service of text with its weights in each format of fewer bits, the widest first."""
+    if isinstance(scenario, ServingScenario) and scenario.workload is not None and not isinstance(
+            scenario.workload, Generation):
+        for name, work in in_fewer_bits(scenario.workload):
+            yield name, scenario.model_copy(update={"workload": work})
 
 
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScenario:

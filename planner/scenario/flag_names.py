@@ -40,6 +40,7 @@ _ALSO = {
     "deadline": "within by finish-by done-by due until before",
     "budget": "max-cost max-price cost-limit", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
+    "prefix-hits": "prefix-cache prefix-hit-rate prefix-cache-hit-rate cache-hit-rate prefix-caching",
     "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
     "chunked-prefill-size",
     "concurrency": "concurrent-requests max-concurrency", "max-power": "power",

@@ -13,7 +13,7 @@ from planner.catalog.part_node import part_name
 from planner.errors import InputError, UnknownName
 from planner.scenario.unmodeled import Unmodeled, family_of
 
-_COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| (?:nodes? )?(?:of )?)(?P<what>[^ ].*)", re.IGNORECASE)
+_COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| (?P<nodes>nodes? )?(?:of )?)(?P<what>[^ ].*)", re.IGNORECASE)
 _COUNTS = {word: count for count, words in (
     (1, "one single a an"), (2, "two dual twin"), (3, "three triple"), (4, "four quad"), (6, "six"), (8, "eight octo"),
     (16, "sixteen")) for word in words.split()}
@@ -21,6 +21,8 @@ _HOW_MANY = re.compile(rf"^({'|'.join(_COUNTS)})[ -](?=[^ ])", re.IGNORECASE)
 """dual 3090, a single H100, two A100."""
 _MEMORY = re.compile(r"(?P<size>\d{1,4}) ?gi?b(?: (?:of )?(?:v?ram|memory))?(?: (?:gpus?|cards?))?", re.IGNORECASE)
 """A card by its memory alone: 24GB."""
+_OF = re.compile(r"\b(nodes?|servers?|boxes|machines?) (?:with|having) ", re.IGNORECASE)
+"""20 nodes with 4 A100."""
 _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
 _SIZE_FIRST = re.compile(r"^(?P<size>\d{2,3}) ?gi?b? (?P<what>[a-z]{1,4}\d[^ ]*)$", re.IGNORECASE)
@@ -101,6 +103,7 @@ def meant_by(name: str, catalog: Catalog) -> Meant:
 
 def _plain(name: str) -> str:
     """Return a name with its number in digits, and its memory in GB and behind it."""
+    name = _OF.sub(r"\1 of ", name)
     name = _SIZE_FIRST.sub(lambda said: f"{said['what']} {said['size']}gb", name.strip())
     return _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
 
@@ -144,7 +147,10 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
     if (boxes := _boxes(text, nodes, catalog)) is not None:
         return boxes
     front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
-    for count, meant in ((front["count"], front["what"]) if front else ("", ""),
+    said = front["what"] if front else ""
+    if front and front["nodes"] and _gpu(said, catalog) is not None:
+        said = f"{said} node"  # 2 nodes of h100 are so many whole ones
+    for count, meant in ((front["count"], said) if front else ("", ""),
                        (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
         if meant and count and (several := _several(name, meant, int(count), catalog)):
             return several

@@ -43,7 +43,8 @@ def _calls(work: Mapping[object, object]) -> Mapping[str, str]:
     """Return what keys of other kinds are called in a workload: the batch of a service is what it has in flight."""
     kind = work.get("kind", "training")
     if kind == "serving":
-        return {"batch": "max_sequences" if work.keys() & set(LOADS) else "concurrency"}
+        name = "max_sequences" if work.keys() & set(LOADS) else "concurrency"
+        return {"batch": name, "global_batch": name}
     return _OTHERWISE.get(str(kind), {})
 
 

@@ -91,3 +91,23 @@ def test_what_is_as_fast_for_less_is_taken_where_nobody_asked_for_the_fastest() 
     fastest, taken = (planner.plan(**asked, **more).assignments[0] for more in ({"objective": "time"}, {}))
     assert (fastest.duration_days or 0.0) <= (taken.duration_days or 0.0) <= 1.05 * (fastest.duration_days or 0.0)
     assert (taken.cost_usd or 0.0) < (fastest.cost_usd or 0.0)
+
+
+def test_weights_and_lengths_that_nobody_chose_are_fewer_and_shorter() -> None:
+    """A 3060 tunes a 3B with adapters, and an A10G an 8B on shorter sequences, as its host holds no more."""
+    tuned = planner.plan(model="llama-3.2-3b", samples=5000, own="3060")
+    assert (tuned.status, tuned.assignments[0].method) == ("optimal", "lora")
+    assert planner.plan(model="llama-3.2-3b", samples=5000, own="3060", method="full").status == "infeasible"
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "method": "lora", "samples": "52k", "mean_length": 350,
+                             "lora_rank": 32, "on": "a10g-1x"}
+    short = planner.plan(**asked)
+    assert short.notes[0] == ("sequence_length 4,096, the default, fits nowhere here: planned for 2,048; --seq-len "
+                              "4096 holds to it")
+    assert planner.plan(**asked, seq_len=4096).status == "infeasible"
+
+
+def test_the_most_within_a_budget_is_in_fewer_bits_where_the_usual_are_too_dear() -> None:
+    """No GPU that holds a 70B in 16 bits costs so little, and one in 8 bits does."""
+    plan = planner.plan(model="llama-3.3-70b", objective="users", budget="2000 USD/month", on="rtx-pro-6000,h100")
+    assert plan.assignments[0].layout.precision == "fp8"
+    assert plan.notes[0].startswith("quantization bf16, the default, has no plan here: planned for fp8")

@@ -67,7 +67,8 @@ def test_hardware_is_found_as_people_write_it(name, nodes):
 @pytest.mark.parametrize(("name", "nodes", "gpus"), [
     ("16 H200", ("dgx-h200", "h200-sxm-2x", "h200-sxm-4x"), 16), ("3x4090", ("rtx-4090-3x",), None),
     ("2x8xH100", ("dgx-h100",), 16),
-    ("4 x dgx-h100", ("dgx-h100",), 32), ("2 nodes of 8xH100", ("dgx-h100",), 16), ("8xh100", ("dgx-h100",), None),
+    ("4 x dgx-h100", ("dgx-h100",), 32), ("2 nodes of 8xH100", ("dgx-h100",), 16),
+    ("2 nodes of h100", ("dgx-h100",), 16), ("8xh100", ("dgx-h100",), None),
     ("two H100 servers", ("dgx-h100",), 16),
 ])
 def test_a_cluster_limits_the_gpus_and_says_so(name, nodes, gpus):
