@@ -108,6 +108,7 @@ def test_weights_and_lengths_that_nobody_chose_are_fewer_and_shorter() -> None:
 
 def test_the_most_within_a_budget_is_in_fewer_bits_where_the_usual_are_too_dear() -> None:
     """No GPU that holds a 70B in 16 bits costs so little, and one in 8 bits does."""
-    plan = planner.plan(model="llama-3.3-70b", objective="users", budget="2000 USD/month", on="rtx-pro-6000,h100")
+    plan = planner.plan(model="llama-3.3-70b", method="inference", objective="users", budget="2000 USD/month",
+                        on="rtx-pro-6000,h100")
     assert plan.assignments[0].layout.precision == "fp8"
     assert plan.notes[0].startswith("quantization bf16, the default, has no plan here: planned for fp8")
