@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+from planner.catalog.load import Catalog
 from planner.evidence.serve_speed import DeploymentRows
 from planner.layouts.table import Floats
 
@@ -12,8 +15,17 @@ Place = tuple[str, str, str]
 TYPICAL = {"products": (1.0, .15), "saturation": (.3, 1.0), "attention": (1.1, .35), "experts": (1.1, .3),
            "cache": (.95, .25), "layer": (20e-6, .7), "mixture": (30e-6, .7), "step": (300e-6, .8),
            "sequence": (4e-6, .8), "prompt_step": (800e-6, 1.0), "request": (30e-3, 1.0), "exchange": (10e-6, .5),
-           "burst": (.1, .8)}
-"""Constant -> median and spread of its logarithm over engines with CUDA graphs, before any row."""
+           "burst": (.05, .4)}
+"""Constant -> median and spread of its logarithm over engines with CUDA graphs, before any row.
+
+Of clients that each ask again when answered those at the start wait for half of the others; a run of ten requests a
+client, as InferenceX has them (its recipes: --num-prompts CONC * 10), has a tenth of them (a closed loop replayed: 0.05
+to 0.06).
+"""
+IN_STEP = 4.0
+"""Times that median where prompts go first: answers of one length then end together, and all ask again at once (0.5 in
+the same replay, 0.05 where lengths vary by a fifth), so that what a run is like decides it; the spread is doubled.
+"""
 UNTUNED = {("vllm", "0.1", "cdna2"): {"products": 2.7}, ("vllm", "0.1", "cdna3"): {"products": 2.7}}
 """Place -> times a constant's median: tuning products was worth up to 7.2 times (Nscale, MI300X, vLLM 0.4.3, 2024),
 so that untuned ones take between once and 7.2 times as long; their geometric mean.
@@ -62,12 +74,19 @@ def order(version: str) -> tuple[int, ...]:
 
 def typical(name: str, places: tuple[Place, ...]) -> Floats:
     """Return the prior mean of a constant's logarithm, by place."""
-    return np.log([TYPICAL[name][0] * UNTUNED.get(place, {}).get(name, 1.0) for place in places])
+    return np.log([TYPICAL[name][0] * UNTUNED.get(place, {}).get(name, 1.0)
+                   * (IN_STEP if name == "burst" and _prompts_first(place) else 1.0) for place in places])
 
 
 def least(places: tuple[Place, ...]) -> Floats:
     """Return the least coordinates of constants, place after place."""
     return np.log([LEAST[_vendor(place[2])].get(name, 1e-12) for place in places for name in TYPICAL])
+
+
+@cache
+def _prompts_first(place: Place) -> bool:
+    engine, version, _ = place
+    return Catalog().speeds(engine).release(version, place[2]).prefill_first
 
 
 def _vendor(architecture: str) -> str:
@@ -86,6 +105,10 @@ def _covariance(name: str, one: Place, other: Place) -> float:
         vary, parts = 1, (.35, .1, .15 * np.exp(-years), .25, .15)
         ahead = (RELEASES[one[0]][one[1]] - TODAY) * (RELEASES[other[0]][other[1]] - TODAY)
         trend = (SLOPES[0]**2 + SLOPES[1]**2 * engine) * ahead
+    if name == "burst":
+        # what one way to schedule does with a queue says nothing of the other
+        first = _prompts_first(one), _prompts_first(other)
+        vary, trend = (1 + first[0]) * (1 + first[1]) * (first[0] == first[1]), 0.0
     alone, of_gpu, of_both, of_time, own = parts
     shared = alone * engine + of_gpu * near + of_both * engine * near + of_time * engine * np.exp(-years / .8)
     return float(trend + SHRUNK * vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from planner.catalog.quirk import Sources
 from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
+from planner.evidence.serve_run import UNKNOWN_ENGINE
 from planner.evidence.spread import Sample
 
 DECIDING = ("seq_len=", "micro_batch=", "zero=", "shard=", "recompute=", "lora_rank=", "base_quantization=",
@@ -65,10 +66,12 @@ def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[s
     """Return of every row with a figure of serving speed the key of that figure, its sign, and its sample.
 
     Both output and TPOT are of the step: where a row lacks one the other stands for it, of the opposite sign, but
-    where limits of latency decide the rate. Rows of an experiment tell nothing of what others run.
+    where limits of latency decide the rate. Rows of an experiment tell nothing of what others run, and those whose
+    engine nobody states nothing of what that engine does.
     """
     by_id = {row.id: (row, speed) for row, speed in comparison.speeds}
     entries = {(entry.id, entry.quantity): entry for entry in comparison.served}
+    some = any(UNKNOWN_ENGINE not in speed.row.assumed for _, speed in comparison.speeds)
     samples = []
     for name, (row, speed) in by_id.items():
         other = None if speed.row.limits else STEP_OF.get(quantity)
@@ -78,7 +81,8 @@ def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[s
         if held is not None and not speed.row.experimental:
             source = row.run.source or row.prefix
             samples.append((f"{name} {held.quantity}", sign, Sample(
-                source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {}, False,
+                source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {},
+                some and UNKNOWN_ENGINE in speed.row.assumed,
                 sign * math.log(float(held.measured) / float(held.predicted)))))
     return samples
 

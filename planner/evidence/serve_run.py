@@ -15,6 +15,7 @@ from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.physics.serving.formats import format_of
 
+UNKNOWN_ENGINE = "engine=vllm, as neither the row nor its source says which"
 Regime = Literal["static", "closed", "offline", "server", "decode", "first"]
 
 
@@ -142,9 +143,9 @@ def _model(run: ServeRun, catalog: Catalog, assumed: list[str]) -> Model:
 
 def _engine(run: ServeRun, said: Sources, assumed: list[str]) -> str:
     if run.engine is None:
-        usual = said.word("usual_engine", run) or "vllm"
-        assumed.append(f"engine={usual}")
-        return usual
+        usual = said.word("usual_engine", run)
+        assumed.append(f"engine={usual}" if usual else UNKNOWN_ENGINE)
+        return usual or "vllm"
     name = said.word("engine", run)
     if name is None:
         raise SkippedError(f"engine {run.engine} is not modeled")

@@ -156,7 +156,8 @@ def predict(group: DeploymentRows) -> list[Speed]:
 def _demand(rows: Sequence[ServingRow]) -> RequestMix:
     return RequestMix(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
                   np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, rows[0].accepted,
-                  output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]))
+                  output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]),
+                      scheduled=rows[0].scheduled)
 
 
 def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: int) -> SteadyState:

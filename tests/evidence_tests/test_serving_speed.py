@@ -8,6 +8,7 @@ import pytest
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
+from planner.evidence.residuals import speed_samples
 from planner.evidence.summary import errors
 from tests.evidence_tests.csv_file import DATA, catalog, rows_of, validated, write
 
@@ -103,6 +104,19 @@ def test_entries_are_named_as_their_columns(tmp_path):
     assert [e["quantity"] for e in found] == ["output_tok_s_per_gpu", "ttft_ms", "tpot_ms"]
     assert all(e["interval90"][0] < e["predicted"] < e["interval90"][1] for e in found)
     assert found[0]["assumed"] == ["kv_precision=bf16"]
+
+
+def test_a_row_whose_engine_nobody_states_counts_in_no_class(tmp_path):
+    """MLPerf's submissions are known by their vendor; where no row of a file states an engine all count."""
+    vendors = ROW | {"id": "x-3", "engine": "", "source": "MLPerf Inference v5.0"}
+    rows = [ROW | {"id": "x-2", "engine": ""}, vendors, ROW]
+    found = compare(read_evidence(write(tmp_path / "s.csv", *rows)), catalog())
+    engines = {row.id: speed.row.engine for row, speed in found.speeds}
+    assert engines == {"x-1": "vllm", "x-2": "vllm", "x-3": "tensorrt-llm"}
+    assert {key: sample.is_open for key, _, sample in speed_samples(found, "tpot_ms")} == {
+        "x-1 tpot_ms": False, "x-2 tpot_ms": True, "x-3 tpot_ms": False}
+    alone = compare(read_evidence(write(tmp_path / "a.csv", rows[0])), catalog())
+    assert [sample.is_open for _, _, sample in speed_samples(alone, "tpot_ms")] == [False]
 
 
 def test_output_is_a_share_of_both_directions_by_length(tmp_path):

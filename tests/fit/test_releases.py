@@ -8,8 +8,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from benchmarks.engines import TYPICAL, matrix, typical
+from benchmarks.engines import IN_STEP, TYPICAL, matrix, typical
 from benchmarks.releases import FAR, About
+from planner.simulate.steps import Mode, ReplicaKind
+from planner.simulate.trace import Lengths
+from tests.simulate.closed_loop import closed_loop
 
 
 def test_an_engine_without_rows_is_quicker_today_than_it_was_as_others_are() -> None:
@@ -48,3 +51,34 @@ def test_figures_of_a_release_that_moves_far_are_predicted_anew(by: float, expec
     move = np.zeros(2 * len(TYPICAL))
     move[len(TYPICAL)] = by
     assert about(3.0).under(move, np.array([0, 1])).tolist() == pytest.approx([0.0, expected])
+
+
+class Steps:
+    """Steps of a replica that decodes 64 sequences in 20 ms and reads 33 prompt tokens in 1 ms."""
+
+    def fixed(self, sequences: int) -> float:
+        return 0.01 * (1 + sequences / 64)
+
+    def per_token(self, sequences: int) -> float:
+        return 0.0
+
+    def prefill(self, tokens: int, context: int) -> float:
+        return 3e-5 * tokens
+
+    def empty(self) -> float:
+        return 0.005
+
+
+@pytest.mark.parametrize(("mode", "cv", "ahead"), [
+    ("mixed", 0.064, 1.0), ("prefill first", 0.064, 1.0), ("prefill first", 0.0, IN_STEP**2 * 0.7)])
+def test_prompts_ahead_in_a_closed_loop_are_those_of_its_start_and_of_answers_that_end_together(
+        mode: Mode, cv: float, ahead: float) -> None:
+    """Ten requests a client. What is typical where prompts go first is half way between those in step and not."""
+    clients, lengths = 64, (Lengths(4000, cv), Lengths(1000, cv))
+    seen = closed_loop(clients, *lengths, 10 * clients, ReplicaKind(Steps(), 10**8, 1024, chunk=8192, mode=mode))
+    prompt, half_a_step = 4000 * 3e-5, Steps().fixed(clients) / 2
+    share = (seen.ttft.mean() - prompt - Steps().empty() - half_a_step) / ((clients - 1) * prompt)
+    assert share == pytest.approx(TYPICAL["burst"][0] * ahead, rel=0.15)
+    places = ("vllm", "0.18", "hopper"), ("sglang", "0.5", "hopper")
+    assert np.diff(typical("burst", places)) == pytest.approx(np.log(IN_STEP))
+    assert matrix("burst", places, places)[0, 1] == 0

@@ -40,6 +40,8 @@ class RequestMix:
     output_cv: float = 0.0
     prompts: Floats | float = np.inf
     """Requests of a run that starts with as many as may run at once, for each row."""
+    scheduled: int = 1
+    """Steps that are scheduled at once, so that who comes waits for half of them."""
 
     @property
     def context(self) -> Floats:
@@ -178,7 +180,7 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     for _ in range(ROUNDS):
         steps, rate, together = _round(d, rows, demand, batch, together)
         ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * steps.added
-        ttft = d.engine.request + steps.alone + steps.token / 2 + ahead
+        ttft = d.engine.request + steps.alone + demand.scheduled * steps.token / 2 + ahead
         held = np.minimum(np.maximum(demand.clients - rate * ttft, demand.clients * 0.02), most)
         batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
     tpot = steps.token + batch * steps.added / later
