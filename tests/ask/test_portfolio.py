@@ -202,6 +202,8 @@ def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
         "sourcing": {"rent": {**RENT, "quota": {"dgx-h100": 1}}}}, "a: no layout fits on the nodes", "2 nodes"),
     ([{"name": "a", "workload": RUN}, *({"name": name, "workload": CHAT} for name in "bc")], {"own": 1},
      "b and c: more work than the nodes", "3 nodes"),
+    ([{"name": "a", "workload": RUN, "deadline": "2027-01-10", "count": 4}],
+     {"sourcing": {"rent": {**RENT, "quota": {"dgx-h100": 1}}}}, "no schedule of a alone keeps", "2 nodes"),
     ([{"name": "chat", "workload": {**CHAT, "ttft": "1 ms"}}], {"own": 1}, "chat: no layout of the candidates", None),
 ])
 def test_a_no_names_what_binds_and_what_would_do(jobs, blocks, because, enough):

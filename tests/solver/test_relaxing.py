@@ -27,8 +27,12 @@ def crowded(random: Random) -> Problem:
     return replace(problem, pools=(own, *problem.pools[1:]), tasks=tuple(tasks))
 
 
-@pytest.mark.parametrize("first", range(0, 120, 30))
-def test_no_schedule_of_all_is_below_the_bound(first: int) -> None:
+@pytest.mark.parametrize(("first", "large", "huge"), [
+    (0, 50_000, 100_000), (30, 50_000, 100_000), (60, 0, 100_000), (90, 0, 0)])
+def test_no_schedule_of_all_is_below_the_bound(monkeypatch: pytest.MonkeyPatch, first: int, large: int, huge: int
+                                               ) -> None:
+    monkeypatch.setattr("planner.solver.fleet.relaxing.LARGE", large)
+    monkeypatch.setattr("planner.solver.fleet.relaxing.HUGE", huge)
     for seed in range(first, first + 30):
         for made in (random_problem, crowded):
             problem = made(Random(f"bound {seed}"))

@@ -25,6 +25,8 @@ NODES = "nodes"
 """The limit that quotas and what is owned or bought set."""
 STEEP = 10**9
 """Cents for a day after a deadline, where the least lateness is looked for."""
+TRIES = 8
+"""Of a limit of nodes, GPUs or power that may be enough."""
 
 
 def no_plan(agenda: Agenda, effort: Effort) -> Infeasible:
@@ -176,9 +178,7 @@ def _enough(agenda: Agenda, at: int, more: int, effort: Effort) -> bool:
     """Say whether there is a schedule with so many more nodes of a pool all the time."""
     pools = list(agenda.problem.pools)
     pools[at] = replace(pools[at], capacity=tuple(nodes + more for nodes in pools[at].capacity or ()))
-    problem = replace(agenda.problem, pools=tuple(pools))
-    counts_money = problem.budget is not None or problem.purses
-    return _solve(problem if counts_money else _free(problem), effort).value is not None
+    return _solve(_priced(replace(agenda.problem, pools=tuple(pools))), effort).value is not None
 
 
 def _free(problem: Problem) -> Problem:
@@ -238,7 +238,30 @@ def _relaxed(agenda: Agenda, reasons: Collection[str], effort: Effort) -> Iterat
             continue
         schedule = _solve(_without(agenda, {name}), effort)
         if schedule.value is not None:
+            if name in agenda.ceilings:
+                schedule = _leanest(agenda, name, schedule, effort)
             yield Relaxation(limit=name, from_=asked_limit(agenda, name), to=taken_of(agenda, name, schedule))
+
+
+def _leanest(agenda: Agenda, name: str, schedule: Schedule, effort: Effort) -> Schedule:
+    """Return a schedule that takes the least of nodes, GPUs or power, as far as some tries go, with all others kept."""
+    problem, at = _priced(agenda.problem), agenda.ceilings.index(name)
+    low, high = problem.ceilings[at].most, max(total_of(problem, schedule, problem.ceilings[at]))
+    for _ in range(TRIES):
+        if high - low <= 1 or effort.is_over:
+            break
+        middle = replace(problem.ceilings[at], most=(low + high) // 2)
+        found = _solve(replace(problem, ceilings=(*problem.ceilings[:at], middle, *problem.ceilings[at + 1:])), effort)
+        if found.value is None:
+            low = middle.most
+        else:
+            schedule, high = found, max(total_of(problem, found, middle))
+    return schedule
+
+
+def _priced(problem: Problem) -> Problem:
+    """Return a problem without money where no limit counts it, so that any schedule ends the search."""
+    return problem if problem.budget is not None or problem.purses else _free(problem)
 
 
 def taken_of(agenda: Agenda, name: str, schedule: Schedule) -> str:

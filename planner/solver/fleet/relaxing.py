@@ -29,6 +29,8 @@ WIDE = 2e-3
 LARGE, BLOCKS = 50_000, (14, 4)
 """Tasks times periods from which on neighboring periods are one at first: the program is solved in a fifth of the time.
 """
+HUGE = 100_000
+"""The same from which on the program of all periods would take minutes: the last steps are without it."""
 COARSE = 0.01
 """Share of the value between bound and relaxation at which they are made smaller."""
 STALLED, STALL = 6, 3e-4
@@ -82,6 +84,8 @@ class Relaxation:
         self.smoothing = SMOOTHING[0]
         self.step = STEP
         self.rounds = 0
+        self.reached = bool(known)
+        """Whether the relaxation has an optimum, as far as is known."""
         self.lots: tuple[tuple[float, ...], ...] = ()
 
     def _first(self) -> Floats:
@@ -98,10 +102,12 @@ class Relaxation:
         """Return the bound, as far as some rounds go; none where no schedule is in reach of the relaxation."""
         stop = None if seconds is None else time.monotonic() + seconds
         self._ascend(ASCENT, np.inf, None if seconds is None else time.monotonic() + seconds / 3)
-        large = len(self.problem.tasks) * self.problem.periods > LARGE
-        for block in (*(BLOCKS if large else ()), 1):
+        size = len(self.problem.tasks) * self.problem.periods
+        for block in (*(BLOCKS if size > LARGE else ()), *(() if size > HUGE else (1,))):
             if not self._stage(block, stop):
                 return None
+        if size > HUGE:
+            self._ascend(ASCENT, self.best.value * (1 + COARSE), stop)
         best = self.best
         pausing = tuple(self.pricing.pausing(self._known(), best.least))
         return Relaxed(best.value, self.ways, tuple(best.more), tuple(best.rejecting), self.lots,
@@ -137,8 +143,8 @@ class Relaxation:
             self.master.state()
             found = self.master.solve(block, left)
             if found is None:
-                return last is not None or (left is not None and stop is not None and time.monotonic() > stop)
-            self.rounds += 1
+                return self.reached or (left is not None and stop is not None and time.monotonic() > stop)
+            self.rounds, self.reached = self.rounds + 1, True
             self.lots = tuple(tuple(float(found.values[nodes]) for nodes, _ in pool) for pool in self.master.model.lots)
             steady = last is not None and abs(last.value - found.value) <= STEADY * abs(found.value)
             last, added = found, self._round(found)
