@@ -77,8 +77,8 @@ class Relaxation:
         self.master = Master(problem, self.ways)
         for at, placed in ((at, placed) for schedule in known for at, placed in enumerate(schedule.tasks) if placed):
             way = self.ways[at].find(placed.option, placed.runs[0][0]) if len(placed.runs) == 1 else None
+            # stated with the first linear program
             self.master.add(at, [] if way is None else [way], [placed] if len(placed.runs) > 1 else [])
-        self.master.state()
         self.pricing = Pricing(problem, self.master)
         self.best = self.pricing.proven(self._first())
         self.smoothing = SMOOTHING[0]
