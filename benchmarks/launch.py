@@ -55,6 +55,7 @@ BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get
           "verl": ("train.sh", "actor.ppo_mini_batch_size", "actor.ppo_mini_batchsize"),
           "openrlhf": ("train.sh", "--rollout.n_samples_per_prompt", "--rollout.n_sample_per_prompts"),
           "trl-grpo": ("train.yaml", "num_generations", "num_generation"),
+          "ms-swift-grpo": ("train.yaml", "num_generations", "num_generation"),
           "simpletuner": ("config.json", "train_batch_size", "train_batchsize"),
           "diffusers": ("settings.json", "num_inference_steps", "num_inferenc_steps"),
           "xdit": ("replica.sh", "--batch_size ", "--batchsize "),

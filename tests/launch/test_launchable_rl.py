@@ -79,7 +79,7 @@ def _shape(way: RlWay) -> tuple[object, ...]:
 def test_files_are_written_for_what_is_found(target: str, tmp_path: Path) -> None:
     found = planner.plan(**ASKED, method="grpo", launchable=target)
     assert isinstance(found, Plan)
-    assert write_all(found, catalog(), tmp_path / "run")[0][1].target == target
+    assert write_all(found, catalog(), tmp_path / "run", target)[0][1].target == target
 
 
 def test_a_framework_names_its_target_of_this_work() -> None:

@@ -15,18 +15,18 @@ DATA = Variable("DATA", "trl-lib/DeepMath-103K", "Hugging Face name or folder of
 REWARD = Variable("REWARD", "accuracy_reward", "Function that judges: one of TRL's, or module.function in this folder.")
 
 
-def _held(work: Reinforced) -> int:
+def held(work: Reinforced) -> int:
     """Return the answers of a micro-batch: as many as the plan packs into one, of those that divide a GPU's share."""
     share = work.asked.answers // work.placed.layout.dp
     return max(each for each in range(1, work.placed.layout.micro_batch + 1) if share % each == 0)
 
 
 def _batch(work: Reinforced) -> Settings | No:
-    ranks, held = work.placed.layout.dp, _held(work)
+    ranks, each = work.placed.layout.dp, held(work)
     if work.asked.answers % ranks:
         return No(f"{work.asked.answers} answers on {ranks} GPUs (as many on each)", {"dp": 1})
-    return {f"{ARGS}:per_device_train_batch_size": held,
-            f"{ARGS}:gradient_accumulation_steps": work.asked.answers // (ranks * held),
+    return {f"{ARGS}:per_device_train_batch_size": each,
+            f"{ARGS}:gradient_accumulation_steps": work.asked.answers // (ranks * each),
             f"{ARGS}:generation_batch_size": work.asked.answers,
             f"{ARGS}:num_generations": work.asked.samples_per_prompt,
             f"{ARGS}:max_completion_length": work.longest - work.prompt,
@@ -40,8 +40,8 @@ def _sharding(work: Reinforced) -> Settings | No:
     if work.trainer == "deepspeed":
         zero = f"{DS}:zero_optimization"
         return {f"{ARGS}:deepspeed": DS, f"{zero}.stage": layout.zero, f"{DS}:bf16": {"enabled": True},
-                f"{DS}:train_micro_batch_size_per_gpu": _held(work), f"{DS}:gradient_accumulation_steps":
-                work.asked.answers // (layout.dp * _held(work)),
+                f"{DS}:train_micro_batch_size_per_gpu": held(work), f"{DS}:gradient_accumulation_steps":
+                work.asked.answers // (layout.dp * held(work)),
                 **({f"{zero}.offload_optimizer": {"device": "cpu", "pin_memory": True}} if away else {})}
     if layout.zero == 0:
         return {}
@@ -108,7 +108,7 @@ def emit(work: Reinforced) -> Program:
                    parts=(Part("train", "train.sh", nodes, gpus),),
                    files={**{name: as_text(name, head, data) for name, data in files.items()},
                           "train.sh": script(f"{head}: runs on every node", {}, body)},
-                   notes=(f"It packs nothing: a micro-batch has {_held(work)} answers, each as long as the longest.",))
+                   notes=(f"It packs nothing: a micro-batch has {held(work)} answers, each as long as the longest.",))
 
 
 EMITTER = ReinforcedEmitter("trl-grpo", TABLE, emit)
