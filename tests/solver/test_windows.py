@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -66,6 +67,17 @@ def test_what_cp_sat_does_not_prove_at_once_has_a_schedule_and_a_bound_from_the_
     assert relaxed is not None
     assert 0 < relaxed.bound <= found.bound <= found.value < 1.02 * found.bound
     assert found == exact(problem, brief, None)
+
+
+def test_services_alone_are_solved_although_cp_sat_does_not_prove_them_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are nodes and no ways: there is nothing to relax."""
+    problem = next(one for seed in range(60) if (one := random_problem(Random(seed))).services and solved(
+        replace(one, tasks=()), Model(replace(one, tasks=())), Settings()).value is not None)
+    problem = replace(problem, tasks=())
+    best = schedule(problem, Settings())
+    monkeypatch.setattr("planner.solver.fleet.exact._tried", lambda *_: replace(best, status="feasible"))
+    found = exact(problem, LIMITED, None)
+    assert found.value == best.value
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))

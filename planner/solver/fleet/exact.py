@@ -47,7 +47,8 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
         found = replace(_better(found, start), interrupted=found.interrupted)
     if found.status in ("optimal", "infeasible") or found.interrupted:
         return found
-    found, model = _relaxed(problem, model, settings, found, stop)
+    if problem.tasks:  # services alone are nodes and no ways: there is nothing to relax
+        found, model = _relaxed(problem, model, settings, found, stop)
     if _is_done(found):
         return found
     if len(problem.tasks) > MANY:
