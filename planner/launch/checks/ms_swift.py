@@ -21,21 +21,26 @@ from swift.utils import parse_args  # noqa: E402
 from planner.launch.checks.trainer import sharded  # noqa: E402 - what it makes up of GPUs comes after swift has looked
 
 
+def arguments(kind: str, words: list[str]) -> Any:  # noqa: ANN401 - the stack's own class
+    """Return what `swift sft` or `swift rlhf` makes of its YAML, of the model in it as of a small one."""
+    before = dict(os.environ)
+    try:
+        parse_yaml_args(words)
+        args, unknown = parse_args({"sft": SftArguments, "rlhf": RLHFArguments}[kind],
+                                   [*words, "--model_type", "llama", "--template", "llama3"])
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    assert not unknown, f"keys that ms-swift would let by: {', '.join(unknown)}"
+    return args
+
+
 def resolve(folder: Path) -> dict[str, object]:
     """Return the axes that it comes to."""
     with TemporaryDirectory() as place:
         (Path(place) / "config.json").open("w").write(json.dumps(CONFIG))
         call = started(folder, "train.sh", "swift", environment={"MODEL": place, "CHECKPOINTS": place})
-        read = {"sft": SftArguments, "rlhf": RLHFArguments}[call.words[0]]
-        words = call.words[1:]
-        before = dict(os.environ)
-        try:
-            parse_yaml_args(words)
-            args, unknown = parse_args(read, [*words, "--model_type", "llama", "--template", "llama3"])
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-    assert not unknown, f"keys that ms-swift would let by: {', '.join(unknown)}"
+        args = arguments(call.words[0], call.words[1:])
     training = args.training_args
     world = int(call.environment.get("NPROC_PER_NODE", "1")) * int(call.environment.get("NNODES", "1"))
     method = "qlora" if args.quant_bits == 4 else args.tuner_type
@@ -45,7 +50,7 @@ def resolve(folder: Path) -> dict[str, object]:
             "precision": _precision(training), "method": method, "offload_activations": 0.0,
             "recompute": _recompute(training),
             "optimizer": OPTIMIZERS[str(getattr(training.optim, "value", training.optim))],
-            **({"preference": None, "packing": "packed" if args.packing else "padded"} if read is SftArguments else
+            **({"preference": None, "packing": "packed" if args.packing else "padded"} if call.words[0] == "sft" else
                {"preference": _preference(args)}),
             **({"lora_rank": args.lora_rank, "adapted": adapted(args.target_modules)} if method != "full" else {})}
 

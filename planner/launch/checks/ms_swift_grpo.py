@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import torch.distributed
 
-from planner.launch.checks.ms_swift import RLHFArguments, parse_args, parse_yaml_args
+from planner.launch.checks.ms_swift import arguments
 from planner.launch.checks.small import CONFIG
 from planner.launch.checks.started import started
 from planner.launch.checks.trainer import sharded
@@ -24,17 +24,12 @@ def resolve(folder: Path) -> dict[str, object]:
         (Path(place) / "config.json").open("w").write(json.dumps(CONFIG))
         call = started(folder, "train.sh", "swift", environment={"MODEL": place, "CHECKPOINTS": place})
         assert call.words[0] == "rlhf", call.words
-        words = call.words[1:]
-        environment, before = dict(os.environ), Path.cwd()
+        before = Path.cwd()
         os.chdir(folder)
         try:
-            parse_yaml_args(words)
-            args, unknown = parse_args(RLHFArguments, [*words, "--model_type", "llama", "--template", "llama3"])
+            args = arguments("rlhf", call.words[1:])
         finally:
             os.chdir(before)
-            os.environ.clear()
-            os.environ.update(environment)
-    assert not unknown, f"keys that ms-swift would let by: {', '.join(unknown)}"
     training = args.training_args
     ranks = int(call.environment["NPROC_PER_NODE"]) * int(call.environment["NNODES"])
     micro, batches = training.per_device_train_batch_size, training.gradient_accumulation_steps
