@@ -119,8 +119,8 @@ def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default
             was, to = enough[key].from_, enough[key].to
             changed = work.model_copy(update=dict(asks))
             said = [default for default in defaults if default.name != key]
-            said.append(Default(name=key, value=to, why=f"{was}, which nobody asked for, fits nowhere here"))
+            said.append(Default(name=key, value=to, why=f"{was}, which nobody asked for, has no plan here"))
             return scenario.model_copy(update={"workload": changed}), said, (
-                f"{key} {was}, the default, fits nowhere here: planned for {to}; --{FLAG_OF.get(key, key)} "
+                f"{key} {was}, the default, has no plan here: planned for {to}; --{FLAG_OF.get(key, key)} "
                 f"{was.replace(',', '')} holds to it")
     return None

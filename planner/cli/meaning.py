@@ -48,6 +48,8 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
     tunes = "tune" in asks or bool(set(flags.get("method", ())) - {"inference"})
     if not tunes and (kinds & _SERVING or any(amount.per for amount in amounts if noun_of(amount.noun) not in _APART)):
         asks.add("serve")
+    if any(noun_of(amount.noun) == "users" and _comes(amount) for amount in amounts):
+        asks.add("comes")
     about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole)
     for amount in _of_each(amounts):
         flag, value = _flag(amount, about)
@@ -57,6 +59,16 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
             unread.append(amount.text)
     if tunes and "images" in kinds and "images" not in flags:
         put("images", "1")
+
+
+def _comes(amount: Amount) -> str:
+    """Return in which time so many come, a day or a month; empty for those who are there at once."""
+    time = "day" if "daily" in amount.beside else "month" if "monthly" in amount.beside else amount.per
+    return {"day": "daily", "month": "monthly"}.get(time, "")
+
+
+def _users(amount: Amount, about: About) -> tuple[str, str]:
+    return f"{comes}-users" if (comes := _comes(amount)) else "users", amount.value
 
 
 def _of_each(amounts: Sequence[Amount]) -> Sequence[Amount]:
@@ -89,6 +101,8 @@ def _asked(amount: Amount, about: About) -> tuple[str, str]:
     kind, value = noun_of(amount.noun), amount.value
     if amount.per == "step" and kind == "documents":
         return "prompts", value
+    if "each" in amount.beside and not amount.per and "comes" in about.asks:
+        return "requests-per-user", value
     if amount.per or "daily" in amount.beside:
         return "rate", f"{value} {'requests' if kind == 'documents' else amount.noun}/{amount.per or 'day'}"
     if kind == "requests":
@@ -179,4 +193,5 @@ _ALIKE = ("users", "samples", "epochs", "steps", "gpus", "frames")
 _OTHERS = {"context": "seq-len"}
 _READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
     "tokens": _tokens, "time": _time, "requests": _asked, "documents": _asked, "images": _asked, "clips": _asked,
-    "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size, "rollouts": _rollouts}
+    "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size, "rollouts": _rollouts,
+    "users": _users}

@@ -158,7 +158,7 @@ def _amount(said: Sentence) -> int:
         scale, behind = _SCALES[words[behind]], behind + 1
     if not number or (unit and not noun_of(unit)):
         return 0
-    beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out"}
+    beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
     while not unit and behind < len(words) and words[behind] in LEADING and not noun_of(words[behind]):
         beside.add(words[behind])
         behind += 1
@@ -185,7 +185,7 @@ def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> t
             beside.add("each")
         if time and (SECONDS.factor(time) or time in _EACH):
             per, behind = time, behind + 2
-        elif per and words[behind] == "each":
+        elif words[behind] == "each" and noun_of(noun) != "tokens":
             beside.add("each")
             behind += 1
         elif (each and words[behind] != "each") or (words[behind] in SIDES and noun and noun_of(noun) != "tokens") or (

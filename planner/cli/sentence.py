@@ -17,7 +17,7 @@ from planner.units import SECONDS
 
 BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
 """Flags that leave open what a model is to do: whether it fits is answered for every method."""
-LOADS = frozenset(("users", "rate", "concurrency", "documents", "samples", "requests", "objective"))
+LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests", "objective"))
 """Flags of a load, or of the most of it; whoever asks for a pace without one is alone."""
 PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
 """Flags that a plan alone heeds."""

@@ -80,7 +80,7 @@ def test_a_machine_of_ones_own_serves_in_fewer_bits_before_there_are_more_of_it(
     asked: dict[str, Any] = {"model": "llama-3.3-70b", "users": 5, "on": "2x4090"}
     plan = planner.plan(**asked)
     assert (plan.assignments[0].gpus, plan.assignments[0].layout.precision) == (2, "int4")
-    assert plan.notes[0].startswith("quantization bf16, the default, fits nowhere here: planned for int4")
+    assert plan.notes[0].startswith("quantization bf16, the default, has no plan here: planned for int4")
     assert planner.plan(**asked, quantization="bf16").assignments[0].gpus > 2
 
 
@@ -101,7 +101,7 @@ def test_weights_and_lengths_that_nobody_chose_are_fewer_and_shorter() -> None:
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "method": "lora", "samples": "52k", "mean_length": 350,
                              "lora_rank": 32, "on": "a10g-1x"}
     short = planner.plan(**asked)
-    assert short.notes[0] == ("sequence_length 4,096, the default, fits nowhere here: planned for 2,048; --seq-len "
+    assert short.notes[0] == ("sequence_length 4,096, the default, has no plan here: planned for 2,048; --seq-len "
                               "4096 holds to it")
     assert planner.plan(**asked, seq_len=4096).status == "infeasible"
 

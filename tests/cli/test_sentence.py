@@ -113,6 +113,8 @@ SAID = [
      "compare --on h200,h100 --model llama-70b --rate '3 requests/second' --method inference"),
     ("what can I serve for 2000 dollars a month with llama 3.3 70b",
      "plan --model llama-3.3-70b --budget '2000 USD/month' --method inference --objective users"),
+    ("serve llama 3.1 8b to 20k daily users, 12 requests each, first token under 1 s",
+     "plan --model llama-3.1-8b --daily-users 20k --requests-per-user 12 --ttft '1 s' --method inference"),
     ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
 ]
 
