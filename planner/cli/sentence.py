@@ -17,7 +17,8 @@ from planner.units import SECONDS
 
 BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
 """Flags that leave open what a model is to do: whether it fits is answered for every method."""
-LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests", "objective"))
+LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests",
+                   "objective"))
 """Flags of a load, or of the most of it; whoever asks for a pace without one is alone."""
 PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
 """Flags that a plan alone heeds."""
@@ -66,6 +67,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     if not sentence.flags and not sentence.asks:
         return None
     asks, flags = sentence.asks, sentence.flags
+    _one_kind(flags)
     _had(asks, flags, left_out)
     given = flags.keys() | set(beside)
     chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
@@ -121,6 +123,18 @@ def _sees(names: Sequence[str], catalog: Catalog) -> bool:
     """Say whether a language model is named that reads images."""
     known = [catalog.known_model(name) for name in names]
     return any(model is not None and model.towers for model in known)
+
+
+def _one_kind(flags: Mapping[str, Sequence[str]]) -> None:
+    """Raise InputError for a run and a service in one sentence, with the file that asks about both on one fleet."""
+    run = next((flag for flag in ("tokens", "samples") if flag in flags), "")
+    load = next((flag for flag in ("users", "rate", "concurrency") if flag in flags), "")
+    models = flags.get("model", [])
+    if run and load and models:
+        raise InputError(
+            "training and a service in one sentence: ask about each alone, or about both on one fleet by planner plan "
+            f"FILE with jobs: [{{name: run, model: {models[0]}, {run}: {flags[run][0]}}}, {{name: service, model: "
+            f"{models[-1]}, {load}: {flags[load][0]}}}]")
 
 
 def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str] | None) -> None:

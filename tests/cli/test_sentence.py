@@ -133,6 +133,12 @@ def test_what_training_costs_is_asked_of_an_amount() -> None:
     assert spoken(["cheapest", "gpu", "to", "fine-tune", "qwen2.5-7b"], CATALOG) == ["plan", "--model", "qwen2.5-7b"]
 
 
+def test_a_run_and_a_service_are_two_questions() -> None:
+    """The tokens were read as those of a prompt."""
+    with pytest.raises(InputError, match="name: run, model: 13b, tokens: 200B}, {name: service, model: 13b, users: 400}"):
+        spoken(["train", "a", "13B", "on", "200B", "tokens", "and", "serve", "it", "to", "400", "users", "on", "8", "DGX", "H100"], CATALOG)
+
+
 @pytest.mark.parametrize(("line", "unread"), [
     ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
     ("qlora llama-3.1-8b with 17", "'17'"),
