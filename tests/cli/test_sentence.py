@@ -135,8 +135,9 @@ def test_what_training_costs_is_asked_of_an_amount() -> None:
 
 def test_a_run_and_a_service_are_two_questions() -> None:
     """The tokens were read as those of a prompt."""
+    line = "train a 13B on 200B tokens and serve it to 400 users on 8 DGX H100"
     with pytest.raises(InputError) as told:
-        spoken(["train", "a", "13B", "on", "200B", "tokens", "and", "serve", "it", "to", "400", "users", "on", "8", "DGX", "H100"], CATALOG)
+        spoken(line.split(), CATALOG)
     assert "{name: run, model: 13b, tokens: 200B}, {name: service, model: 13b, users: 400}" in str(told.value)
 
 
