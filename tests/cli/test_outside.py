@@ -98,7 +98,7 @@ def test_a_library_s_warning_is_one_line_without_source(planner, monkeypatch):
         warnings.warn("overflow encountered in multiply", RuntimeWarning, stacklevel=1)
         raise InputError("stop")
 
-    monkeypatch.setattr("planner.cli.plan.any_question", warned)
+    monkeypatch.setattr("planner.cli.plan.hardware_alone", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         ran = planner("plan", "x")
@@ -172,7 +172,7 @@ def test_no_descriptors_left(planner, monkeypatch):
     def none_left(*_args, **_kwargs):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr("planner.cli.plan.any_question", none_left)
+    monkeypatch.setattr("planner.cli.plan.hardware_alone", none_left)
     ran = planner("plan", "x")
     assert (ran.code, ran.err) == (74, "Error: Too many open files\n")
 
