@@ -39,6 +39,8 @@ WINDOWS, OFTEN = 12, 3
 """At least, and how often each task is free where there are many."""
 RELAXED_SHARE = 0.5
 """Of the time, where there is a limit of it, for the relaxation."""
+FIRST_SHARE = 0.25
+"""Of what is then left, for first schedules by its prices."""
 ROUNDS, EACH_TASK = 20_000, 100
 """In which some tasks are taken out and placed again: at least, and for each task."""
 WINDOW_SHARE = 1 / 30
@@ -139,7 +141,8 @@ def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Setting
     bare = replace(problem, tasks=(), stocks=())
     alone = solved(bare, Model(bare), settings) if problem.services else Schedule(
         "optimal", lots=tuple((0,) * len(pool.lots) for pool in problem.pools), value=0)
-    made = guided(problem, must, relaxed, alone, stop) if alone.value is not None else None
+    until = None if stop is None else time.monotonic() + (stop - time.monotonic()) * FIRST_SHARE
+    made = guided(problem, must, relaxed, alone, until) if alone.value is not None else None
     if made is not None:
         yield made
     else:
