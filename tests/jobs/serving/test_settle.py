@@ -79,7 +79,8 @@ def test_a_burst_of_a_trace_is_held(tmp_path: Path) -> None:
 
 def test_the_largest_rate_is_held_and_more_is_not() -> None:
     """The plan for it needs no other GPUs, and by formula a little more than the bound has no fleet."""
-    asked: dict[str, Any] = {"model": "llama-3.1-8b", "input": 1000, "output": 300, "tpot": "50 ms", "on": ["l40s-1x"]}
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "input": 1000, "output": 300, "tpot": "50 ms", "on": ["l40s-1x"],
+                             "engine": "vllm", "quantization": ["bf16"]}
     most = planner.plan(**asked, objective="rate", gpus=2)
     assert most.objective.name == "requests_per_second"
     assert most.objective.by_replay is not None
