@@ -11,7 +11,7 @@ from planner.catalog.diffusion_law import Residue
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Held, Passes, Share
 from planner.catalog.sourced import Sourced
-from planner.units import Bytes, Seconds
+from planner.units import Bytes, FlopRate, Seconds
 from planner.yaml_io import Frozen
 
 Stored = Literal["bf16", "fp8", "fp8-weights", "int8", "int8-weights", "fp6", "fp5", "fp4", "int4", "nf4", "q8_0",
@@ -35,6 +35,16 @@ class StoredDenoiser(Frozen):
     """Times that a block's intermediates are moved beside those in 16 bits, as rounding is a step of its own."""
     fused: Passes = 0.0
     """The same of a compiled denoiser."""
+
+
+class SmallUnits(Frozen):
+    """Shares of the peak that GPUs reach whose multiprocessors multiply slowly, so that little else holds them up."""
+
+    below: FlopRate
+    """FLOP/s in 16 bits of a multiprocessor from which on its matrix units are large."""
+    products: Share
+    convolutions: Share
+    attention: Share
 
 
 class UnseenRuns(Frozen):
@@ -71,8 +81,13 @@ class GenerationLaw(Sourced):
     """The same of convolutions, and of the products among them in a UNet."""
     attention: dict[str, Share]
     """The same of attention, by architecture; `others` of those that no run is of."""
+    small: SmallUnits
     passes: Passes
     """Times that a block's intermediates are moved in a pass."""
+    convolved: Passes
+    """The same in a UNet."""
+    cached: Share
+    """Of those of a transformer, the share that a cache as large as what one kernel reads and writes takes over."""
     fused: Passes
     """The same of a compiled denoiser."""
     host_block: Seconds

@@ -83,6 +83,8 @@ ONLY_GENERATED = (set(Generation.model_fields) - set(DiffusionTraining.model_fie
 """Keys that say that a diffusion model is run, not trained."""
 ONLY_TRAINED = set(DiffusionTraining.model_fields) - set(Generation.model_fields) | {"lora_rank"}
 """Keys that say that it is trained."""
+FEW_STEPS = 60
+"""Steps in which an image is made at most, where nothing says that they are of training."""
 _LOADS = {"concurrency", "users", "think", "documents", "trace", "ttft", "tpot", "engine"}
 """Keys of a service: they do not apply to images or clips, and yet say that these are to be made."""
 
@@ -90,13 +92,15 @@ _LOADS = {"concurrency", "users", "think", "documents", "trace", "ttft", "tpot",
 def is_generation(work: dict[object, object]) -> bool:
     """Say whether a diffusion model is run, by the keys of its workload: by the method, or what only one of both has.
 
-    What counts images or clips, and trains nothing, asks for these; so does what says of no training at all. Steps
-    alone are steps of training.
+    What counts images or clips, and trains nothing, asks for these; so does what says of no training at all. Few steps
+    are those of an image, more are steps of training.
     """
     method = work.get("method")
     if method is not None:
         return method_named(method) == "inference"
     stated = {"samples" if key == "images" else key for key, value in work.items() if value is not None}
+    if str(work.get("steps")).isdecimal() and int(str(work["steps"])) <= FEW_STEPS:
+        stated -= {"steps", "batch"}
     if stated & (ONLY_GENERATED | _LOADS):
         return True
     return not stated & (ONLY_TRAINED | {"batch", "steps"}) or (

@@ -12,7 +12,7 @@ from typing import Literal
 
 from planner.catalog.calibration import ArchitectureRates
 from planner.catalog.diffusion import Coding, DenoiserBlock, Diffusion
-from planner.catalog.generation_law import GenerationLaw, StepCache, Stored
+from planner.catalog.generation_law import GenerationLaw, StepCache, Stored, StoredDenoiser
 from planner.catalog.hardware import Gpu
 from planner.errors import MissingFact
 from planner.physics.diffusion.shape import (
@@ -188,11 +188,29 @@ class Rates:
         """The rate of convolutions in 32 bits, which tensor cores round."""
         return self.products("tf32" if "tf32" in self.gpu.peak else None)
 
+    def small(self, law: GenerationLaw) -> float | None:
+        """Return the peak of a GPU whose matrix units are small; none of others."""
+        peak = self.gpu.halves
+        return peak if peak and peak / self.gpu.multiprocessors < law.small.below else None
+
+    def denoising(self, law: GenerationLaw, stored: StoredDenoiser, *, unet: bool) -> float:
+        """Return the rate of a denoiser's products. Raises MissingFact for a GPU that has not the format."""
+        peak = self.small(law)
+        if peak and stored.computes is None:
+            return peak * stored.products * (law.small.convolutions if unet else law.small.products)
+        return self.products(stored.computes) * stored.products * (law.convolutions if unet else law.products)
+
     def attention(self, law: GenerationLaw) -> float:
         """Return the rate of attention."""
+        if peak := self.small(law):
+            return peak * law.small.attention
         peak = self.gpu.halves or self.products()
         share = law.attention.get(self.gpu.architecture, law.attention["others"])
         return peak * self.known.attention_forward * share
+
+    def holds(self, elements: float) -> float:
+        """Return the share of a kernel's input and output of so many elements that the cache holds."""
+        return min(1.0, self.gpu.cache / (2 * STORED * elements))
 
     @property
     def memory(self) -> float:
@@ -234,13 +252,15 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
     """Return the seconds of all passes of one step on one GPU; what GPUs exchange is not among them."""
     stored, blocks = law.formats[picture.stored], picture.model.denoiser.blocks
     share = split.batch * max(1, picture.passes // split.cfg) / split.sequence
-    rate = rates.products(stored.computes) * stored.products
     unet = any(block.inputs is not None for block in blocks)
-    products = share * sum(block.count * matrix_flops(block, picture.sample) for block in blocks) / (
-        rate * (law.convolutions if unet else law.products))
+    products = share * sum(block.count * matrix_flops(block, picture.sample) for block in blocks) / rates.denoising(
+        law, stored, unet=unet)
     scores = share * sum(block.count * attention_flops(block, picture.sample) for block in blocks)
-    kept = share * sum(block.count * block.kept.weights * tokens_of(block, picture.sample) for block in blocks)
-    times = law.fused + stored.fused if picture.compiled else law.passes + stored.passes
+    kept = share * sum(block.count * block.kept.weights * tokens_of(block, picture.sample) * (
+        1.0 if unet else 1 - law.cached * rates.holds(share * block.width * tokens_of(block, picture.sample)))
+        for block in blocks)
+    times = law.fused + stored.fused if picture.compiled else stored.passes + (
+        law.convolved if unet else law.passes)
     weights = parameters(picture.model) / split.pipefusion
     read, expanded = (weights * size / rates.memory
                       for size in (stored.weight, 0.0 if picture.compiled else stored.expands))

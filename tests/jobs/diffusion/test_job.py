@@ -60,7 +60,7 @@ def test_several_gpus_share_a_batch() -> None:
 
 
 def test_gpus_of_a_node_share_a_clip_that_none_of_them_holds() -> None:
-    asked: dict[str, Any] = {"model": "hunyuan-video", "steps": 10, "on": "rtx-4090-8x"}
+    asked: dict[str, Any] = {"model": "hunyuan-video", "steps": 1000, "on": "rtx-4090-8x"}
     shared = planner.plan(**asked).assignments[0]
     assert (shared.layout.dp, shared.layout.cp, shared.layout.cp_method) == (1, 8, "all-to-all")
     alone = planner.estimate("hunyuan-video", "rtx-4090-8x", method="lora", gpus=1)
@@ -128,10 +128,10 @@ def test_a_gpu_without_fp8_has_no_base_that_is_multiplied_in_it() -> None:
     with pytest.raises(PlannerError, match="fp8"):
         planner.estimate("flux.1-dev", "rtx-3090", quantization="fp8")
     assert planner.estimate("flux.1-dev", "rtx-3090", quantization="fp8-weights").memory.fits == "fits"
-    best = planner.plan(model="flux.1-dev", steps=10, own="1xrtx-3090-1x", quantization="fp8,int8").assignments[0]
+    best = planner.plan(model="flux.1-dev", steps=1000, own="1xrtx-3090-1x", quantization="fp8,int8").assignments[0]
     assert isinstance(best, DiffusionAssignment)
     assert best.base == "int8"
-    none = planner.plan(model="flux.1-dev", steps=10, own="1xrtx-3090-1x", quantization="fp8")
+    none = planner.plan(model="flux.1-dev", steps=1000, own="1xrtx-3090-1x", quantization="fp8")
     assert none.infeasible is not None
     assert "multiplies in fp8" in none.infeasible.because[0]
 

@@ -43,3 +43,28 @@ def test_what_only_the_host_lacks_memory_for_is_said(capsys: pytest.CaptureFixtu
 
 def test_sdxl_fits_twelve_gigabytes() -> None:
     assert planner.estimate("sdxl", "rtx-3060", method="inference").memory.fits == "fits"
+
+
+@pytest.mark.parametrize(("steps", "kind"), [(28, "serving"), ("28", "serving"), (2000, "diffusion")])
+def test_few_steps_are_those_of_an_image_and_many_are_training(steps: object, kind: str) -> None:
+    found = planner.estimate("sdxl", "rtx-4090", steps=steps)
+    assert found.kind == kind
+
+
+def test_matrix_units_that_are_small_keep_near_to_their_peak() -> None:
+    shares = {}
+    for name in ("rtx-3090", "rtx-4090", "h20", "a100-sxm-80gb", "h100-sxm"):
+        gpu = CATALOG.gpu(name)
+        rates = Rates(gpu, CATALOG.rates(gpu.architecture))
+        assert gpu.halves is not None
+        shares[name] = rates.denoising(LAW, LAW.formats["bf16"], unet=True) / gpu.halves
+    assert min(shares["rtx-3090"], shares["rtx-4090"], shares["h20"]) > 1.5 * max(
+        shares["a100-sxm-80gb"], shares["h100-sxm"])
+
+
+def test_what_fits_a_cache_is_moved_less() -> None:
+    gpu = CATALOG.gpu("rtx-4090")
+    small, large = (Rates(gpu.model_copy(update={"cache": cache}), CATALOG.rates(gpu.architecture)).holds(20e6)
+                    for cache in (6e6, 72e6))
+    assert small == pytest.approx(6e6 / 80e6)
+    assert large == pytest.approx(0.9)
