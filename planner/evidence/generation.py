@@ -14,7 +14,8 @@ from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.options import interval
 from planner.jobs.generation.options import Option, fits, option, pictures
 from planner.money.rent import usual_candidate
-from planner.physics.diffusion.generate import STORED, Picture, Rates, Split, coding_bytes, coding_seconds
+from planner.physics.diffusion.generate import Picture, Split, coding_bytes, coding_seconds
+from planner.physics.diffusion.rates import STORED, Rates
 from planner.physics.diffusion.shape import sample_of
 from planner.scenario.generation import Generation
 from planner.scenario.hardware_names import node_named

@@ -16,7 +16,8 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 from planner.physics.collectives import seconds
-from planner.physics.diffusion.generate import Picture, Rates, latents_made
+from planner.physics.diffusion.generate import Picture, latents_made
+from planner.physics.diffusion.rates import Rates
 from planner.physics.diffusion.shape import parameters, sample_of
 from planner.physics.diffusion.step import Split, Tuning, memory, spilled_bytes, step_seconds, swapped_bytes, trained
 from planner.scenario.diffusion import DiffusionTraining

@@ -21,12 +21,12 @@ from planner.physics.diffusion.generate import (
     Moment,
     Offloaded,
     Picture,
-    Rates,
     Split,
     call_seconds,
     moments,
     on_host,
 )
+from planner.physics.diffusion.rates import Rates
 from planner.physics.diffusion.shape import sample_of
 from planner.scenario.generation import Generation
 

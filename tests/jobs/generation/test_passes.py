@@ -10,7 +10,8 @@ import planner
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.jobs.generation.options import pictures
-from planner.physics.diffusion.generate import Rates, Split, moments
+from planner.physics.diffusion.generate import Split, moments
+from planner.physics.diffusion.rates import Rates
 from planner.scenario.generation import Generation
 
 CATALOG = Catalog()
