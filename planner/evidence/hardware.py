@@ -20,9 +20,8 @@ UNKNOWN_GPU = "gpu=any"
 STAND_IN = "h100-sxm"
 """Lends its rates, which no memory prediction reads, to a GPU of which only the memory is known."""
 GBIT = BYTE_RATE["Gbit/s"]
-_MANY = re.compile(r"(\d{1,4}) ?x ?(\d{1,5}) ?Gb", re.IGNORECASE)
-_PER_GPU = re.compile(r"(\d{1,5}) ?Gb(?:it|ps)?(?:/s)? ?/ ?GPU", re.IGNORECASE)
-_ONE = re.compile(r"(\d{1,5}) ?Gb", re.IGNORECASE)
+_RATE = re.compile(r"(?:(\d{1,4}) ?x ?)?(\d{1,5}) ?Gb((?:it|ps)?(?:/s)? ?/ ?GPU)?", re.IGNORECASE)
+"""How many adapters where they are counted, the Gbit/s of one, and whether that is of a GPU."""
 
 
 def candidate_of(run: TrainRun, stack: Stack | None, catalog: Catalog, assumed: list[str], *, gpus: int,
@@ -106,16 +105,16 @@ def _domain(gpus: int, rack: int) -> int:
 
 def _nics(run: TrainRun, node: Node, catalog: Catalog) -> Nics:
     """Return the NICs: counted where the row counts them, else of the stated rate per GPU or per node."""
-    text = run.scaleout or ""
-    many, each, match = _MANY.search(text), _PER_GPU.search(text), _ONE.search(text)
+    rates = [*_RATE.finditer(run.scaleout or "")]
+    many, each = (next((rate for rate in rates if rate[group]), None) for group in (1, 3))
     if many:
         # a rack's are counted by the tray
         trays = node.gpus / (run.gpus_per_node or node.gpus) if node.gpus > machine_gpus(catalog) else 1.0
-        return _adapters(max(1, round(int(many.group(1)) * trays)), float(many.group(2)))
+        return _adapters(max(1, round(int(many[1]) * trays)), float(many[2]))
     if run.nic_gbit_per_gpu is not None or each:
-        return _adapters(node.gpus, run.nic_gbit_per_gpu or float(each.group(1) if each else 0))
-    if match:
-        return _adapters(node.nics.count, float(match.group(1)) / node.nics.count)
+        return _adapters(node.gpus, run.nic_gbit_per_gpu or float(each[2] if each else 0))
+    if rates:
+        return _adapters(node.nics.count, float(rates[0][2]) / node.nics.count)
     return node.nics
 
 

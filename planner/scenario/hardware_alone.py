@@ -48,7 +48,7 @@ def hardware_alone(reference: str | Mapping[str, object] | Document | None, valu
     if any(not _is_of_hardware(path) for path in values):
         return None
     if reference is not None:
-        data = in_blocks(as_written(reference).data, catalog.recipes.requests)
+        data = in_blocks(as_written(reference), catalog.recipes.requests)
         written = dict(_by_path(data)) if isinstance(data, dict) else {}
         if any(not _is_of_hardware(path) for path in written.keys() - {"name"}):
             return None

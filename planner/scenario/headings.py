@@ -44,6 +44,8 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
     kept, found = dict[Any, Any](), dict[str, tuple[str, Any]]()
     if isinstance(places := data.get("hardware"), str | list):
         data = {**data, "hardware": {"candidates": places}}
+    elif isinstance(places, dict) and isinstance(places.get("nodes"), list) and "candidates" not in places:
+        data = {**data, "hardware": {"candidates" if key == "nodes" else key: each for key, each in places.items()}}
     for key, value in data.items():
         said = str(key).replace("_", "-")
         if key in BLOCKS and isinstance(value, dict):

@@ -129,7 +129,7 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
         refuse_unmodeled(document, catalog)
         return document
     written = as_written(reference)
-    written = replace(written, data=in_blocks(written.data, catalog.recipes.requests))
+    written = replace(written, data=in_blocks(written, catalog.recipes.requests))
     for at, kind in said_by_model(written.data, catalog):
         written = replace(written, data=_put(written.data, [*at, "kind"], kind))
     document = merge(written, overrides, labels, kind_by_model(_asked_of(written.data) | dict(overrides), catalog))

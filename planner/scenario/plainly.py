@@ -13,6 +13,7 @@ from planner.scenario.headings import read_headings
 from planner.scenario.limits import Buy, Rent
 from planner.scenario.serving import LOADS
 from planner.scenario.words import named
+from planner.yaml_io import Document
 
 JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
                  "from", "growth"})
@@ -24,13 +25,20 @@ _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.ca
 """Keys of blocks that no flag is called by."""
 
 
-def in_blocks(data: object, usual: UsualRequests) -> object:
+def in_blocks(document: Document, usual: UsualRequests) -> object:
     """Return what a file holds with every key in its block: `own` under sourcing, the `model` of a job in its workload.
 
-    Raises InputError where a block has the key too.
+    Raises InputError where a block has the key too, and for a key that nobody knows.
     """
-    if not isinstance(data, dict):
-        return data
+    if not isinstance(document.data, dict):
+        return document.data
+    try:
+        return _in_blocks(document.data, usual)
+    except InputError as error:
+        raise error if error.file else InputError(error.problem, file=document.file or None) from None
+
+
+def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
     data = read_headings(data, TOP | _BLOCKS.keys(), usual)
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
     jobs = blocks.get("jobs")

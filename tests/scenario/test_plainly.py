@@ -14,6 +14,7 @@ from planner.scenario.model_notes import text_notes
 from planner.scenario.plainly import TOP, in_blocks, with_bought
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.scenario import Scenario
+from planner.yaml_io import Document
 
 WORK = {"model": "llama-3.1-8b", "method": "lora", "tokens": "50 M"}
 JOB = {"name": "tune", **WORK, "deadline": "3 d", "count": 2}
@@ -64,8 +65,9 @@ def test_a_file_is_of_the_work_that_its_keys_and_model_say() -> None:
 
 
 def test_what_is_said_twice_is_refused() -> None:
+    asked = {"own": "dgx-h100", "sourcing": {"own": {"dgx-h100": 1}}}
     with pytest.raises(InputError, match="own is given twice: alone, and under sourcing"):
-        in_blocks({"own": "dgx-h100", "sourcing": {"own": {"dgx-h100": 1}}}, Catalog().recipes.requests)
+        in_blocks(Document(asked, "", {}), Catalog().recipes.requests)
 
 
 @pytest.mark.parametrize(("terms", "left"), [("buy", None), ("on-demand, buy", ["on-demand"]), ("spot", "spot")])
