@@ -137,11 +137,16 @@ def test_the_rank_of_adapters_counts_where_there_are_some() -> None:
     assert small.memory.peak_bytes < large.memory.peak_bytes
 
 
-@pytest.mark.parametrize(("name", "value"), [("optimizer", "lion"), ("global_batch", 64), ("mean_length", 300),
+@pytest.mark.parametrize(("name", "value"), [("optimizer", "lion"), ("mean_length", 300),
                                              ("optimizer_in_backward", True), ("loss", "fused")])
 def test_what_trains_is_refused_where_nothing_does(name: str, value: object) -> None:
     with pytest.raises(InputError, match=rf"^{name}: applies to training.*this scenario is a service"):
         estimate("gpt2", NODE, method="inference", **{name: value})
+
+
+def test_a_batch_of_what_only_runs_is_what_it_has_in_flight() -> None:
+    batch, flight = (estimate("gpt2", NODE, method="inference", **{key: 64}) for key in ("global_batch", "concurrency"))
+    assert batch.serving == flight.serving
 
 
 def test_a_batch_within_its_tolerance_is_one_that_the_layout_divides() -> None:

@@ -79,8 +79,8 @@ def test_what_is_wrong_is_told_in_the_words_of_the_command_line(web, capsys):
     assert (page.status_code, error["field"]) == (200, "seq_len"), "to a page that is an answer too, and no failure"
     assert main(["estimate", "--model", "llama-3.1-70b", "--node", "dgx-h100", "--seq-len", "much"]) == 2
     assert capsys.readouterr().err == f"Error: --seq-len{error['message'].removeprefix('seq_len')}\n"
-    size = web.get("/part/estimate", params={"model": "gpt2", "node": "12 GB"}).json()["error"]
-    assert (size["field"], size["message"].partition(" node types")[0]) == ("node", "'12 GB' is 21")
+    size = web.get("/part/estimate", params={"model": "gpt2", "node": "13 GB"}).json()["error"]
+    assert (size["field"], size["message"].partition(";")[0]) == ("node", "unknown node or GPU '13 GB'")
     both = web.get("/part/estimate?model=gpt2&node=l4-1x&users=3&concurrency=2").json()["error"]
     assert both["field"] in ("users", "concurrency"), both
     assert "unknown value of estimate" in web.get("/?mdel=gpt2").text

@@ -15,17 +15,19 @@ BIG = {"model": "llama-3.1-405b", "quantization": "bf16", "input": 2000, "output
 
 
 def test_the_most_users_are_held_and_more_are_not():
-    most = planner.plan(**CHAT, objective="users", gpus=1)
+    # by one engine and format: a plan falls back to others before it says no
+    asked = {**CHAT, "engine": "vllm", "quantization": "bf16"}
+    most = planner.plan(**asked, objective="users", gpus=1)
     users = most.objective.value
     assert (most.objective.name, users) == ("users", round(users))
     assert most.objective.by_replay.met
     assert most.assignments[0].serving.users == pytest.approx(users, rel=0.01)
-    assert planner.plan(**CHAT, users=round(users), gpus=1).status == "optimal"
-    more = planner.plan(**CHAT, users=round(users * (1 + most.objective.by_replay.gap) * 1.02) + 1, gpus=1)
+    assert planner.plan(**asked, users=round(users), gpus=1).status == "optimal"
+    more = planner.plan(**asked, users=round(users * (1 + most.objective.by_replay.gap) * 1.02) + 1, gpus=1)
     assert more.status == "infeasible"
     assert "users that must be met" in more.infeasible.nearest
     # who thinks between leaves room for others
-    assert planner.plan(**CHAT, objective="rate", think="20 s", gpus=1).objective.value > 3 * users
+    assert planner.plan(**asked, objective="rate", think="20 s", gpus=1).objective.value > 3 * users
 
 
 @pytest.mark.parametrize(("asked", "said"), [

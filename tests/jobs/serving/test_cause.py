@@ -66,7 +66,7 @@ def test_405b_in_fp8_does_not_fit_four_gpus() -> None:
     assert found.because == (
         "memory: the smallest replica of llama-3.1-405b that holds a request takes 8 h100-sxm of h100-sxm-4x, "
         "and 4 may be used", "only 1 owned h100-sxm-4x, electricity of us-average is at hand")
-    assert {(one.limit, one.to) for one in found.relaxations} == {("own", "2 x h100-sxm-4x"), ("quantization", "nf4")}
+    assert {(one.limit, one.to) for one in found.relaxations} == {("own", "2 x h100-sxm-4x"), ("quantization", "int4")}
     assert value(**big, hardware={"candidates": ["dgx-h100"]}, objective="gpus") == 8
 
 
