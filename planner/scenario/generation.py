@@ -81,7 +81,7 @@ class Generation(Serving):
 ONLY_GENERATED = (set(Generation.model_fields) - set(DiffusionTraining.model_fields)
                   - Generation.FOREIGN - {"kind", "name"})
 """Keys that say that a diffusion model is run, not trained."""
-ONLY_TRAINED = set(DiffusionTraining.model_fields) - set(Generation.model_fields) | {"lora_rank"}
+ONLY_TRAINED = set(DiffusionTraining.model_fields) - set(Generation.model_fields) | {"lora_rank", "tuning"}
 """Keys that say that it is trained."""
 FEW_STEPS = 60
 """Steps in which an image is made at most, where nothing says that they are of training."""
