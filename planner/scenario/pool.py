@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from planner.catalog.load import Catalog
@@ -11,6 +11,7 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.hardware_names import meant_by, owned_nodes, sold_as
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
+from planner.scenario.serving import Serving
 from planner.scenario.sites import site_of
 from planner.scenario.unmodeled import seeing
 from planner.yaml_io import Document, Frozen
@@ -185,3 +186,15 @@ def _offered(rent: Rent, catalog: Catalog) -> list[str]:
         raise InputError(f"no offer in the catalog has terms {text(rent.terms)} with the providers and "
                          "regions asked for, so there is no hardware to choose from")
     return sorted(nodes)
+
+
+def always_on(services: Sequence[Serving], supply: Mapping[str, Frozen], defaults: Defaults) -> Mapping[str, Frozen]:
+    """Return how services are supplied with bought nodes in use all day, unless it says how much or some work ends."""
+    sourcing = supply["sourcing"]
+    assert isinstance(sourcing, Sourcing)
+    ends = any(service.ends is not None for service in services)
+    if sourcing.buy is None or "utilization" in sourcing.buy.model_fields_set or ends:
+        return supply
+    defaults.append(Default(name="utilization", value="100%", why="a service has its nodes all day"))
+    return {**supply, "sourcing": sourcing.model_copy(update={
+        "buy": sourcing.buy.model_copy(update={"utilization": 1.0})})}

@@ -16,7 +16,7 @@ from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.media import in_tokens_seen, media_notes
 from planner.scenario.model_notes import generates, text_part
-from planner.scenario.pool import ANY, named, pool, text
+from planner.scenario.pool import ANY, always_on, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.serving import Gguf, Serving
@@ -206,7 +206,7 @@ def resolve_serving(scenario: ServingScenario, catalog: Catalog, document: Docum
         # the most that a machine serves is asked of the machine
         update = {**update, "limits": _of_one_node(update, catalog, defaults)}
     goal = {"objective": "gpus"} if holds else {}
-    return scenario.model_copy(update={**services, **update, **goal}), defaults
+    return scenario.model_copy(update={**services, **always_on(scenario.services, update, defaults), **goal}), defaults
 
 
 def _with_room(asked: Serving, service: Serving, decided: Defaults, catalog: Catalog) -> tuple[Serving, Defaults]:

@@ -74,7 +74,7 @@ def test_what_is_said_twice_is_refused() -> None:
 def test_buying_is_asked_for_beside_terms(terms: str, left: object) -> None:
     said = with_bought({"sourcing.rent.terms": terms}, {})
     assert said.get("sourcing.rent.terms") == left
-    assert ("sourcing.buy.utilization" in said) == ("buy" in terms)
+    assert ("sourcing.buy.years" in said) == ("buy" in terms)
 
 
 def test_samples_of_unknown_length_are_no_longer_than_a_sequence() -> None:

@@ -88,6 +88,21 @@ def test_a_day_counts_its_own_tokens_and_reserved_nodes_are_paid_at_night() -> N
     assert together <= min(row.cost_usd or 0 for row in varying.values()) * 1.001
 
 
+def test_a_service_has_bought_nodes_all_day_unless_it_says_so_or_ends() -> None:
+    def hourly(use: float | None, **load: object) -> tuple[float, float]:
+        buy = {} if use is None else {"utilization": use}
+        (row,) = rows(**load, hardware={"candidates": ["dgx-h100"]}, sourcing={"buy": buy, "rent": None})
+        assert row.cost_usd is not None
+        return row.cost_usd, row.cost_parts.get("depreciation", 0.0)
+
+    (usual, spread), (told, same), (part, more) = (hourly(use, rate=2) for use in (None, 1.0, 0.8))
+    assert (usual, spread) == (told, same)
+    assert more == pytest.approx(spread / 0.8)
+    assert part > usual
+    batch = [hourly(use, documents=100_000, rate=None, ttft=None, tpot=None) for use in (None, 0.8)]
+    assert batch[0] == batch[1]
+
+
 def test_owned_and_bought_rows_are_named_so() -> None:
     found = rows(rate=2, hardware={"candidates": ["dgx-h100"]},
                  sourcing={"own": {"dgx-h100": 1}, "buy": {}, "rent": {"terms": ["on-demand"]}})
