@@ -10,7 +10,7 @@ from planner.catalog.recipes import UsualRequests
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
 from planner.scenario.headings import read_headings
-from planner.scenario.limits import Rent
+from planner.scenario.limits import Buy, Rent
 from planner.scenario.serving import LOADS
 from planner.scenario.words import named
 from planner.yaml_io import Document
@@ -67,7 +67,8 @@ def with_bought(overrides: Mapping[str, object], labels: Mapping[str, str]) -> d
     if not isinstance(terms, list | tuple) or BOUGHT not in terms:
         return dict(overrides)
     rented = [term for term in terms if term != BOUGHT]
-    return {KEPT: None} | {
+    serves = any(f"workload.{load}" in overrides for load in LOADS if load != "documents")
+    return {"sourcing.buy.utilization": 1.0 if serves else Buy().utilization} | {
         path: value for path, value in overrides.items() if path != TERMS} | ({TERMS: rented} if rented else {})
 
 

@@ -74,7 +74,9 @@ def test_what_is_said_twice_is_refused() -> None:
 def test_buying_is_asked_for_beside_terms(terms: str, left: object) -> None:
     said = with_bought({"sourcing.rent.terms": terms}, {})
     assert said.get("sourcing.rent.terms") == left
-    assert ("sourcing.buy.years" in said) == ("buy" in terms)
+    assert said.get("sourcing.buy.utilization") == (0.8 if "buy" in terms else None)
+    served = with_bought({"sourcing.rent.terms": terms, "workload.rate": 2}, {})
+    assert served.get("sourcing.buy.utilization") == (1.0 if "buy" in terms else None)  # it has its nodes all day
 
 
 def test_samples_of_unknown_length_are_no_longer_than_a_sequence() -> None:
