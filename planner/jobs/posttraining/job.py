@@ -42,13 +42,12 @@ def _listed(counts: Collection[int]) -> str:
 
 def _tried(question: RlQuestion, gpus: int, held: Held) -> tuple[RlWay, ...]:
     """Return the ways on so many GPUs; none where a fact is missing, or the stack or the engine cannot."""
-    key = (gpus, *sorted(held.items()))
-    if key not in question.ways:
+    def found() -> tuple[RlWay, ...]:
         try:
-            question.ways[key] = tuple(ways_on(question, gpus, held))
+            return tuple(ways_on(question, gpus, held))
         except (MissingFact, Unsupported):
-            question.ways[key] = ()
-    return question.ways[key]
+            return ()
+    return question.once(("ways", gpus, *sorted(held.items())), found)
 
 
 @dataclass(frozen=True, slots=True)

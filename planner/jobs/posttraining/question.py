@@ -134,9 +134,8 @@ class RlQuestion:
 
     def replicas(self, at: int) -> Replicas:
         """Return the layouts of the engine that are searched on a candidate."""
-        if at not in self._replicas:
-            self._replicas[at] = replica_layouts(self.deployed(at).model, self.candidates[at], Counter())
-        return self._replicas[at]
+        return self.once(("replicas", at), lambda: replica_layouts(
+            self.deployed(at).model, self.candidates[at], Counter()))
 
     def drawn(self, at: int, rows: Replicas, counts: Sequence[int], room: float, *, ahead: int
               ) -> list[Drawn | None]:
@@ -165,23 +164,15 @@ class RlQuestion:
     def _trained(self) -> dict[int, tuple[TrainedRows, RlModels[TrainedRows]] | None]:
         return {}
 
-    @cached_property
-    def ways(self) -> dict[object, tuple[Any, ...]]:
-        """What was found before, by GPUs and the axes held."""
-        return {}
-
-    def once(self, key: object, work: Callable[[], list[Found]]) -> list[Found]:
+    def once(self, key: object, work: Callable[[], Found]) -> Found:
         """Return what `work` finds, found before where it was asked for under the same key."""
         if key not in self._found:
             self._found[key] = work()
-        return self._found[key]
+        found: Found = self._found[key]
+        return found
 
     @cached_property
-    def _found(self) -> dict[object, list[Any]]:
-        return {}
-
-    @cached_property
-    def _replicas(self) -> dict[int, Replicas]:
+    def _found(self) -> dict[object, Any]:
         return {}
 
     @cached_property
