@@ -1,4 +1,4 @@
-"""What to ask of a provider before a plan is counted on."""
+"""What to know before a plan is counted on: what to ask of a provider, and what is taken for granted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
+from planner.jobs.market import Market
 from planner.money.caution import at_once, outlying
 from planner.units import DAY
 
@@ -16,3 +17,14 @@ def cautions(made: Sequence[Assignment], catalog: Catalog) -> Iterator[str]:
     ending = [each for each in made if each.serving is None or each.serving.documents is not None]
     yield from at_once([(each.offer or "", each.nodes + each.spare_nodes, each.duration_days * DAY) for each in ending
                         if each.duration_days], catalog)
+
+
+def more_than_one(made: Sequence[Assignment], market: Market) -> Iterator[str]:
+    """Yield which machines, taken as the user's own, a plan has more of than the one that the user was taken to have."""
+    single = {market.candidates[offer.candidate].node.name for offer in market.offers
+              if offer.assumed and offer.nodes == 1}
+    for name in sorted(single):
+        nodes = sum(each.nodes + each.spare_nodes for each in made if each.node == name)
+        if nodes > 1:
+            yield (f"one {name} does not do it: {nodes} of your own are counted, as many as it takes; --max-nodes 1 says "
+                   "what one lacks")

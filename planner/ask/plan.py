@@ -15,7 +15,7 @@ from planner.answer.relaxation import Relaxation
 from planner.answer.schema import ByReplay, Infeasible, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
-from planner.ask.cautions import cautions
+from planner.ask.cautions import cautions, more_than_one
 from planner.ask.doubt import doubt_of
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
@@ -164,9 +164,9 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     with aside():
         others = tuple(alternatives_of(solved, shown, plain)) if made else ()
     old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
-    notes = (*question.terms.market.notes, *dict.fromkeys(old), *text_notes(defaults), *late(scenario.limits, made),
-             *slow(made, catalog.recipes), *cautions(made, catalog), *_kept(held),
-             *([UNREPLAYED] if made and cut and by_replay is None else []))
+    notes = (*question.terms.market.notes, *more_than_one(made, question.terms.market), *dict.fromkeys(old),
+             *text_notes(defaults), *late(scenario.limits, made), *slow(made, catalog.recipes),
+             *cautions(made, catalog), *_kept(held), *([UNREPLAYED] if made and cut and by_replay is None else []))
     plan = Plan(status=status, notes=(*notes, *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,

@@ -71,6 +71,8 @@ def test_one_machine_of_ones_own_may_be_too_few() -> None:
     answer = plan(**TUNE, on="rtx-3090-1x", deadline=f"{few.duration_days * 24 * 60 * 0.7} min")
     assert answer.status == "optimal"
     assert answer.assignments[0].nodes > 1
+    assert any(note.startswith(f"one rtx-3090-1x does not do it: {answer.assignments[0].nodes} of your own are counted")
+               for note in answer.notes)
 
 
 def test_terms_and_providers_that_are_asked_for_are_not_dropped() -> None:
