@@ -20,11 +20,11 @@ def cautions(made: Sequence[Assignment], catalog: Catalog) -> Iterator[str]:
 
 
 def more_than_one(made: Sequence[Assignment], market: Market) -> Iterator[str]:
-    """Yield which machines, taken as the user's own, a plan has more of than the one that the user was taken to have."""
+    """Yield which machines, taken as the user's own, a plan has more of than the one that the user is taken to have."""
     single = {market.candidates[offer.candidate].node.name for offer in market.offers
               if offer.assumed and offer.nodes == 1}
     for name in sorted(single):
         nodes = sum(each.nodes + each.spare_nodes for each in made if each.node == name)
         if nodes > 1:
-            yield (f"one {name} does not do it: {nodes} of your own are counted, as many as it takes; --max-nodes 1 says "
-                   "what one lacks")
+            yield (f"one {name} does not do it: {nodes} of your own are counted, as many as it takes; --max-nodes 1 "
+                   "says what one lacks")
