@@ -13,6 +13,7 @@ from planner.answer.schema import Plan
 from planner.answer.validation import Validation
 from planner.api import arguments
 from planner.api.arguments import Asked, FilePath
+from planner.ask.affordable import afforded
 from planner.ask.estimate import Estimating, Measured, estimating
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
@@ -60,7 +61,9 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
         labels |= config.labels(overrides)
         overrides = config.alone(scenario).planned(overrides, catalog)
     asked, more = arguments.reference(scenario), arguments.paths("add", add)
-    question, defaults = load_question(asked, overrides, catalog, labels=labels)
+    bought = afforded({} if asked or config or more else overrides, catalog)
+    question, defaults = load_question(asked, overrides | dict(bought.values), catalog, labels=labels)
+    defaults = [*bought.defaults, *defaults]
     before = question if more and isinstance(question, Portfolio) else None
     if more:
         question, defaults = load_question(with_jobs(asked, more), overrides, catalog, labels=labels)

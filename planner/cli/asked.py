@@ -90,8 +90,13 @@ def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> l
     return [args[0], option, *args[1:]] if option else None
 
 
+def filed(settings: GlobalOptions) -> Callable[[str], str]:
+    """Return what tells the option that takes a file, by what is in it; empty for what is no file of a known kind."""
+    return partial(_read_as, settings=settings)
+
+
 def worded(settings: GlobalOptions, verb: str) -> Worded:
-    """Return what reads a flag that is none of the planner's as words of a sentence, and says how it was read."""
+    """Return what reads a flag that is none of the planner's as words of a sentence."""
     def read(phrase: str, beside: Mapping[str, str]) -> Sequence[str]:
         try:
             meant = spoken([phrase], open_catalog(settings.catalogs, settings), verb, beside)
@@ -102,8 +107,6 @@ def worded(settings: GlobalOptions, verb: str) -> Worded:
         values = " ".join(meant).lower()
         if any(word not in values for word in re.findall(r"\d+", phrase)):
             return ()
-        if meant[1:]:
-            _say(settings, f"{phrase!r} is read as {shown(meant[1:])}")
         return meant[1:]
 
     return read
@@ -120,11 +123,13 @@ def _say(settings: GlobalOptions, text: str) -> None:
 
 
 def _read_as(file: str, settings: GlobalOptions) -> str:
-    """Return the option that takes a file which is no scenario: a config of another tool, or a log of jobs."""
+    """Return the option that takes a file which is no scenario: a config of another tool, a log of jobs or of requests.
+    """
     if not os.path.isfile(file):
         return ""
     from planner.scenario.configs.read import read_config
     from planner.simulate.joblog import check_header
+    from planner.simulate.reading import check_head
 
     with suppress(InputError):
         settings.configs[file] = read_config(file)
@@ -132,4 +137,7 @@ def _read_as(file: str, settings: GlobalOptions) -> str:
     with suppress(InputError):
         check_header(Path(file))
         return "--jobs"
+    with suppress(InputError):
+        check_head(Path(file))
+        return "--trace"
     return ""

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @click.command("launch")
 @partial(question_options, taken=("output", "launchable"))
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the files.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("launch"), metavar="DIR",
+              help="Folder for the files. Default: launch.")
 @click.option("--for", "targets", metavar="TARGET,..", help="What to write for; list names all. Default: the plan's "
               "own stack.")
 @click.option("--scheduler", metavar="NAME", help="What starts it: slurm, torchrun, kubernetes, .. Default: slurm for "
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--check", type=click.Path(path_type=Path), metavar="DIR", help="Have the parser of its stack read the "
               "files of a folder, where it is installed.")
 @common
-def command(scenario: str | None, output: Path | None, targets: str | None, scheduler: str | None,
+def command(scenario: str | None, output: Path, targets: str | None, scheduler: str | None,
             alternative: int | None, check: Path | None, as_json: bool, catalogs: tuple[Path, ...],
             **flags: object) -> int:
     """Write the files that start a plan: the stack's config, a job for a scheduler, and a page that says what to do.
@@ -54,8 +55,6 @@ def command(scenario: str | None, output: Path | None, targets: str | None, sche
     if scenario is None and not values:
         raise InputError("launch needs the file of a plan, planner plan ... --json > plan.json, or a question as "
                          "planner plan has it; or --for list")
-    if output is None:
-        raise InputError("launch needs a folder for the files: -o DIR")
     from planner.launch.folder import write_all
 
     placed = (read_placed(Path(scenario)) if scenario is not None and _is_plan(scenario, values) else

@@ -119,11 +119,16 @@ class LazyGroup(click.Group):
             args = as_asked(args, ctx.ensure_object(GlobalOptions), COMMANDS)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and rest:
-            from planner.cli.asked import saying, worded
+            from planner.cli.asked import filed, saying, worded
+            from planner.cli.open_values import MOVES
             from planner.cli.spoken import hardware_known, joined
 
             settings = ctx.ensure_object(GlobalOptions)
-            rest = joined(rest, command, hardware_known(settings), worded(settings, str(name)), saying(settings))
+            rest = joined(rest, command, hardware_known(settings), worded(settings, str(name)), saying(settings),
+                          filed(settings))
+            other = next((MOVES[word[2:]] for word in rest if word[:2] == "--" and word[2:] in MOVES), name)
+            if other != name and name in ("plan", "estimate", "explain"):
+                name, command = other, self.get_command(ctx, str(other))
         return name, command, rest
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401 - as click has them

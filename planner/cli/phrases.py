@@ -29,6 +29,7 @@ _ASKING = {
                "context|maximum sequence length",
     "--max=micro-batch": "what batch size|which batch size|how large a batch|how big a batch|batch size can|"
     "max batch size|maximum batch size|largest batch size|max batch|largest batch|max micro-batch",
+    "tokens": "how many tokens|number of tokens|most tokens",
     "buys": "buy|buying|purchase|purchasing", "rents": "rent|renting|rental|lease|leasing",
     "duration": "speed of|speed|throughput|throughput of|how long|how fast|how quickly|how soon|how many days|how many "
                 "hours|how much time",

@@ -11,7 +11,7 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
-from planner.cli.printing import note, say_yaml
+from planner.cli.printing import note, say, say_yaml
 from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.cli.sizing import plan_log
@@ -62,9 +62,12 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
     alone = None if config or add else hardware_alone(scenario, overrides(flags), catalog, always=False)
     if alone is not None:
         return say_rent_or_buy(alone, catalog, as_json=as_json)
+    from planner.ask.affordable import afforded
     from planner.jobs.holding import asks_what_holds
 
-    asked, defaults = any_question(scenario, flags, catalog, config=config)
+    bought = afforded({} if scenario or config or add else overrides(flags), catalog)
+    asked, defaults = any_question(scenario, flags, catalog, bought.values, config=config)
+    defaults = [*bought.defaults, *defaults]
     if layout and asks_what_holds(asked):
         from planner.cli.estimate import command as estimate
 
@@ -79,6 +82,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
         return EXIT_OK
 
     say_read(config, as_json=as_json)
+    _say_bought(bought.text, as_json=as_json)
     from planner.answer.exit_code import exit_code
     from planner.ask.account import Interrupted
     from planner.ask.estimate import layout_text
@@ -111,6 +115,12 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
 
             note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
+
+
+def _say_bought(text: str, *, as_json: bool) -> None:
+    """Say what a budget pays for; beside JSON on stderr."""
+    if text:
+        (note if as_json or is_quiet() else say)(text)
 
 
 def _of_log(jobs: Path | None, wait: str | None, others: Sequence[str], flags: Mapping[str, object], catalog: Catalog,

@@ -108,7 +108,7 @@ def overrides(flags: Mapping[str, object]) -> dict[str, object]:
 
 
 def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Catalog,
-                 replaced: Mapping[str, str] | None = None, config: Config | None = None
+                 replaced: Mapping[str, object] | None = None, config: Config | None = None
                  ) -> tuple[AnyQuestion, Defaults]:
     """Return the question asked, of one workload or of a portfolio of jobs, and its defaults.
 

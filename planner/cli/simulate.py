@@ -12,7 +12,10 @@ from planner.cli.plan_file import read_plan
 from planner.cli.question import LABELS, overrides, question_options
 from planner.cli.sizing import replay_log
 from planner.errors import EXIT_OK, InputError
+from planner.scenario.serving import LOADS
 from planner.simulate.router import POLICIES
+
+LOAD = frozenset(f"workload.{load}" for load in LOADS)
 
 
 @click.command("simulate")
@@ -60,6 +63,8 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             simulation = simulate_plan(read_plan(Path(scenario)), catalog, requests, workload=workload, policy=policy,
                                   progress=progress, seed=seed)
         else:
+            if trace is not None and scenario is None and LOAD.isdisjoint(given):
+                given |= {"workload.trace": str(trace)}
             ask = estimating(scenario, given, catalog, node=node, layout=layout_text(layout), labels=LABELS)
             if workload is not None:
                 raise InputError("--workload applies to a plan with several services")

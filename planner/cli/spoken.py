@@ -8,15 +8,18 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 import click
 
+from planner.cli.axes import with_axes
+from planner.cli.open_values import MOVES, open_value
 from planner.cli.phrases import PHRASES
 from planner.cli.rephrased import given_flags, rephrased, unsaid
+from planner.cli.sentence import shown
 from planner.errors import InputError
-from planner.scenario.flag_names import IDLE, INSTEAD, LENGTHS, SWITCHES
+from planner.scenario.flag_names import INSTEAD, LEFT_OUT, LENGTHS, SWITCHES
 from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name
 from planner.scenario.words import SYNONYMS, method_named, named
@@ -26,15 +29,6 @@ if TYPE_CHECKING:
 
 _BETWEEN = ("or", "and", "vs", "versus")
 """Words between the values of a list."""
-AXES = {said: axis for axis, names in {
-    "tp": "tp tensor-parallel tensor-parallel-size tensor-model-parallel-size", "dp": "dp data-parallel-size",
-    "pp": "pp pipeline-parallel-size pipeline-model-parallel-size", "ep": "ep expert-parallel-size",
-    "cp": "cp context-parallel-size", "zero": "zero zero-stage", "recompute": "recompute", "vpp": "vpp",
-    "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size per-device-batch-size "
-           "per-gpu-batch-size"}.items() for said in names.split()}
-"""What people call the axes of a layout on the command line, with their names in --layout."""
-OFFLOAD = ("offload", "cpu-offload", "offload-optimizer", "optimizer-offload")
-"""What people call moving the optimizer's states off the GPUs, with or without a word for where to."""
 _SHORT = 4
 """Letters of a part of a flag's name that says nothing alone."""
 _ALIKE = 0.85
@@ -46,106 +40,127 @@ Worded = Callable[[str, Mapping[str, str]], Sequence[str]]
 
 
 def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool], worded: Worded | None = None,
-           say: Callable[[str], None] = unsaid) -> list[str]:
+           say: Callable[[str], None] = unsaid, filed: Callable[[str], str] = lambda file: "") -> list[str]:
     """Return the arguments of a command with every value as one; `known` says whether a name is one of hardware.
 
     worded: reads a flag that is none of the command's, with its value, as a phrase. say: is told what was assumed, and
-    what is left out as it changes nothing.
+    what is left out as it changes nothing. filed: tells the option that takes a file, by what is in it.
     """
     options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
-    argv: list[str] = []
-    waiting = _unpacked(_with_axes(rephrased(args, options, say), options), options, say)
-    while waiting:
-        bare = waiting.pop(0)
-        if bare not in options and (switch := SWITCHES.get(bare.removeprefix("--").replace("_", "-"))) and (
-                bare.startswith("--") and switch.partition("=")[0] in options):
-            argv.append(switch)
-            continue
-        if bare not in options and (alone := _value_alone(bare, waiting, options, args)):
-            argv += alone
-            continue
-        if bare not in options and _is_idle(bare, options):
-            say(f"{bare.partition('=')[0]} is left out: it changes neither time, memory nor money")
-            del waiting[:0 if "=" in bare else len(list(takewhile(lambda word: not word.startswith("-"), waiting[:1])))]
-            continue
-        word = _called(bare, options)
-        name, given, value = word.partition("=")
-        option = options.get(name if given else word)
-        meant = _in_words(bare, option, waiting, options, worded, given_flags(args, options)) if worded else None
-        if meant is not None:
-            argv += meant[0]
-            del waiting[:meant[1]]
-            continue
-        argv.append(word)
-        if option is None or not _takes_words(option) or not (given or waiting):
-            continue
-        words = [value if given else waiting.pop(0)]
-        while waiting and not waiting[0].startswith("-") and not is_scenario(waiting[0]):
-            words.append(waiting.pop(0))
-        several = len(words) > 1 or any(each in _BETWEEN for each in words[0].split())
-        text = words[0] if not several else _list(words, option, known) if option.multiple else " ".join(words)
-        if given:
-            argv[-1] = f"{name}={text}"
-        else:
-            argv.append(text)
+    notes: list[str] = []
+    line = _Line(args, options, known, worded, notes.append, filed)
+    argv = line.read()
+    if len(line.heard) > 1:  # what each says may decide how another is read
+        notes.clear()
+        argv = _Line(args, options, known, worded, notes.append, filed, line.heard).read()
+    for note in dict.fromkeys(notes):
+        say(note)
     return argv
 
 
-def _in_words(bare: str, option: click.Option | None, behind: Sequence[str], options: Mapping[str, click.Option],
-              worded: Worded, beside: Mapping[str, str]) -> tuple[list[str], int] | None:
-    """Return what a flag says as a phrase, and how many words behind it belong to it; none where it says nothing.
+class _Line:
+    """A command line as it is read, option by option."""
 
-    It is one where the command has no such flag, where one that needs a value has none, or has none of its choices.
-    """
-    name, equals, value = bare.partition("=")
-    values = [value] if equals else list(takewhile(lambda word: not word.startswith("-"), behind))
-    if not name.startswith("--") or name == "--help" or (option is not None and (not _takes_words(option) or (
-            values and not (isinstance(option.type, click.Choice) and values[0] not in option.type.choices)))):
-        return None
-    said, value = " ".join(name[2:].replace("_", "-").split("-")), " ".join(values)
-    others = {flag: text for flag, text in beside.items() if flag != said.replace(" ", "-")}
-    # of what a flag measures a number counts nothing: --image-size 512
-    counts = said.split()[-1] not in LENGTHS
-    for phrase in dict.fromkeys((f"{said} {value}".strip(), f"{value} {said}".strip())[:1 + counts]):
-        flags = list(worded(phrase, others))
-        if not flags and not values and PHRASES.get(phrase, "--").isalpha():
-            return [], 0  # --batch-job says nothing that its values do not
-        if flags and all(word in options for word in flags if word.startswith("--")):
-            return flags, 0 if equals else len(values)
-    return None
+    def __init__(self, args: Sequence[str], options: Mapping[str, click.Option], known: Callable[[str], bool],
+                 worded: Worded | None, say: Callable[[str], None], filed: Callable[[str], str],
+                 heard: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        """Take the arguments, what reads them, and what a reading before this one heard of phrases."""
+        self.args, self.options, self.known, self.worded = args, options, known, worded
+        self.say, self.filed, self.before = say, filed, heard or {}
+        self.heard = dict[str, Mapping[str, str]]()
+        """Flags that are read as phrases, with the values that stand in them."""
+        self.beside = given_flags(args, options)
 
-
-def _with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list[str]:
-    """Return the arguments with axes that are given alone as parts of the layout, where a command takes one."""
-    if "--layout" not in options:
-        return list(args)
-    argv: list[str] = []
-    axes: list[str] = []
-    waiting, whole = list(args), given_flags(args, options)
-    # without the batch of a step, what a GPU takes at once makes it, and the plan chooses its own micro-batch
-    makes = "--node" not in options and ("grad-accum" in whole or "global-batch" not in whole)
-    while waiting:
-        name, given, value = (word := waiting.pop(0)).partition("=")
-        if word == "--layout" and waiting:
-            argv += [word, waiting.pop(0)]
-            continue
-        if name.removeprefix("--").replace("_", "-") in OFFLOAD:
-            where = value or (waiting.pop(0) if waiting and not waiting[0].startswith("-") else "")
-            axes += ["offload_optimizer=1", *(["offload_to=nvme"] if where.lower() == "nvme" else [])]
-            continue
-        axis = AXES.get(name.removeprefix("--").replace("_", "-")) if name.startswith("--") else None
-        if axis is None or name in options or not (given or waiting) or (axis == "mbs" and makes):
+    def read(self) -> list[str]:
+        """Return the arguments in the planner's words."""
+        argv: list[str] = []
+        options = self.options
+        waiting = _unpacked(with_axes(rephrased(self.args, options, self.say), options), options, self.say)
+        while waiting:
+            bare = waiting.pop(0)
+            if (meant := self._unusual(bare, waiting)) is not None:
+                argv += meant[0]
+                del waiting[:meant[1]]
+                continue
+            word = _called(bare, options)
+            name, given, value = word.partition("=")
+            option = options.get(name if given else word)
+            said = self._in_words(bare, option, waiting)
+            if said is not None:
+                argv += said[0]
+                del waiting[:said[1]]
+                continue
             argv.append(word)
-            continue
-        axes.append(f"{axis}={value if given else waiting.pop(0)}")
-    if axes and "--layout" in argv[:-1]:
-        at = argv.index("--layout") + 1
-        argv[at] = ",".join([argv[at], *axes])
-    elif axes:
-        argv += ["--layout", ",".join(axes)]
-    return argv
+            if option is None or not _takes_words(option) or not (given or waiting):
+                continue
+            words = [value if given else waiting.pop(0)]
+            while waiting and not waiting[0].startswith("-") and not is_scenario(waiting[0]):
+                words.append(waiting.pop(0))
+            several = len(words) > 1 or any(each in _BETWEEN for each in words[0].split())
+            text = words[0] if not several else _list(words, option, self.known) if option.multiple else " ".join(words)
+            if (meaning := open_value(option, text)) is not None:
+                argv[-1:] = meaning
+                self.say(f"{word if given else f'{word} {text}'} is " + (
+                    f"read as {' '.join(meaning)}" if meaning else "what is planned for without it"))
+            elif given:
+                argv[-1] = f"{name}={text}"
+            else:
+                argv.append(text)
+        return argv
+
+    def _unusual(self, bare: str, behind: Sequence[str]) -> tuple[list[str], int] | None:
+        """Return what an option that is none of the command's means, and how many words behind it are its value."""
+        if bare in self.options or not bare.startswith("--"):
+            return None
+        name, equals, value = bare.partition("=")
+        said = name[2:].replace("_", "-")
+        values = [value] if equals else list(takewhile(lambda word: not word.startswith("-"), behind))
+        taken = 0 if equals else len(values[:1])
+        switch = "" if equals else SWITCHES.get(said, "")
+        if alone := [switch] if switch.partition("=")[0] in self.options else _value_alone(
+                bare, behind, self.options, self.args):
+            return alone, 0
+        if said in MOVES and values:
+            return [name, values[0]], taken
+        if (why := LEFT_OUT.get(said)) and not own_name(said, {option[2:] for option in self.options}):
+            self.say(f"{name} is left out: {why}")
+            return [], taken
+        unknown = values[:1] and own_name(said, {each[2:] for each in self.options}) is None
+        if not unknown or (option := self.filed(values[0])) not in self.options:
+            return None
+        self.say(f"{name} {values[0]} is read as {option} {values[0]}")
+        return [option, values[0]], taken
+
+    def _in_words(self, bare: str, option: click.Option | None, behind: Sequence[str]
+                  ) -> tuple[list[str], int] | None:
+        """Return what a flag says as a phrase, and how many words behind it belong to it; none where it says nothing.
+
+        It is one where the command has no such flag, where one that needs a value has none, or has none of its choices.
+        """
+        name, equals, value = bare.partition("=")
+        values = [value] if equals else list(takewhile(lambda word: not word.startswith("-"), behind))
+        if self.worded is None or not name.startswith("--") or name == "--help" or (option is not None and (
+                not _takes_words(option) or (values and not (isinstance(option.type, click.Choice)
+                                                             and values[0] not in option.type.choices)))):
+            return None
+        dashed = name[2:].replace("_", "-")
+        said, value = dashed.replace("-", " "), " ".join(values)
+        others = {flag: text for heard in (self.before, {"": self.beside}) for phrase, flags in heard.items()
+                  for flag, text in flags.items() if dashed not in (phrase, flag)}
+        # of what a flag measures a number counts nothing: --image-size 512
+        counts = said.split()[-1] not in LENGTHS
+        for phrase in dict.fromkeys((f"{said} {value}".strip(), f"{value} {said}".strip())[:1 + counts]):
+            flags = list(self.worded(phrase, others))
+            if not flags and not values and PHRASES.get(phrase, "--").isalpha():
+                return [], 0  # --batch-job says nothing that its values do not
+            if flags and all(word in self.options or word[2:] in MOVES for word in flags if word[:2] == "--"):
+                self.say(f"{phrase!r} is read as {shown(flags)}")
+                self.heard[dashed] = {flag[2:]: text for flag, text in pairwise(flags) if flag[:2] == "--" and any(
+                    map(str.isdigit, text)) and text.split()[0].lower() in value.lower()}
+                return flags, 0 if equals else len(values)
+        return None
 
 
 def _unpacked(args: list[str], options: Mapping[str, click.Option], say: Callable[[str], None]) -> list[str]:
@@ -155,12 +170,6 @@ def _unpacked(args: list[str], options: Mapping[str, click.Option], say: Callabl
         return args
     say("--packing is left out: without samples every sequence is full")
     return [word for word in args if word != "--packing"]
-
-
-def _is_idle(word: str, options: Mapping[str, click.Option]) -> bool:
-    """Say whether a flag is one of a trainer that decides how well a model learns, and nothing that is planned."""
-    said = word[2:].partition("=")[0].replace("_", "-") if word.startswith("--") else ""
-    return said in IDLE and not own_name(said, {option[2:] for option in options if option.startswith("--")})
 
 
 def _called(word: str, options: Mapping[str, click.Option]) -> str:

@@ -59,7 +59,7 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         total = round(count * (longer * mean + round(beside) if work.mean_length else mean))
         how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")
     else:
-        return work, []
+        return _passed(work)
     epochs = work.epochs or 1.0
     how += f" and {beside:,.0f} beside" if beside else ""
     if work.preference:
@@ -85,6 +85,18 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     if work.dataset is not None and not packed:
         update["sequence_length"] = longest
     return work.model_copy(update=update), said
+
+
+def _passed(work: Training) -> tuple[Training, Defaults]:
+    """Return a job on tokens that are passed over several times with those of all passes."""
+    # a reference that runs once beforehand needs the passes
+    if work.tokens is None or work.epochs is None or work.reference == "precomputed":
+        return work, []
+    tokens = round(work.tokens * work.epochs)
+    passes = "pass" if work.epochs == 1 else "passes"
+    return (work.model_copy(update={"tokens": tokens, "epochs": None}),
+            [Default(name="tokens", value=show_count(tokens),
+                     why=f"{work.epochs:g} {passes} over {show_count(work.tokens)}")])
 
 
 def _unknown_length(work: Training, mean: int) -> Defaults:

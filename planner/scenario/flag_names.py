@@ -27,9 +27,10 @@ _ALSO = {
     "e2e": "latency response-time total-latency end-to-end",
     "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts n-rollouts "
                           "completions-per-prompt",
-    "resolution": "image-size img-size", "from": "config config-file from-config",
+    "resolution": "image-size img-size res", "from": "config config-file from-config",
     "samples": "pairs clips num-samples dataset-size num-examples examples rows",
-    "images": "images-per-sample num-images", "provider": "cloud providers vendor",
+    "images": "images-per-sample num-images", "years": "amortize amortization amortized depreciation amortise lifetime",
+    "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "tokens-per-doc tokens-per-document tokens-per-request input-tokens input-len input-length prompt "
              "prompt-tokens prompt-length isl",
@@ -69,10 +70,15 @@ IDLE = frozenset((
     "dpo-beta", "kl-coef", "kl", "dropout", "lora-dropout", "warmup", "warmup-steps", "warmup-ratio",
     "weight-decay", "wd", "seed", "temperature", "top-p", "top-k", "max-grad-norm", "grad-clip", "clip-grad",
     "adam-beta1", "adam-beta2", "logging-steps", "eval-steps", "save-steps", "output-dir", "run-name", "wandb",
-    "report-to", "template", "chat-template"))
+    "report-to", "template", "chat-template", "trust-remote-code", "num-workers", "dataloader-num-workers",
+    "save-strategy", "eval-strategy", "port", "served-model-name", "api-key", "hf-token", "tokenizer-mode"))
 """What trainers are told that changes neither time, memory nor money."""
+LEFT_OUT = {**dict.fromkeys(IDLE, "it changes neither time, memory nor money"), **dict.fromkeys(
+    ("mfu", "model-flops-utilization", "hfu", "efficiency", "gpu-efficiency"),
+    "what a GPU reaches is computed from measured runs, and shown")}
+"""The same, and what is an answer and no question, with why it is left out."""
 INSTEAD = {
-    **dict.fromkeys(IDLE, _NOTHING),
+    **dict.fromkeys(LEFT_OUT, _NOTHING), "mfu": "leave it out: it is computed",
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
                     "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
     **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
@@ -101,7 +107,8 @@ SHORT_RATES = {"rpm": "min", "qpm": "min", "rph": "hour", "rpd": "day"}
 SWITCHES = {said: setting for setting, names in {
     "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
     "--terms=reserved-1y,reserved-3y": "reserved",
-    "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent",
+    "--terms=buy,on-demand": "buy purchase capex rent-or-buy buy-or-rent own-or-rent rent-or-own own-vs-rent "
+                             "rent-vs-own rent-vs-buy buy-vs-rent",
     "--tokens=chinchilla": "chinchilla chinchilla-optimal compute-optimal",
     "--objective=largest": "largest biggest largest-model",
     "--objective=cost": "cheapest cost-per-million cost-per-token",

@@ -17,7 +17,7 @@ from planner.scenario.flag_names import (
     SIDES,
 )
 from planner.scenario.flags import FLAGS, NAMES
-from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS, parse_count
+from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS, parse, parse_count
 
 _LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
 DEADLINE = FLAGS["deadline"]
@@ -71,7 +71,8 @@ def rate_of(said: str) -> tuple[str, str] | None:
 
 def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
     """Return values by path with hardware that is given where GPUs are counted (gpus=8xh100), and a count that is given
-    where hardware is named (gpu=8) or a file of samples (dataset=50k), each in its place.
+    where hardware is named (gpu=8) or a file of samples (dataset=50k), or a rate where a trace is (requests=5/s), each
+    in its place.
     """
     meant, gpus, on = dict(values), FLAGS["gpus"], FLAGS["on"]
     names = [part.strip() for part in text.split(",")] if isinstance(text := values.get(gpus), str) else text
@@ -84,6 +85,8 @@ def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
             said = meant.pop(file)
             tokens = count == FLAGS["samples"] and parse_count(size, "tokens") >= _TOKENS
             meant.setdefault(FLAGS["tokens"] if tokens else count, said)
+    if isinstance(load := meant.get(FLAGS["requests"]), str) and FLAGS["rate"] not in values and _is_rate(load):
+        meant[FLAGS["rate"]] = meant.pop(FLAGS["requests"])
     named = values.get(on)
     one = named[0] if isinstance(named, list | tuple) and len(named) == 1 else named
     if gpus not in values and str(one).strip().isdecimal() and int(str(one)) <= _COUNTS:
@@ -97,6 +100,14 @@ def by_calendar(values: Mapping[str, object], today: date) -> dict[str, object]:
     said = values.get(DEADLINE)
     days = days_until(said, today) if isinstance(said, str) else None
     return dict(values) if days is None else {**values, DEADLINE: f"{days} d"}
+
+
+def _is_rate(text: str) -> bool:
+    """Say whether text where a trace of requests is named says how many come in a time: 100 req/min."""
+    try:
+        return not text.strip().isdecimal() and parse(text, REQUEST_RATE, "rate", "20 requests/s") > 0
+    except ValueError:
+        return False
 
 
 def _is_count(text: str) -> bool:

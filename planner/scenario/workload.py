@@ -187,8 +187,8 @@ class Training(Frozen):
             raise About(given[-1], f"{' and '.join(given)} are given: a job has one of tokens, samples and dataset")
         if self.dataset is not None and self.mean_length is not None:
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
-        for name, needed in (("epochs", ("samples", "dataset", "reference")), ("packing", ("samples", "dataset")),
-                             ("tokenizer", ("dataset",))):
+        for name, needed in (("epochs", ("tokens", "samples", "dataset", "reference")),
+                             ("packing", ("samples", "dataset")), ("tokenizer", ("dataset",))):
             if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
                 raise About(name, f"{name} applies to {' or '.join(needed)}, and none is given")
         return self

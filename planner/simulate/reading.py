@@ -46,6 +46,14 @@ def read_trace(path: Path) -> Trace:
     return _mooncake(lines, str(path)) if first.lstrip().startswith("{") else _azure(lines, str(path))
 
 
+def check_head(path: Path) -> None:
+    """Raise InputError where the first lines of a file are not those of a trace of requests."""
+    lines = [line for line in read_text(path, MOST_BYTES).splitlines() if line.strip()][:2]
+    if not lines:
+        raise InputError("the file is empty", file=str(path))
+    (_mooncake if lines[0].lstrip().startswith("{") else _azure)(lines, str(path))
+
+
 def _formats() -> str:
     return (f"CSV with columns {', '.join(AZURE)} (or time, prompt_tokens, completion_tokens), or "
             f"JSON lines with {', '.join(MOONCAKE)} and hash_ids")

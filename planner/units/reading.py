@@ -153,7 +153,8 @@ WATTS = Units({p + "W": f for p, f in DECIMAL.items()}, {"watt": 1.0, "watts": 1
                                                          "megawatt": 1e6, "megawatts": 1e6},
               {"mW": "write '{0} MW' for megawatts", "mw": "write '{0} MW' for megawatts"})
 _ASKED = ("requests", "request", "req", "reqs", "queries", "query", "prompts", "messages", "calls", "images",
-          "image", "clips", "clip", "videos", "video", "songs", "song", "tracks", "track")
+          "image", "imgs", "img", "pics", "pictures", "clips", "clip", "videos", "video", "vids", "songs", "song",
+          "tracks", "track", "r")
 _PER = {word: factor for word, factor in _TIME_WORDS.items() if factor >= 1.0}
 _MANY = {"": 1.0, "k": 1e3, "thousand": 1e3, "M": 1e6, "million": 1e6}
 REQUEST_RATE = Units(

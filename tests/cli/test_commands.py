@@ -142,7 +142,7 @@ def test_plan_has_exactly_the_flags_of_the_scenario(planner):
     (["plan", MAIN, "--time-limit", "nan"], "--time-limit"),
     (["plan", MAIN, "--time-limit", "-1"], "--time-limit"),
     (["plan", MAIN, "extra"], "extra argument"),
-    (["launch"], "launch needs the file of a plan"), (["launch", "plan.json"], "-o DIR"),
+    (["launch"], "launch needs the file of a plan"), (["launch", "plan.json"], "plan.json: cannot read"),
     (["estimate", "--model", "gpt2", "--layout", "tp=2"], "--node: an estimate needs a node type"),
     (["estimate", "--model", "x", "--node", "y", "--seq-len", "8 x"], "unknown unit 'x'"),
     (["estimate", "--model", "x", "--node", "y", "--global-batch", "x"], "'x' is not a global batch"),

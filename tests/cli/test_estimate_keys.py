@@ -83,7 +83,7 @@ def counts_or_is_refused(name: str, value: object, base: dict[str, Any], model: 
 
 @pytest.mark.parametrize("name", OTHER_TRAINING)
 def test_a_key_of_training_counts_or_is_refused(name: str) -> None:
-    refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "epochs", "dataset", "tokenizer",
+    refused = ("tuning", "reference", "lora_rank", "lora_targets", "samples", "dataset", "tokenizer",
                "packing", "images", "audio", "frames", "resolution", "samples_per_sequence", "trained_parts",
                "per_device_batch")  # the batch of a step is given
     expected = "refused" if name in refused else "counts"

@@ -62,6 +62,14 @@ SAID = [
     ("--users 50 --speed 30 tok/s", {"users": "50", "tpot": "30 tokens/s"}),
     ("--model wan2.1-14b --videos 100 --on h100", {"samples": "100", "method": "inference", "on": "h100"}),
     ("--model llama-3.1-8b --max-context --on a100", {"method": "inference", "seq_len": None}),
+    # what each phrase says decides how another is read
+    ("--model llama-3.1-8b --developers 150 --tok/s 30", {"users": "150", "tpot": "30 tokens/s"}),
+    ("--tok/s 30 --developers 150 --model llama-3.1-8b", {"users": "150", "tpot": "30 tokens/s"}),
+    ("--mfu 0.4 --gpus 128", {"gpus": "128"}), ("--amortize 3y --res 720p", {"years": "3y", "resolution": "720p"}),
+    ("--own-vs-rent --on h100", {"terms": "buy,on-demand"}),
+    # what is left open
+    ("--users max --gpus auto --on h100", {"users": None, "gpus": None, "objective": "users"}),
+    ("--model biggest --budget 50k", {"model": None, "objective": "largest"}),
 ]
 WORDED = worded(GlobalOptions(quiet=True), "plan")
 
@@ -91,6 +99,28 @@ def test_what_cannot_be_meant_says_what_to_write(asked: list[str], told: str,
                                                  capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *asked, "--model", "llama-3.1-8b", "--tokens", "1G"]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_what_one_command_has_moves_a_question_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "--model", "llama-3.1-8b", "--gpu", "1xa100-80gb", "-q"]
+    assert main([*asked, "--method", "lora", "--longest-context"]) == 0
+    assert capsys.readouterr().out.startswith("Largest sequence that fits: ")
+    assert main([*asked, "--max-model-len", "auto"]) == 0
+    cache = capsys.readouterr().out
+    assert cache.startswith("Largest sequence that fits: ")
+    assert "more than the cache" in cache
+
+
+def test_a_file_is_told_by_what_is_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (log := tmp_path / "metrics.csv").write_text("timestamp,prompt_tokens,completion_tokens\n"
+                                                 "2024-05-01T10:00:00Z,812,211\n2024-05-01T10:00:01Z,404,310\n")
+    (zero := tmp_path / "zero.json").write_text('{"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}}')
+    assert main(["plan", "--model", "llama-3.1-8b", "--log", str(log), "--on", "l4", "-q", "--show-scenario"]) == 0
+    assert f"trace: {log}" in capsys.readouterr().out
+    assert main(["simulate", "--model", "llama-3.1-8b", "--on", "l4-1x", "--trace", str(log), "-q"]) == 0
+    assert capsys.readouterr().out.startswith("2 requests replayed")
+    assert main(["estimate", "--deepspeed", str(zero), "--model", "llama-3.2-1b", "--on", "1xl40s"]) == 0
+    assert "read from a DeepSpeed config" in capsys.readouterr().out
 
 
 def test_a_layout_may_begin_with_what_is_offloaded(capsys: pytest.CaptureFixture[str]) -> None:

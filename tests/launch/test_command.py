@@ -115,8 +115,6 @@ def test_an_estimate_keeps_what_was_asked_of_it(planner, tmp_path):  # noqa: F81
 
 @pytest.mark.parametrize(("arguments", "said"), [
     ([], "launch needs the file of a plan"),
-    (["{plan}"], "-o DIR"),
-    (["{plan}", "-o", "{dir}", "--for", "megatron"], "did you mean megatron-lm"),
     (["{plan}", "-o", "{dir}", "--scheduler", "slum"], "did you mean slurm"),
     (["{plan}", "-o", "{dir}", "--alternative", "99"], "--alternative 99: the plan has"),
     (["{dir}/none.json", "-o", "{dir}"], "No such file"),

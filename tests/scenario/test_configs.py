@@ -53,6 +53,8 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     ("tt405.toml", {"model": "llama-3.1-405b", "precision": "fp8"}, {"tp": "8", "mbs": "2", "recompute": "full"}, 2),
     ("tt_deepseek.toml", {"model": "deepseek-v3", "seq_len": 4096}, {"mbs": "4", "zero": "3",
                                                                       "recompute": "selective"}, 32),
+    ("trainer.sh", {"model": "mistralai/Mistral-7B-v0.1", "method": "full", "stack": "accelerate-fsdp", "gpus": 4,
+                    "seq_len": 2048}, {"mbs": "2", "zero": "3", "recompute": "full"}, 128),
     # the script's one node does not hold TP 8 x PP 16
     ("gpt3.sh", {"model": "gpt-3-175b", "precision": "fp16", "seq_len": 2048, "gpus": 128,
                  "tokens": 500_000 * 1536 * 2048}, {"tp": "8", "pp": "16", "mbs": "1", "sp": "0", "zero": "0",
@@ -176,6 +178,14 @@ def test_degrees_that_a_script_leaves_no_room_for_take_as_many_nodes_as_they_nee
     line = "torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size 1 --pipeline-model-parallel-size 4 " \
            "--expert-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 256 --bf16"
     assert planner.estimate(from_=line, model="mixtral-8x7b").gpus == 32
+
+
+def test_sizes_of_several_models_are_those_of_the_usual_vocabulary():
+    line = ("torchrun --nproc-per-node 8 x.py --num-layers 40 --hidden-size 5120 --num-attention-heads 40 "
+            "--ffn-hidden-size 13824 --tensor-model-parallel-size 8 --global-batch-size 64 --bf16 --seq-length 2048")
+    config = read_config(line)
+    assert config.values({}, CATALOG)["workload.model"] == "llama-2-13b"
+    assert "olmo-2-13b" in config.reading.defaults[-1]
 
 
 def test_what_is_stated_stands_over_the_config():

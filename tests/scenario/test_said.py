@@ -35,6 +35,7 @@ def paths(**values: object) -> dict[str, object]:
     ({"ttft_p95_ms": 500}, "workload.ttft", "500 ms at p95"), ({"beta": 0}, "workload.reference", "none"),
     ({"daily_users": 100, "requests_per_user": 3}, "workload.rate", "300/day"),
     ({"budget_usd": 5000}, "limits.budget", "5000 usd"), ({"peak_factor": 3}, "workload.headroom", "200%"),
+    ({"requests": "100 req/min"}, "workload.rate", "100 req/min"), ({"requests": "3 rps"}, "workload.rate", "3 rps"),
     ({"dataset": "260B"}, "workload.tokens", "260B"), ({"requests": "500k"}, "workload.documents", "500k"),
     ({"data": "mine.jsonl"}, "workload.dataset", "mine.jsonl"), ({"gpu": "4090"}, "hardware.candidates", "4090")])
 def test_a_keyword_by_another_name(said: dict[str, object], path: str, value: object) -> None:

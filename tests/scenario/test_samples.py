@@ -36,6 +36,12 @@ def test_samples_without_a_longest_length_are_packed():
     assert "3 epochs of 50,000 samples" in said["tokens"].why
 
 
+def test_tokens_are_passed_over_several_times():
+    work, said = asked(tokens="20M", epochs="3")
+    assert (work.tokens, work.epochs) == (60_000_000, None)
+    assert said["tokens"].why == "3 passes over 20 M"
+
+
 def test_samples_are_padded_to_a_length_that_is_known_unless_packed():
     work, said = asked(epochs="3 epochs", samples="50k samples", mean_length="600", sequence_length="2048")
     assert (work.tokens, work.mean_length, work.sequence_length) == (90_000_000, 600, 2048)
@@ -61,7 +67,7 @@ def test_a_dataset_sets_mean_and_longest_length(file, rows, mean, longest):
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"epochs": 3}, "epochs applies to samples or dataset"),
+    ({"epochs": 3}, "epochs applies to tokens or samples or dataset"),
     ({"samples": "5", "tokens": "1 G"}, "tokens and samples are given"), ({"dataset": "no.jsonl"}, "no such file"),
     ({"samples": 5, "mean_length": 9, "tokenizer": "gpt2"}, "tokenizer applies to dataset"),
 ])

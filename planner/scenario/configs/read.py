@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -212,7 +213,13 @@ def _model(config: Config, catalog: Catalog) -> str:
     if same and max(vocabularies.values()) - min(vocabularies.values()) <= PADDING:
         return min(same, key=lambda name: abs(vocabularies[name] - reading.shape.get("vocab", 0)))
     if same:
-        raise InputError(f"the sizes are those of several models: give --model {' or '.join(same[:4])}", file=file)
+        counted = Counter(vocabularies.values())
+        usual = max(counted, key=lambda vocab: (counted[vocab], -vocab))
+        taken = max(name for name in same if vocabularies[name] == usual)
+        others = [name for name in same if vocabularies[name] != usual]
+        reading.defaults.append(f"the model's vocabulary, {usual:,} as {taken} has it ({', '.join(others)} would do "
+                                "too: --model)")
+        return taken
     told = ", ".join(reading.names) or ", ".join(f"{name} {size}" for name, size in reading.shape.items())
     raise InputError(f"no model of the catalog is {told}: give --model, or import its config.json with planner catalog "
                      "import hf", file=file)

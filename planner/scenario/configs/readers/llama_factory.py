@@ -1,4 +1,4 @@
-"""LLaMA-Factory's YAML (its examples/train_* and hparams)."""
+"""LLaMA-Factory's YAML, or line (its examples/train_* and hparams)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEGATRON = ("tensor-model-parallel-size", "pipeline-model-parallel-size", "exper
 
 def tells(source: Source) -> bool:
     """Say whether it is one: a model under the Trainer's name, and LLaMA-Factory's own stage or kind of tuning."""
-    return source.form in ("yaml", "json") and source.has("model_name_or_path") and any(
+    return source.form in ("yaml", "json", "command") and source.has("model_name_or_path") and any(
         source.has(key) for key in ("finetuning_type", "stage", "infer_backend"))
 
 

@@ -1,0 +1,123 @@
+"""What a budget pays for, where the amount of work is left open: the most tokens of a model, or the largest model.
+
+Each try is a plan at its least cost, and the next is where a power law through it meets the budget: a few are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from planner.catalog.load import Catalog
+from planner.catalog.sized import LEAST, MOST
+from planner.errors import PlannerError
+from planner.jobs.kinds import question_of
+from planner.jobs.solved import solve_lifted
+from planner.scenario.default import Default
+from planner.scenario.load import load_question
+from planner.scenario.scenario import Scenario
+from planner.scenario.serving import LOADS
+from planner.scenario.words import LARGEST, named
+from planner.units import show_count
+from planner.units.reading import MAX_COUNT
+
+BUDGET, MODEL, TOKENS, METHOD, GOAL = (
+    "limits.budget", "workload.model", "workload.tokens", "workload.method", "objective")
+TRIES = 8
+NEAR = 0.97
+"""Share of the budget from which no more is tried."""
+START = {TOKENS: 1e9, MODEL: 1e9}
+"""What is tried first."""
+_AMOUNTS = frozenset(f"workload.{name}" for name in (*LOADS, "samples", "dataset", "steps", "trace", "images"))
+_TRAINED = (None, "pretrain", "full", "lora", "qlora")
+
+
+@dataclass(frozen=True, slots=True)
+class Afforded:
+    """Values of a question that a budget left open, and what to say of them; nothing of other questions."""
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    defaults: tuple[Default, ...] = ()
+    text: str = ""
+
+
+def left_to_budget(values: Mapping[str, object], catalog: Catalog) -> str:
+    """Return which value by path a budget is to decide, that of the tokens or of the model; empty of other questions.
+
+    values: all that the question says, by path.
+    """
+    model = values.get(MODEL)
+    known = isinstance(model, str) and catalog.known_diffusion(model) is None and "," not in model
+    if values.get(BUDGET) is None or not _AMOUNTS.isdisjoint(values) or (
+            named(METHOD, values.get(METHOD)) not in _TRAINED) or not (known or model is None):
+        return ""
+    if model is None:
+        return MODEL
+    return TOKENS if values.get(TOKENS) is None and GOAL not in values else ""
+
+
+def afforded(values: Mapping[str, object], catalog: Catalog) -> Afforded:
+    """Return the most that the budget pays for, where it is to decide that. Raises InputError."""
+    left = left_to_budget(values, catalog)
+    if not left:
+        return Afforded()
+    asked = {path: value for path, value in values.items() if path != GOAL or str(value).lower() not in LARGEST}
+    if left == MODEL:
+        asked.setdefault(TOKENS, "chinchilla")
+    whole, _ = load_question(None, {**asked, left: _written(left, START[left])}, catalog)
+    budget = whole.limits.budget
+    assert isinstance(budget, float | int)
+    power = 2.0 if left == MODEL and asked.get(TOKENS) == "chinchilla" else 1.0
+    most = _most(lambda amount: _cost({**asked, left: _written(left, amount)}, catalog), float(budget), left, power)
+    found = {left: _written(left, most), **{path: asked[path] for path in (TOKENS,) if path != left}}
+    goal = {GOAL: "cost"} if GOAL in values and GOAL not in asked else {}
+    model, tokens = str(found.get(MODEL, asked.get(MODEL))), found[TOKENS]
+    amount = show_count(float(most)) if left == TOKENS else str(tokens)
+    what = f"{amount} tokens of {model}" if left == TOKENS else f"a model of {model.upper()} parameters on " + (
+        "its compute-optimal tokens (chinchilla)" if amount == "chinchilla" else f"{amount} tokens")
+    text = f"About the most that {budget:,.0f} USD pays for: {what}"
+    value = amount if left == TOKENS else model
+    return Afforded({**found, **goal}, (Default(name=left.removeprefix("workload."), value=value, why=text),), text)
+
+
+def _written(left: str, amount: float) -> str:
+    return f"{amount:.0f}" if left == TOKENS else f"{amount / 1e9:g}b"
+
+
+def _cost(values: Mapping[str, object], catalog: Catalog) -> float:
+    """Return the least cost in USD of a question, without its budget; infinite where there is no plan."""
+    asked = {path: value for path, value in values.items() if path != BUDGET} | {GOAL: "cost"}
+    try:
+        scenario, _ = load_question(None, asked, catalog)
+        assert isinstance(scenario, Scenario)
+        cost = solve_lifted(question_of(scenario, catalog), so_far=False).objective.value
+    except PlannerError:
+        return math.inf
+    return math.inf if cost is None else cost
+
+
+def _most(cost: Callable[[float], float], budget: float, left: str, power: float) -> float:
+    """Return about the largest amount whose cost is within the budget; the least tried where none is."""
+    low, high, amount, tried = 0.0, math.inf, START[left], list[float]()
+    for _ in range(TRIES):
+        amount = _rounded(amount, left)
+        tried.append(amount)
+        paid = cost(amount)
+        low, high = (max(low, amount), high) if paid <= budget else (low, min(high, amount))
+        if NEAR * budget <= paid <= budget or high <= low / NEAR:
+            break
+        amount = amount * (0.99 * budget / paid) ** (1.0 / power) if 0.0 < paid < math.inf else amount / 4.0
+        if not low < amount < high:
+            amount = math.sqrt(low * high) if low and high < math.inf else amount
+        if _rounded(amount, left) in tried:
+            break
+    return low or min(tried)
+
+
+def _rounded(amount: float, left: str) -> float:
+    """Return an amount with three digits, a size with two, rounded down."""
+    least, most, digits = (1e6, float(MAX_COUNT), 3) if left == TOKENS else (LEAST, MOST, 2)
+    amount = min(most, max(least, amount))
+    unit = 10.0 ** (math.floor(math.log10(amount)) - digits + 1)
+    return math.floor(amount / unit + 1e-9) * unit
