@@ -15,8 +15,7 @@ from planner.errors import PlannerError
 from planner.jobs.kinds import question_of
 from planner.jobs.solved import solve_lifted
 from planner.scenario.default import Default
-from planner.scenario.load import load_question
-from planner.scenario.scenario import Scenario
+from planner.scenario.load import load_any
 from planner.scenario.serving import LOADS
 from planner.scenario.words import LARGEST, named
 from planner.units import show_count
@@ -65,7 +64,7 @@ def afforded(values: Mapping[str, object], catalog: Catalog) -> Afforded:
     asked = {path: value for path, value in values.items() if path != GOAL or str(value).lower() not in LARGEST}
     if left == MODEL:
         asked.setdefault(TOKENS, "chinchilla")
-    whole, _ = load_question(None, {**asked, left: _written(left, START[left])}, catalog)
+    whole, _ = load_any(None, {**asked, left: _written(left, START[left])}, catalog)
     budget = whole.limits.budget
     assert isinstance(budget, float | int)
     power = 2.0 if left == MODEL and asked.get(TOKENS) == "chinchilla" else 1.0
@@ -89,8 +88,7 @@ def _cost(values: Mapping[str, object], catalog: Catalog) -> float:
     """Return the least cost in USD of a question, without its budget; infinite where there is no plan."""
     asked = {path: value for path, value in values.items() if path != BUDGET} | {GOAL: "cost"}
     try:
-        scenario, _ = load_question(None, asked, catalog)
-        assert isinstance(scenario, Scenario)
+        scenario, _ = load_any(None, asked, catalog)
         cost = solve_lifted(question_of(scenario, catalog), so_far=False).objective.value
     except PlannerError:
         return math.inf
