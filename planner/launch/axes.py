@@ -15,7 +15,10 @@ Settings = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """What a target cannot be told, and the nearest that it can: values of `--layout`, or of a flag (`--optimizer`)."""
+    """What a target cannot be told, and the nearest that it can: values of `--layout`, or of a flag (`--optimizer`).
+
+    Of a flag, nothing or no: that it is left out.
+    """
 
     reason: str
     instead: Mapping[str, object] = field(default_factory=dict)
@@ -54,15 +57,19 @@ class CannotExpress(InputError):
 
 def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] | None = None) -> Callable[
         [Told], Settings | No]:
-    """Return what to say of an axis that has no key: nothing at the values that a target always has, else no."""
+    """Return what to say of an axis that has no key: nothing at the values that a target always has, else no.
+
+    instead: the nearest that it can; the first of the values, where the axis is named as it is asked.
+    """
     def say(work: Told) -> Settings | No:
         value = work.value(axis)
-        return {} if value in values else No(f"{value} ({reason})", instead or {})
+        return {} if value in values else No(f"{value} ({reason})", {axis: values[0]} if instead is None else instead)
     return say
 
 
 WHOLE: Table = {
-    ("preference", "reference"): only("preference", None, reason="it trains on texts, not on preferences"),
+    ("preference", "reference"): only("preference", None, reason="it trains on texts, not on preferences",
+                                      instead={"method": "full"}),
     ("trained_layers",): only("trained_layers", None, reason="all layers train"),
     ("lora_targets",): only("lora_targets", "all", reason="its adapters are on every linear layer",
                             instead={"lora_targets": "all"})}

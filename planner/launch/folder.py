@@ -17,6 +17,7 @@ from planner.launch.diffused import diffused_of
 from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of
+from planner.launch.nearest import typed
 from planner.launch.place import asked_job, usual_job
 from planner.launch.program import (
     INSTALL,
@@ -136,8 +137,10 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    trains = catalog.releases.target(error.target).work in ("training", "posttraining")
-    again = f"`planner plan` with --launchable {error.target} finds the best plan that it can" if trains else ""
+    release = catalog.releases.target(error.target)
+    held = f"--launchable {error.target}" if release.work in ("training", "posttraining") else (
+        f"--engine {release.stacks[0]}" if release.work == "serving" else "")
+    again = f"`planner plan` with {held} finds the best plan that it can" if held else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:
             launched(given_of(found, number)[0], catalog, error.target)
@@ -146,7 +149,7 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
         can = f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
         break
     else:
-        nearest = ", ".join(f"{key}={value}" for key, value in error.instead.items())
+        nearest = typed(error.instead)
         can = f"it can with {nearest}" if nearest else ""
     return "; ".join(part for part in (can, again) if part)
 

@@ -140,8 +140,10 @@ def unsplit(*axes: str, reason: str = "it has none") -> Table:
     neutral: dict[str, tuple[object, ...]] = {
         "sp": (0,), "schedule": ("1f1b",), "stages": ("even",), "expert_tp": (None, 1), "no_sync": (0,), "hsdp": (1,),
         "offload": (0.0,), "offload_parameters": (0.0,), "offload_activations": (0.0,), "nvme": (0,), "zero": (0,)}
-    return {(axis,): only(axis, *neutral.get(axis, (1,)), reason=reason, instead={axis: neutral.get(axis, (1,))[0]})
-            for axis in axes}
+    asked: dict[str, dict[str, object]] = {
+        "stages": {"pp": 1}, "expert_tp": {"expert_tp": 1}, "nvme": {"offload_to": "host"},
+        "offload": {"offload_optimizer": 0}, "hsdp": {"zero": 0}}
+    return {(axis,): only(axis, *neutral.get(axis, (1,)), reason=reason, instead=asked.get(axis)) for axis in axes}
 
 
 def _loss(key: str) -> Say:
@@ -203,7 +205,7 @@ def sharding(file: str) -> Say:
         if layout.zero == 1:
             return No("1 (FSDP shards gradients too)", {"zero": 2})
         if work.copies > 1:
-            return No(f"{work.copies} copies of {layout.shard} ranks", {"hsdp": 1})
+            return No(f"{work.copies} copies of {layout.shard} ranks", {"shard": layout.dp * layout.cp})
         if not offloads_whole(work):
             return in_part(work)
         if not layout.zero:

@@ -5,6 +5,7 @@ import pytest
 from planner.answer.layout import RecomputeLayers, Stage
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import Emitter
+from planner.launch.nearest import typed
 from planner.launch.work import VALUES
 from planner.layouts.axes import AXES
 from tests.launch.emitters import axes_of, emitters_of
@@ -97,3 +98,54 @@ def test_no_axis_is_dropped(target, axis):
     together = next(names for names in EMITTERS[target].table if axis in names)
     follows = {"nvme": ("offload",), "lora_rank": ("method", "recompute"), "method": ("recompute",)}.get(axis, ())
     assert {*together, *follows} & set(after), f"{target} refuses {after}, not {axis}"
+
+
+def nearest(base, instead):
+    """Return the work with the values that a refusal names."""
+    layout = {key: {"sp": bool, "no_sync": bool}.get(key, lambda same: same)(value) for key, value in instead.items()}
+    offload = {key.removeprefix("offload_"): layout.pop(key) for key in instead if key.startswith("offload_")}
+    layout = {{"sp": "sequence_parallel"}.get(key, key): value for key, value in layout.items()}
+    placed_as = {key: layout.pop(key) for key in ("method", "reference") if key in layout}
+    placed_as |= {"tuning": None, "reference": None} if placed_as.get("method") == "full" else {}
+    asked = {key: layout.pop(key) for key in ("optimizer", "loss", "trained_layers", "lora_targets", "packing",
+                                             "optimizer_in_backward") if key in layout}
+    asked |= {"mean_length": None} if asked.pop("packing", None) else {}
+    asked |= {"loss": None} if asked.get("loss") == "the stack's" else {}
+    asked |= {"lora_targets": ()} if asked.get("lora_targets") == "all" else {}
+    split = {"stages": ()} if layout.get("pp") == 1 else {}
+    if {"zero", "cp"} & {*layout} and "shard" not in layout:
+        layout["shard"] = base.layout.dp * layout.get("cp", base.layout.cp)
+    return changed(base, asked=asked, offload=offload, placed_as=placed_as, **layout, **split)
+
+
+def refusal(target, asked):
+    """Return why a target cannot be told a work; none where it can."""
+    try:
+        EMITTERS[target].emit(asked)
+    except CannotExpress as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("target", EMITTERS)
+def test_what_is_refused_names_the_nearest_that_is_told(target):
+    for axis, other in OTHER.items():
+        asked = changed(base_of(target, axis), **other)
+        refused = refusal(target, asked)
+        if refused is None:
+            continue
+        assert all(typed(one.instead) for one in refused.refused.values()), (axis, refused.refused)
+        if "stack" not in refused.instead:
+            left = refusal(target, nearest(asked, refused.instead))
+            assert left is None or not {*left.refused} & {*refused.refused}, (axis, refused.instead, left)
+
+
+@pytest.mark.parametrize(("stack", "target", "said"), [
+    ("fsdp2", "megatron-lm", "selective of every-second-matmul (it has core_attn"),
+    ("fsdp2", "megatron-bridge", "selective of every-second-matmul"),
+    ("megatron-core", "torchtitan", "selective of core_attn (its own is of every second product)")])
+def test_what_one_stack_recomputes_in_part_is_not_told_to_another_that_does_not(stack, target, said):
+    planned = work(target, "dp=16,zero=3,recompute=selective", stack=stack)
+    assert said in str(refusal(target, planned))
+    own = {"megatron-core": "megatron-lm", "fsdp2": "torchtitan"}[stack]
+    assert refusal(own, work(own, "dp=16,zero=3,recompute=selective", stack=stack)) is None

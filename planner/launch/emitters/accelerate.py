@@ -18,7 +18,7 @@ def _sharding(work: Work) -> Settings | No:
     if layout.zero == 1:
         return No("1 (FSDP shards gradients too; ZeRO-1 is DeepSpeed's)", {"zero": 2})
     if layout.dp % copies:
-        return No(f"{copies} copies of {layout.shard} ranks", {"hsdp": 1})
+        return No(f"{copies} copies of {layout.shard} ranks", {"shard": layout.dp * layout.cp})
     alone = work.placed.gpus == 1
     split = f"{HOW}:parallelism_config.parallelism_config"
     if not layout.zero:

@@ -32,7 +32,7 @@ def _sharding(work: Work) -> Settings | No:
     layout, copies, out = work.layout, work.copies, work.layout.offload
     if layout.zero == 1 or layout.dp % copies:
         return No("1 (FSDP shards gradients too)", {"zero": 2}) if layout.zero == 1 else No(
-            f"{copies} copies of {layout.shard} ranks", {"hsdp": 1})
+            f"{copies} copies of {layout.shard} ranks", {"shard": layout.dp * layout.cp})
     if not layout.zero and (layout.tp > 1 or layout.cp > 1):
         return No("0 with tensor or context parallelism", {"zero": 3})
     if not hf.offloads_whole(work):
@@ -69,7 +69,8 @@ TABLE: Table = {
     ("optimizer",): hf.optimizer(f"{FILE}:optimizer"),
     **hf.unsplit("sp"),
     ("zero", "hsdp", "offload", "offload_parameters", "tp", "cp"): _sharding,
-    ("cp_method",): lambda w: {} if w.layout.cp == 1 else only("cp_method", "ring", reason="it has a ring")(w),
+    ("cp_method",): lambda w: {} if w.layout.cp == 1 else only(
+        "cp_method", "ring", reason="it has a ring", instead={"cp": 1})(w),
     ("no_sync",): only("no_sync", 0, reason="it reduces gradients each time", instead={"no_sync": 0}),
     ("recompute",): hf.recompute(FILE),
     ("offload_activations",): _activations,

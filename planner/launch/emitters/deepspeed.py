@@ -18,7 +18,8 @@ FLASH = "/local"
 def _zero(work: Work) -> Settings | No:
     layout, out = work.layout, work.layout.offload
     if work.copies > 1:
-        return No(f"{work.copies} copies of {layout.shard} ranks (groups are gone from its releases)", {"hsdp": 1})
+        return No(f"{work.copies} copies of {layout.shard} ranks (groups are gone from its releases)",
+                  {"shard": layout.dp * layout.cp})
     zero = f"{DS}:zero_optimization"
     settings: dict[str, object] = {f"{zero}.stage": layout.zero}
     if layout.zero:

@@ -56,7 +56,8 @@ def _parts(names: Sequence[str]) -> Settings | No:
 def _precision(work: Work) -> Settings | No:
     names = {"bf16": "bf16-true", "fp16": "16-true", "fp32": "32-true"}
     name = work.layout.precision
-    return {f"{FILE}:precision": names[name]} if name in names else No(f"{name} (it has {', '.join(names)})")
+    return {f"{FILE}:precision": names[name]} if name in names else No(
+        f"{name} (it has {', '.join(names)})", {"precision": "bf16"})
 
 
 TABLE: Table = {

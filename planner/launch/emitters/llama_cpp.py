@@ -65,10 +65,11 @@ TABLE: TableOf[Served] = {
     ("ep", "expert_tp"): lambda s: {} if s.value("ep") == 1 else No(
         f"{s.value('ep')} (experts are where their layer is)", {"ep": 1}),
     ("replicas",): lambda s: {},
-    ("role",): only("role", "whole", reason="one server does both"),
+    ("role",): only("role", "whole", reason="one server does both", instead={"disaggregated": "no"}),
     ("prompts",): any_number,
     ("by_hour",): any_number,
-    ("memory_fraction",): only("memory_fraction", 1.0, reason="it takes what context and weights need"),
+    ("memory_fraction",): only("memory_fraction", 1.0, reason="it takes what context and weights need",
+                                 instead={"engine": "llama-cpp"}),
     ("max_sequences",): _slots,
     ("max_batched_tokens",): lambda s: {"ubatch-size": s.tokens, "batch-size": max(LOGICAL, s.tokens)},
     ("max_model_len",): _context,

@@ -19,6 +19,8 @@ _FORMATS: dict[str, Settings] = {
 _USER_BUFFERS = ("bf16", "fp8", "mxfp8")
 """Formats that Transformer Engine's user buffers hold: initialize_ub has bfloat16 by default, and FP8."""
 _OPTIMIZERS = {"adamw": "adam", "sgd-momentum": "sgd", "muon": "muon", "lion": "lion"}
+_MODULES = {"core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act"}
+"""What it can recompute by itself (--recompute-modules), of what stacks do."""
 _EXCHANGES = {"ring": "p2p", "all-to-all": "a2a", "all-gather": "allgather"}
 
 
@@ -84,7 +86,11 @@ def _recompute(work: Work) -> Settings | No:
     if kept == "none":
         return {}
     if kept == "selective":
-        return {"recompute-granularity": "selective", "recompute-modules": [*work.stack.selective_recompute]}
+        modules = work.stack.selective_recompute
+        if not {*modules} <= _MODULES:
+            return No(f"selective of {', '.join(modules)} (it has {', '.join(sorted(_MODULES))})",
+                      {"recompute": "full"})
+        return {"recompute-granularity": "selective", "recompute-modules": [*modules]}
     full = {"recompute-granularity": "full"}
     if kept == "full":
         return full | {"recompute-method": "uniform", "recompute-num-layers": 1}
@@ -134,7 +140,7 @@ TABLE: Table = {
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="it steps after backward"),
     ("loss",): plain("loss", "cross-entropy-fusion-impl", {"the stack's": None, "plain": None}),
     **WHOLE,
-    ("packing",): only("packing", "packed", reason="its data set fills every sequence"),
+    ("packing",): only("packing", "packed", reason="its data set fills every sequence", instead={"packing": True}),
 }
 
 VARIABLES = (

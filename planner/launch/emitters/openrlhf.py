@@ -62,7 +62,7 @@ def _adapters(work: Reinforced) -> Settings:
 
 
 TABLE: TableOf[Reinforced] = {
-    ("trainer",): only("trainer", "deepspeed", reason="it trains with DeepSpeed"),
+    ("trainer",): only("trainer", "deepspeed", reason="it trains with DeepSpeed", instead={"stack": "openrlhf"}),
     ("tp", "cp", "zero"): lambda w: {"ds.tensor_parallel_size": w.placed.layout.tp,
                                      "ds.ring_attn_size": w.placed.layout.cp, "ds.zero_stage": w.placed.layout.zero},
     ("pp",): only("pp", 1, reason="it has no pipeline"),

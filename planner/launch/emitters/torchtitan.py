@@ -95,7 +95,8 @@ def _sharding(work: Work) -> Settings | No:
             return No("0 with context parallelism (whose ranks shard the weights)", {"zero": 3})
         return {"parallelism.data_parallel_replicate_degree": layout.dp, "parallelism.data_parallel_shard_degree": 1}
     if layout.dp % copies:
-        return No(f"{copies} copies of {layout.shard} ranks (each copy has whole data-parallel ranks)", {"hsdp": 1})
+        return No(f"{copies} copies of {layout.shard} ranks (each copy has whole data-parallel ranks)",
+                  {"shard": layout.dp * layout.cp})
     return {"parallelism.data_parallel_replicate_degree": copies,
             "parallelism.data_parallel_shard_degree": layout.dp // copies,
             "parallelism.fsdp_reshard_after_forward": "always" if layout.zero == 3 else "never"}
@@ -109,8 +110,21 @@ def _offload(work: Work) -> Settings | No:
               {"offload_optimizer": 1, "offload_parameters": 1})
 
 
-_RECOMPUTES = ("none", "selective", "full")
+_SELECTIVE = ("every-second-matmul",)
+"""What its selective recompute works out again."""
 _CLASSES = {"none": "None", "selective": "SelectiveAC.Config()", "full": "FullAC.Config()"}
+
+
+
+def _recompute(work: Work) -> Settings | No:
+    kept = work.layout.recompute
+    if kept not in _CLASSES:
+        return No(f"{work.value('recompute')} (all layers alike)", {"recompute": "full"})
+    if kept == "selective" and work.stack.selective_recompute != _SELECTIVE:
+        return No(f"selective of {', '.join(work.stack.selective_recompute)} (its own is of every second product)",
+                  {"recompute": "full"})
+    return {}
+
 
 TABLE: Table = {
     ("candidate", "dp", "micro_batch"): _batch,
@@ -119,23 +133,23 @@ TABLE: Table = {
                              "parallelism.enable_sequence_parallel": bool(w.value("sp")) or w.layout.tp == 1},
     ("cp",): lambda w: {"parallelism.context_parallel_degree": w.layout.cp},
     ("cp_method",): lambda w: {} if w.layout.cp == 1 else only(
-        "cp_method", "all-gather", reason="it gathers keys and values")(w),
+        "cp_method", "all-gather", reason="it gathers keys and values", instead={"cp": 1})(w),
     ("ep",): lambda w: {"parallelism.expert_parallel_degree": w.layout.ep},
     ("expert_tp",): only("expert_tp", None, 1, reason="experts are whole on their ranks", instead={"expert_tp": 1}),
     ("pp", "vpp", "stages", "schedule"): _pipeline,
     ("zero", "hsdp"): _sharding,
     ("no_sync",): only("no_sync", 0, reason="gradients are reduced each time", instead={"no_sync": 0}),
-    ("recompute",): only("recompute", *_RECOMPUTES, reason="all layers alike", instead={"recompute": "full"}),
+    ("recompute",): _recompute,
     ("offload", "offload_parameters"): _offload,
     ("offload_activations",): only("offload_activations", 0.0, reason="checkpoints stay on the GPU",
                                    instead={"offload_activations": 0}),
     ("nvme",): only("nvme", 0, reason="it offloads to the host", instead={"offload_to": "host"}),
-    ("method", "lora_rank"): plain("method", "checkpoint.initial_load_in_hf", {"pretrain": None, "full": True}),
+    ("method", "lora_rank"): plain("method", "checkpoint.initial_load_in_hf", {"full": True, "pretrain": None}),
     ("optimizer",): only("optimizer", "adamw", reason="its configs have AdamW", instead={"optimizer": "adamw"}),
     ("optimizer_in_backward",): only("optimizer_in_backward", False, reason="gone since 0.3"),
     ("loss",): only("loss", "the stack's", "chunked", reason="its configs compute the loss in chunks"),
     **WHOLE,
-    ("packing",): only("packing", "packed", reason="its data loader fills every sequence"),
+    ("packing",): only("packing", "packed", reason="its data loader fills every sequence", instead={"packing": True}),
 }
 
 VARIABLES = (

@@ -1,0 +1,26 @@
+"""The nearest plan that a target can be told, as its question is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.jobs.training.one_layout import KEYS
+from planner.scenario.flags import NAMES, TABLE
+
+_LEFT_OUT = (None, False, "all", "none", "the stack's")
+"""Values that a question has where nobody states one."""
+
+
+def typed(instead: Mapping[str, object]) -> str:
+    """Return values of a layout and of flags as the command line takes them; the search chooses what is neither."""
+    layout = ",".join(f"{key}={value}" for key, value in instead.items() if key in KEYS)
+    flags = {name: value for name, value in instead.items() if name in NAMES}
+    said = [f"--layout {layout}"] if layout else []
+    left = [_flag(name) for name, value in flags.items() if value in _LEFT_OUT]
+    said += [_flag(name) + ("" if name in TABLE and TABLE[name].switch else f" {value}")
+             for name, value in flags.items() if value not in _LEFT_OUT]
+    return ", ".join(filter(None, (" ".join(said), f"without {', '.join(left)}" if left else "")))
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
