@@ -13,6 +13,7 @@ from planner.launch.emitter import Emitter, plain
 from planner.launch.made_up import MADE_UP
 from planner.launch.megatron import ROTARY_BASE
 from planner.launch.program import Part, Program, Variable, script, torchrun
+from planner.launch.titan_chunks import chunks_of
 from planner.launch.work import Work
 
 FLAVORS: Mapping[str, tuple[str, str]] = {
@@ -57,33 +58,11 @@ def _pipeline(work: Work) -> Settings | No:
     if schedule in ("zero-bubble", "dualpipe"):
         return No(f"{schedule} of one chunk a stage (its own hold two, in the form of a V)", {"schedule": "1f1b"})
     name = "Interleaved1F1B" if layout.vpp > 1 else _SCHEDULES[schedule]
-    parts = _parts(work)
+    parts = chunks_of(work)
     if parts is None:
         return No(f"{work.value('stages')} layers in {layout.vpp} chunks each", {"vpp": 1})
     return settings | {"parallelism.pipeline_parallel_schedule": name,
                        "parallelism.module_fqns_per_model_part": parts}
-
-
-def _parts(work: Work) -> list[list[str]] | None:
-    """Return the modules of every chunk, in the order in which the sequence passes them; none where they are unequal.
-
-    Embedding and head count as a layer each where the layers alone do not divide.
-    """
-    layout, layers, chunks = work.layout, work.model.layers, work.layout.pp * work.layout.vpp
-    if layout.vpp == 1:
-        counts = list(work.stage_layers)
-    elif layers % chunks == 0:
-        counts = [layers // chunks] * chunks
-    elif (layers + 2) % chunks == 0:
-        counts = [(layers + 2) // chunks - (at in (0, chunks - 1)) for at in range(chunks)]
-    else:
-        return None
-    starts = [sum(counts[:at]) for at in range(chunks)]
-    parts = [[f"layers.{layer}" for layer in range(start, start + count)]
-             for start, count in zip(starts, counts, strict=True)]
-    parts[0].insert(0, "tok_embeddings")
-    parts[-1] += ["norm", "lm_head"]
-    return parts
 
 
 def _sharding(work: Work) -> Settings | No:
