@@ -124,7 +124,10 @@ def did_you_mean(name: str, known: Iterable[str], *, unlike: str = "") -> str:
 
 
 def _with_all_words(name: str, options: Iterable[str]) -> list[str]:
-    """Return the shortest options that have all of several words and sizes of a name ("qwen 32b"), later ones first."""
+    """Return the shortest options that have all of several words and sizes of a name ("qwen 32b"), or that begin with
+    its one word, later ones first.
+    """
     asked = set(_WORDS.findall(name.lower()))
-    having = [option for option in options if asked.issubset(_WORDS.findall(option))] if len(asked) > 1 else []
+    having = [option for option in options if (asked.issubset(_WORDS.findall(option)) if len(asked) > 1
+                                               else len(name) > 2 and option.startswith(name.lower()))]
     return sorted(sorted(having, reverse=True), key=len)[:3]

@@ -28,6 +28,8 @@ def test_shape_has_the_parameters_of_the_tower(name, tower):
 @pytest.mark.parametrize(("model", "text", "total"), [
     # sums of the tensors of the checkpoints on Hugging Face
     ("llava-1.5-7b", 6738939904, 7063427072), ("qwen2-vl-2b", 1543714304, 2208985600),
+    ("llama-3.2-11b-vision", 9775192080, 10670220835), ("whisper-large-v3", 906521600, 1543490560),
+    ("whisper-tiny", 29552256, 37760640), ("whisper-large-v3-turbo", 171909120, 808878080),
     ("qwen2.5-vl-7b", 7615616512, 8292166656), ("qwen2-audio-7b", 7754878976, 8397094912),
     ("gemma-3-4b", 3880263168, 4300079472), ("llama-4-scout", 107769861120, 108641793536)])
 def test_parts_add_up_to_the_checkpoint(model, text, total):

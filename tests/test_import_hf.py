@@ -130,10 +130,11 @@ def test_every_family_is_tried() -> None:
     from tests.test_import_hf_remote import COUNTED as BUILT_IN
     from tests.test_import_hf_remote import PUBLISHED
     from tests.test_import_hf_streams import BUILT, RING
+    from tests.test_import_hf_vision import HEARS, TALL
 
     tried = {str(config.get("text_config", config).get("model_type", "mamba2")) for config in (
         *CONFIGS.values(), *(config for config, *_ in (*TOTALS.values(), *COUNTED.values())), {
-            "model_type": "nemotron-nas"}, RING, *(config for config, _ in PUBLISHED.values()),
+            "model_type": "nemotron-nas"}, RING, HEARS, *TALL.values(), *(config for config, _ in PUBLISHED.values()),
             *({"model_type": kind} for kind in BUILT_IN), *(one["config"] for one in BUILT.values()))}
     shapes = {FAMILIES[kind] for kind in tried}
     untried = {kind for kind, shape in FAMILIES.items() if shape not in shapes}
@@ -161,7 +162,8 @@ def test_the_checkpoint_must_agree(metadata: dict[str, int], code: int, tmp_path
 
 
 @pytest.mark.parametrize(("config", "problem"), [
-    ({"model_type": "whisper"}, "not supported"), ({"hidden_size": 4}, "expected model_type"),
+    ({"model_type": "whisper"}, "expected d_model"), ({"model_type": "t5"}, "not supported"),
+    ({"hidden_size": 4}, "expected model_type"),
     ("[1]", "expected an object"), ("{", "not JSON"),
     ({"model_type": "llama", "hidden_size": 4096}, "expected num_attention_heads"),
     (CONFIGS["llama-2-7b"] | {"hidden_size": "4k"}, "hidden_size: expected a whole number from 0 to"),

@@ -13,7 +13,7 @@ from pydantic import Field, Tag, model_validator
 
 from planner.catalog.attention import AnyAttention, Attention, CompressedAttention, LatentAttention, by_kind
 from planner.catalog.details import Details
-from planner.catalog.encoder import Tower
+from planner.catalog.encoder import Sense, Tower
 from planner.catalog.ranges import Parameters, Width
 from planner.catalog.recurrence import Channels, DeltaNet, Kda, Mamba, Mamba2
 from planner.catalog.sourced import Sourced
@@ -84,6 +84,9 @@ class Block(Frozen):
     symbol: str | None = Field(default=None, pattern=r"^\S$")
     attention: AnyAttention | None = None
     recurrence: AnyRecurrence | None = None
+    cross: Attention | None = None
+    """Attention whose keys and values are of what an encoder has read, between that of the tokens and the mlp; a layer
+    with no other mixer is left out where there is nothing to read (Llama 3.2 Vision)."""
     mlp: AnyMlp | None = None
     parallel: bool = False
     """Attention and feed-forward read the same input (Falcon, GPT-NeoX, Command-R)."""
@@ -98,8 +101,13 @@ class Block(Frozen):
     def _does_something(self) -> Block:
         if self.attention and self.recurrence:
             raise ValueError("a layer has attention or a recurrence, not both: write two blocks")
-        if not (self.attention or self.recurrence or self.mlp or self.products):
+        if not (self.attention or self.recurrence or self.cross or self.mlp or self.products):
             raise ValueError("a layer needs attention, a recurrence, an mlp or products")
+        crossed = self.cross
+        if crossed and (self.parallel or crossed.window or crossed.chunk or crossed.borrowed or crossed.gate or crossed
+                        .indexer or crossed.query_rank or crossed.bidirectional or not crossed.value_projection):
+            raise ValueError("cross attention has queries, keys and values, reads all of what an encoder has read, and "
+                             "stands in no parallel layer")
         if self.parallel and not ((self.attention or self.recurrence) and self.mlp):
             raise ValueError("parallel needs attention or a recurrence, and an mlp")
         return self
@@ -109,12 +117,12 @@ class Block(Frozen):
         """Norms as wide as the model in one layer."""
         if self.norms is not None:
             return self.norms
-        return sum(part is not None for part in (self.attention, self.recurrence, self.mlp))
+        return sum(part is not None for part in (self.attention, self.recurrence, self.cross, self.mlp))
 
     @property
     def heads(self) -> tuple[int, int]:
         """Query and key-value heads: what tensor parallelism hands out whole; zeros where a layer has none."""
-        mixer = self.attention or self.recurrence
+        mixer = self.attention or self.recurrence or self.cross
         match mixer:
             case Attention() if mixer.kv_heads == 1:
                 # every rank holds the one key-value head, so that queries can be split by any number
@@ -185,6 +193,12 @@ class Model(Sourced):
                 raise ValueError(f"order: {symbol!r} occurs {occurrences} times, its block counts {block.count}")
         return self
 
+    @model_validator(mode="after")
+    def _crosses_to_an_encoder(self) -> Model:
+        if self.crosses and not any(tower.encoder for tower in self.towers):
+            raise ValueError("cross attention needs a tower or an ear whose encoder is told")
+        return self
+
     @property
     def layers(self) -> int:
         """Layers, all blocks together; prediction modules not among them."""
@@ -206,6 +220,18 @@ class Model(Sourced):
     def mixes_experts(self) -> bool:
         """Whether any layer is a mixture of experts."""
         return any(isinstance(block.mlp, MoeMlp) for block in self.blocks)
+
+    @property
+    def crosses(self) -> bool:
+        """Whether any layer attends to what an encoder has read, whose tokens then do not stand among those of text."""
+        return any(block.cross is not None for block in self.blocks)
+
+    @property
+    def attends_to(self) -> Sense | None:
+        """What such layers read: images or sound; none without any."""
+        if not self.crosses:
+            return None
+        return "images" if self.tower is not None else "sound"
 
     @property
     def encodes(self) -> bool:

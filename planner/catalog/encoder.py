@@ -16,6 +16,7 @@ from planner.catalog.ranges import Parameters, Width
 from planner.yaml_io import Frozen
 
 Side: TypeAlias = Annotated[int, Field(gt=0, le=100_000)]
+Sense = Literal["images", "sound"]
 Count: TypeAlias = Annotated[int, Field(gt=0, le=10**6)]
 
 
@@ -67,6 +68,9 @@ class Tiled(Frozen):
     choice: Literal["aspect", "canvas", "slices"] = "aspect"
     """How tiles are chosen: by the nearest aspect (InternVL), by the canvas that scales the image least (Llama 4), or
     by the area in tiles (MiniCPM-V)."""
+    joined: bool = False
+    """The encoder reads the most tiles of every image at once, empty ones too, and there is no thumbnail (Llama 3.2
+    Vision)."""
 
 
 class Gridded(Frozen):

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from planner.catalog.architecture import Model
+from planner.catalog.encoder import Sense
 from planner.catalog.ranges import Few, Mib, Share, Width
 from planner.catalog.sourced import AsOf, Kind, Sourced
 from planner.units import GIB, Bytes
@@ -140,6 +142,15 @@ class Runs(Frozen):
     """The first release that has them no more."""
 
 
+class Crosses(Frozen):
+    """Releases that run models whose layers attend to what an encoder has read."""
+
+    of: Sense
+    since: str = Field(default="0", pattern=r"^\d+(\.\d+)*$")
+    until: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")
+    """The first release that runs them no more."""
+
+
 class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
@@ -158,6 +169,7 @@ class Engine(Sourced):
     """Whether requests for different LoRA adapters run in one batch."""
     disaggregates: bool = True
     """Whether prefill and decode of a request may be on different replicas."""
+    crosses: tuple[Crosses, ...] = ()
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 
@@ -189,6 +201,21 @@ class Engine(Sourced):
             if version is not None and order_of(version) < order_of(first):
                 return f"{self.name} {version} has no {said}: {first} and later have"
         return None
+
+    def lacks_model(self, model: Model, version: str | None) -> str | None:
+        """Return why a release does not run a model whose layers attend to what an encoder has read; none where it
+        does, and of any other model.
+        """
+        if (sense := model.attends_to) is None:
+            return None
+        asked, what = order_of(version or self.newest), f"models that attend to {sense}, such as {model.name}"
+        having = [one for one in self.crosses if one.of == sense]
+        if not having:
+            return f"{self.name} does not run {what}"
+        if any(order_of(one.since) <= asked and (one.until is None or asked < order_of(one.until)) for one in having):
+            return None
+        when = " or ".join(f"before {one.until}" if one.until else f"from {one.since} on" for one in having)
+        return f"{self.name} {version or self.newest} does not run {what}: releases {when} do"
 
     @property
     def newest(self) -> str:

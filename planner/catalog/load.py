@@ -194,7 +194,8 @@ class Catalog(Calibrated):
             return model
         size = size_of(name)
         if size is None:
-            raise UnknownName("model", name, self._spellings("models", Model).known, unlike=(
+            known = (*self._spellings("models", Model).known, *self._spellings("diffusion", Diffusion).known)
+            raise UnknownName("model", name, known, unlike=(
                 "none of the catalog is like it: planner catalog import hf config.json -o DIR adds a model from its "
                 "Hugging Face config, and a size such as 13b stands for a dense one"))
         return sized(name, size, self._find("models", TEMPLATE, Model, "model"))

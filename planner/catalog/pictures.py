@@ -8,8 +8,9 @@ select_best_resolution and unpadding of LLaVA-NeXT, get_best_fit of Llama 4) and
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from planner.catalog.architecture import Model
 from planner.catalog.encoder import Fixed, Gridded, Heard, Merged, Reading, Tiled, Tower
 from planner.errors import InputError
 
@@ -26,21 +27,29 @@ class Pictures:
     count: int
     positions: int
     tokens: int
+    memory: int = 0
+    """Positions that cross attention reads, in place of tokens among those of text."""
 
 
-def seen_by(tower: Tower | None, name: str, what: str) -> Reading:
-    """Return how the tower of model `name` reads images or sound. Raises InputError where it has none."""
+def seen_by(tower: Tower | None, model: Model, what: str) -> Reading:
+    """Return how the tower of a model reads images or sound. Raises InputError where it has none."""
     if tower is None:
-        raise InputError(f"{name} has no encoder for {what}")
+        raise InputError(f"{model.name} has no encoder for {what}")
     if tower.encoder is None:
-        raise InputError(f"{name}: the shape of its encoder is not in the catalog, so that its tokens of {what} cannot "
-                         "be counted")
+        raise InputError(f"{model.name}: the shape of its encoder is not in the catalog, so that its tokens of {what} "
+                         "cannot be counted")
     return tower.encoder.reads
 
 
-def counted(reads: Reading, size: tuple[int, int], frames: int, seconds: float) -> Pictures:
-    """Return what an image of `size` (width, height in pixels), a clip of frames, or seconds of sound is."""
-    return heard(reads, seconds) if isinstance(reads, Heard) else pictures(reads, size, frames)
+def counted(reads: Reading, model: Model, size: tuple[int, int], frames: int, seconds: float) -> Pictures:
+    """Return what an image of `size` (width, height in pixels), a clip of frames, or seconds of sound is to a model."""
+    if isinstance(reads, Heard):
+        seen = heard(reads, seconds)
+        # the silence that short sound is padded with is read too
+        return replace(seen, tokens=0, memory=seen.count * seen.positions) if model.crosses else seen
+    seen = pictures(reads, size, frames)
+    # the prompt has one token where an image stands
+    return replace(seen, tokens=frames, memory=seen.tokens) if model.crosses else seen
 
 
 def heard(reads: Heard, seconds: float) -> Pictures:
@@ -67,6 +76,8 @@ def pictures(reads: Fixed | Merged | Tiled | Gridded, size: tuple[int, int], fra
         case Tiled():
             # frames of a clip are not cut
             tiles = _tiles(reads, width, height) if frames == 1 else 1
+            if reads.joined:
+                return Pictures(frames, reads.tiles * reads.positions, frames * tiles * reads.tokens)
             many = frames * (tiles + (tiles > 1))
             return Pictures(many, reads.positions, many * reads.tokens)
         case Gridded():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -39,6 +40,21 @@ class Optimal(Frozen):
     """Whose rule it is, as a reason says it."""
     tokens: float = Field(ge=1, le=10**6)
     """For each parameter."""
+
+
+class UsualSpeech(Frozen):
+    """How long requests of sound that is written down are, in tokens."""
+
+    example: str = Field(min_length=3)
+    """What they are, as a reason says it."""
+    input: int = Field(gt=0, le=10**7)
+    """What is asked ahead of the answer."""
+    words: Annotated[float, Field(gt=0, le=100)]
+    """Tokens that a second of speech is."""
+
+    def tokens(self, seconds: float) -> int:
+        """Return the tokens of so many seconds, with what is asked ahead of them."""
+        return self.input + math.ceil(self.words * seconds)
 
 
 class UsualRequests(Frozen):
@@ -148,6 +164,7 @@ class Recipes(Sourced):
     preference: PreferenceRecipes
     optimal: Optimal
     requests: UsualRequests
+    speech: UsualSpeech
     drafts: UsualDrafts
     outlying: Annotated[float, Field(gt=0, lt=1)]
     """Share of the median on-demand price of a GPU below which a price is pointed out."""

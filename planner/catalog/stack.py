@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 from pydantic import Field, field_validator
 
 from planner.catalog.architecture import Fused
+from planner.catalog.encoder import Sense
 from planner.catalog.hardware import Precision
 from planner.catalog.preference import Preference, PreferenceSupport
 from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
@@ -226,6 +227,8 @@ class Stack(Sourced):
     """Whether backward holds the gradients of all checkpoints to its end, beside adapters under FSDP."""
     expands_all_experts: bool = False
     """Whether the experts of a layer are one tensor, so that a quantized base is expanded for all of them at once."""
+    crosses: tuple[Sense, ...] = ()
+    """What it trains models on whose layers attend to what an encoder has read."""
     quantizes_experts: bool = True
     """Whether experts are of a base that QLoRA quantizes; libraries that know linear layers alone leave them wide."""
     copies_quantized_experts: bool = False

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 import click
 
 from planner.cli.rephrased import given_flags
+from planner.scenario.flag_names import ON
 
 AXES = {said: axis for axis, names in {
     "tp": "tp tensor-parallel tensor-parallel-size tensor-model-parallel-size", "dp": "dp data-parallel-size",
     "pp": "pp pipeline-parallel-size pipeline-model-parallel-size", "ep": "ep expert-parallel-size",
-    "cp": "cp context-parallel-size", "zero": "zero zero-stage", "recompute": "recompute", "vpp": "vpp",
+    "cp": "cp context-parallel-size", "ulysses": "ulysses ulysses-degree", "ring": "ring ring-degree",
+    "pipefusion": "pipefusion pipefusion-parallel-degree", "zero": "zero zero-stage", "recompute": "recompute",
+    "vpp": "vpp",
     "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size per-device-batch-size "
            "per-gpu-batch-size"}.items() for said in names.split()}
 """What people call the axes of a layout on the command line, with their names in --layout."""
@@ -36,6 +39,10 @@ def with_axes(args: Sequence[str], options: Mapping[str, click.Option]) -> list[
         if name.removeprefix("--").replace("_", "-") in OFFLOAD:
             where = value or (waiting.pop(0) if waiting and not waiting[0].startswith("-") else "")
             axes += ["offload_optimizer=1", *(["offload_to=nvme"] if where.lower() == "nvme" else [])]
+            continue
+        if (on := ON.get(name.removeprefix("--").replace("_", "-"))) and not given and (
+                not waiting or waiting[0].startswith("-")):
+            axes.append(on)
             continue
         axis = AXES.get(name.removeprefix("--").replace("_", "-")) if name.startswith("--") else None
         if axis is None or name in options or not (given or waiting) or (axis == "mbs" and makes):

@@ -149,6 +149,9 @@ def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target:
     work = asked if isinstance(asked, Training) else Training(model=placed.model, method=placed.method)
     node = catalog.node(placed.node)
     model = catalog.model(placed.model)
+    if model.attends_to is not None:
+        raise InputError(f"no files start the training of {model.name}, whose layers attend to {model.attends_to}: "
+                         "targets train language models on text")
     return Work(placed=placed, asked=work, model=model, stack=catalog.stack(placed.stack),
                 node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target),
                 modules=catalog.releases.modules_in(model))

@@ -25,6 +25,8 @@ class Part:
     """Of each picture."""
     tokens: float
     """Of all pictures together, in the language model."""
+    memory: float = 0.0
+    """Positions of all pictures together that its cross attention reads."""
 
     @property
     def flops(self) -> float:
@@ -44,11 +46,12 @@ def parts_of(model: Model, images: float, size: tuple[int, int], frames: int, so
 
 def _part(model: Model, tower: Tower | None, what: str, many: float, size: tuple[int, int], frames: int,
           sound: float) -> Part:
-    seen = counted(seen_by(tower, model.name, what), size, frames, sound)
+    seen = counted(seen_by(tower, model, what), model, size, frames, sound)
     assert tower is not None
     assert tower.encoder is not None
     layers = encoder_model(tower.encoder)
-    return Part(tower, layers, shape_of(layers), many * seen.count, seen.positions, many * seen.tokens)
+    return Part(tower, layers, shape_of(layers), many * seen.count, seen.positions, many * seen.tokens,
+                many * seen.memory)
 
 
 def encoder_model(encoder: Encoder) -> Model:

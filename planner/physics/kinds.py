@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.catalog.architecture import (
     AnyRecurrence,
@@ -197,6 +197,24 @@ def kind_of(block: Block, model: Model, fused: Collection[Fused] = ()) -> LayerK
         normed=mixer.normed)
 
 
+def kinds_of(block: Block, model: Model, fused: Collection[Fused] = ()) -> tuple[LayerKind, ...]:
+    """Return one block as layer kinds: one, or what it is without its cross attention and that, which add up to it."""
+    cross = block.cross
+    if cross is None:
+        return (kind_of(block, model, fused),)
+    waits = not (block.attention or block.recurrence)
+    rest = kind_of(block.model_copy(update={"cross": None, "norms": block.norm_count - 1}), model, fused)
+    alone = kind_of(Block(count=1, attention=cross), model, fused)
+    queries, keys, values, out = (cross.heads * cross.head_dim, cross.kv_heads * cross.head_dim,
+                                  cross.kv_heads * cross.value_dim, cross.heads * cross.value_dim)
+    linears = (_one(model.hidden, "q", queries, "column"),
+               Linear(model.hidden, (("k", keys), ("v", values)), "column", of_memory=True),
+               _one(out, "o", model.hidden, "row"))
+    parts = sum(part is not None for part in (block.attention or block.recurrence, block.mlp))
+    return (replace(rest, waits=waits, portion=parts / 2),
+            replace(alone, attention=linears, crosses=True, waits=waits, portion=1 / 2))
+
+
 def shape_of(model: Model, fused: Collection[Fused] = ()) -> Shape:
     """Return a model as the physics reads it, as `kind_of` does its layers. Raises Unsupported like it."""
     order = model.layer_kinds()
@@ -204,7 +222,7 @@ def shape_of(model: Model, fused: Collection[Fused] = ()) -> Shape:
     counts, leading = _counted(rest), _counted(lead)
     return Shape(
         layers=len(rest), hidden=model.hidden, vocab=model.vocab, tied=model.tied, dropout=model.positions == "learned",
-        kinds=tuple((kind_of(block, model, fused), count / len(rest)) for block, count in counts),
-        lead=tuple((kind_of(block, model, fused), count) for block, count in leading),
+        kinds=tuple((kind, count / len(rest)) for block, count in counts for kind in kinds_of(block, model, fused)),
+        lead=tuple((kind, count) for block, count in leading for kind in kinds_of(block, model, fused)),
         embedding=embedding_parameters(model), head=head_parameters(model), total=parameters(model))
 

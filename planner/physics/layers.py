@@ -31,6 +31,8 @@ class Linear:
     split: Split
     shared: int = 0
     """Of the columns, those that every rank computes: the one key-value head of multi-query attention."""
+    of_memory: bool = False
+    """Whether it is of what an encoder has read, not of tokens."""
 
     @property
     def n(self) -> int:
@@ -140,11 +142,27 @@ class LayerKind:
     """The recurrence of a layer that has one in place of attention; its attention widths are zero."""
     normed: int = 0
     """Width of queries and keys where these have norms of their own, whose inputs are kept."""
+    crosses: bool = False
+    """Whether keys and values are of what an encoder has read."""
+    waits: bool = False
+    """Whether the layer is left out where there is nothing of that."""
+    portion: float = 1.0
+    """Share of the kernels of a usual layer, of attention and a feed-forward."""
 
     @property
     def linears(self) -> tuple[Linear, ...]:
         """Every product but those of routed experts."""
         return self.attention + self.mlp
+
+    @property
+    def of_tokens(self) -> tuple[Linear, ...]:
+        """Products of attention over tokens."""
+        return tuple(linear for linear in self.attention if not linear.of_memory) if self.crosses else self.attention
+
+    @property
+    def of_memory(self) -> tuple[Linear, ...]:
+        """Products of attention over what an encoder has read."""
+        return tuple(linear for linear in self.attention if linear.of_memory)
 
     @property
     def query_width(self) -> int:
@@ -182,21 +200,36 @@ class LayerKind:
         """Return the width of keys and values on one of so many ranks of tensor parallelism."""
         return self.key_value_width / (np.ones_like(ranks) if self.shared_key else ranks)
 
-    def span(self, sequence: int) -> float:
-        """Return how many positions a token attends to on average under the mask and the window."""
+    def runs(self, memory: float) -> bool:
+        """Say whether the layer runs where an encoder has read so many positions."""
+        return memory > 0 or not (self.crosses or self.waits)
+
+    def span(self, sequence: int, memory: float = 0.0) -> float:
+        """Return how many positions a token attends to on average under the mask and the window.
+
+        memory: positions of a sequence that cross attention reads.
+        """
+        if self.crosses:
+            return memory
         if self.bidirectional:
             return min(self.window or sequence, sequence)
         if self.window is None or self.window >= sequence:
             return sequence / 2
         return self.window - self.window**2 / (2 * sequence)
 
-    def forward_flops(self, sequence: int, chunk: int) -> float:
-        """Return FLOPs of one token, forward: products, causal attention, recurrence in chunks, chosen experts only."""
-        products = sum(linear.k * linear.n for linear in (*self.attention, *self.mlp))
+    def forward_flops(self, sequence: int, chunk: int, memory: float = 0.0) -> float:
+        """Return FLOPs of one token, forward: products, causal attention, recurrence in chunks, chosen experts only.
+
+        memory: as of `span`; keys and values of it are shared out over the tokens.
+        """
+        if not self.runs(memory):
+            return 0.0
+        products = sum(linear.k * linear.n * (memory / sequence if linear.of_memory else 1)
+                       for linear in (*self.attention, *self.mlp))
         if self.experts is not None:
             products += self.expert_matrices // self.experts.count * self.experts.per_token
         scanned = self.scan.forward_flops(chunk) if self.scan else 0.0
-        return 2 * products + 2 * (self.query_width + self.value_width) * self.span(sequence) + scanned
+        return 2 * products + 2 * (self.query_width + self.value_width) * self.span(sequence, memory) + scanned
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +258,11 @@ class Shape:
         """Routed experts of a layer; none without a mixture."""
         return max((kind.experts.count for kind, _ in self.kinds if kind.experts), default=0)
 
-    def model_flops_per_token(self, sequence: int, chunk: int) -> float:
+    def model_flops_per_token(self, sequence: int, chunk: int, memory: float = 0.0) -> float:
         """Return forward and backward FLOPs per token: no recompute, causal attention, embedding look-up free.
 
-        chunk: tokens that kernels of a recurrence work on at once.
+        chunk: tokens that kernels of a recurrence work on at once; memory: positions that cross attention reads.
         """
-        mean = sum(share * kind.forward_flops(sequence, chunk) for kind, share in self.kinds)
-        lead = sum(count * kind.forward_flops(sequence, chunk) for kind, count in self.lead)
+        mean = sum(share * kind.forward_flops(sequence, chunk, memory) for kind, share in self.kinds)
+        lead = sum(count * kind.forward_flops(sequence, chunk, memory) for kind, count in self.lead)
         return 3 * (self.layers * mean + lead + 2 * self.vocab * self.hidden)

@@ -166,6 +166,7 @@ def norm_width(model: Model) -> int:
 def layer_matrices(block: Block, model: Model) -> int:
     """Return the weights of all matrices of one layer of `block`."""
     return ((attention_matrices(block.attention, model.hidden) if block.attention else 0)
+            + (attention_matrices(block.cross, model.hidden) if block.cross else 0)
             + (recurrence_matrices(block.recurrence, model.hidden) if block.recurrence else 0)
             + (mlp_matrices(block.mlp, model.hidden) if block.mlp else 0)
             + sum(inputs * outputs for inputs, outputs in block.products))
@@ -175,6 +176,7 @@ def vector_parameters(block: Block, model: Model) -> int:
     """Return what tensor parallelism does not split evenly in one layer: norms, biases, what a recurrence keeps."""
     return (block.norm_count * norm_width(model) + block.vectors
             + (_attention_vectors(block.attention, model.hidden) if block.attention else 0)
+            + (_attention_vectors(block.cross, model.hidden) if block.cross else 0)
             + (_recurrence_vectors(block.recurrence) if block.recurrence else 0)
             + (_mlp_vectors(block.mlp, model.hidden) if block.mlp else 0))
 

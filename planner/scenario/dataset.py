@@ -37,7 +37,7 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     """Return a job that says its tokens, and where they are from; one asked for by tokens or by neither as it is.
 
     `at` is where the document has it; `beside` tokens of each sample are images or sound, in sequences of the usual
-    length where none is stated.
+    length of the model where none is stated.
 
     Samples are padded to the longest length that is known, of the file or as stated, unless they are to be packed;
     where none is known they are packed. Raises InputError.
@@ -54,7 +54,7 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
         longer = recipes.preference.longer if recipes.sequences(work.preference) > 1 else 1.0
         usual = recipes.preference.usual if work.preference else recipes.tuning
         # of unknown lengths none is longer than a sequence: what that takes is the most it can be
-        mean = work.mean_length or work.sequence_length or usual.sequence_length
+        mean = work.mean_length or work.sequence_length or usual_length or usual.sequence_length
         count, longest = work.samples, work.sequence_length
         total = round(count * (longer * mean + round(beside) if work.mean_length else mean))
         how = f"of {mean:,} tokens" + ("" if work.mean_length else ", which are at most: mean_length says less")

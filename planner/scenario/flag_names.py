@@ -81,6 +81,12 @@ INSTEAD = {
     **dict.fromkeys(LEFT_OUT, _NOTHING), "mfu": "leave it out: it is computed",
     **dict.fromkeys(("zero", "zero-stage", "recompute", "gradient-checkpointing", "offload"),
                     "the plan chooses it; planner estimate --layout zero=3,recompute=full,offload_optimizer=1 sets it"),
+    **dict.fromkeys(("block-swap", "blocks-to-swap", "swap-blocks", "num-blocks-to-swap"),
+                    "the plan chooses how many blocks wait on the host; planner estimate --layout "
+                    "offload_parameters=0.5 holds half of them there"),
+    **dict.fromkeys(("gradient-checkpointing-interval", "checkpointing-interval", "gradient-checkpointing-every"),
+                    "the plan chooses it; planner estimate --layout recompute=0.25 is every fourth block of a model of "
+                    "images, recompute=mixed every other one"),
     **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
     **dict.fromkeys(("interconnect", "network", "fabric"), "the node type has its network: planner catalog list nodes"),
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
@@ -104,6 +110,13 @@ EACH_USER = tuple(
 """Flags of how often each of them asks."""
 SHORT_RATES = {"rpm": "min", "qpm": "min", "rph": "hour", "rpd": "day"}
 """Flags of requests in a time, with the unit that --rate takes."""
+ON = {said: axis for axis, names in {
+    "vae=tiled": "vae-tiling enable-vae-tiling vae-tiled tiled-vae",
+    "offload=sequential": "sequential-cpu-offload enable-sequential-cpu-offload sequential-offload",
+    "offload=model": "model-cpu-offload enable-model-cpu-offload model-offload",
+    "recompute=full": "gradient-checkpointing activation-checkpointing full-recompute"}.items()
+    for said in names.split()}
+"""What people write without a value, with the axis of a layout that it is."""
 SWITCHES = {said: setting for setting, names in {
     "--terms=spot": "spot preemptible interruptible", "--terms=on-demand": "on-demand",
     "--terms=reserved-1y,reserved-3y": "reserved",
@@ -113,6 +126,10 @@ SWITCHES = {said: setting for setting, names in {
     "--objective=largest": "largest biggest largest-model",
     "--objective=cost": "cheapest cost-per-million cost-per-token",
     "--objective=time": "fastest",
+    "--step-cache=teacache": "teacache use-teacache enable-teacache",
+    "--step-cache=first-block-cache": "first-block-cache fbcache use-fbcache", "--step-cache=cache-dit": "cache-dit",
+    "--latents=cached": "cache-latents cached-latents latents-cached cache-latents-to-disk",
+    "--ema": "use-ema with-ema", "--compile": "torch-compile use-torch-compile",
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
 """What people write without a value, with the flag and value that it is."""

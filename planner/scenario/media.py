@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
 
 from planner.catalog.architecture import Model
+from planner.catalog.encoder import Heard
 from planner.catalog.load import Catalog
-from planner.catalog.pictures import counted, seen_by
+from planner.catalog.pictures import Pictures, counted, seen_by
+from planner.catalog.recipes import Recipes
 from planner.catalog.sized import size_of
 from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
@@ -24,6 +27,7 @@ USUAL_SIZE = Resolution((1024, 1024))
 """Of an image where a question leaves it open."""
 FROZEN = "encoder and projector are frozen unless named, as ms-swift, LLaMA-Factory and Qwen's scripts have it"
 At = tuple[str | int, ...]
+W = TypeVar("W", Training, Serving)
 SEEN = ("image tokens", "sound tokens", "input", "output")
 """What the defaults are called that say how many tokens images, sound, prompts and answers are."""
 
@@ -40,9 +44,16 @@ class Media(NamedTuple):
 
     def tokens(self, model: Model) -> float:
         """Return the tokens that all of it is to a model. Raises InputError for one that cannot see or hear it."""
-        return sum(many * counted(seen_by(tower, model.name, what), self.size, self.frames, self.sound).tokens
-                   for tower, what, many in ((model.tower, "images", self.images),
-                                             (model.ear, "sound", float(self.sound > 0))) if many)
+        return sum(many * seen.tokens for many, seen in self._pictures(model))
+
+    def memory(self, model: Model) -> float:
+        """Return the positions of all of it that cross attention reads. Raises InputError like `tokens`."""
+        return sum(many * seen.memory for many, seen in self._pictures(model))
+
+    def _pictures(self, model: Model) -> list[tuple[float, Pictures]]:
+        return [(many, counted(seen_by(tower, model, what), model, self.size, self.frames, self.sound))
+                for tower, what, many in ((model.tower, "images", self.images),
+                                          (model.ear, "sound", float(self.sound > 0))) if many]
 
     def __str__(self) -> str:
         """Say what it is."""
@@ -50,6 +61,46 @@ class Media(NamedTuple):
         parts = [f"{self.images:g} {kind} of {self.size}" + (f" and {self.frames} frames" if self.frames > 1 else "")]
         parts = (parts if self.images else []) + ([f"{self.sound:g} s of sound"] if self.sound else [])
         return " and ".join(parts)
+
+
+def with_usual(work: W, model: Model, recipes: Recipes) -> tuple[W, Defaults]:
+    """Return a job or service with what it leaves open because of images and sound, and what decided: the sound of a
+    model that writes what it hears, and of training a length that has room for all of it.
+    """
+    if model.attends_to == "sound":
+        return _with_sound(work, model, recipes)
+    if not isinstance(work, Training) or work.sequence_length is not None or work.dataset is not None or (
+            media := media_of(work)) is None:
+        return work, []
+    with suppress(InputError):  # which is said of the key that it is about
+        tokens, length = media.tokens(model), usual(model, work.method or "pretrain", recipes).sequence_length
+        if tokens > length:
+            while length < tokens:
+                length *= 2
+            # it is no longest sample, to which others would be padded
+            packed = work.samples is not None and work.packing is None and not model.crosses
+            chosen = {"sequence_length": length, **({"packing": True} if packed else {})}
+            return work.model_copy(update=chosen), [Default(
+                name="sequence_length", value=f"{length:,}",
+                why=f"the shortest usual one with room for the {tokens:,.0f} tokens of a sample's {media}")]
+    return work, []
+
+
+def _with_sound(work: W, model: Model, recipes: Recipes) -> tuple[W, Defaults]:
+    chosen: dict[str, object] = {}
+    said: Defaults = []
+    if (audio := work.audio) is None:
+        reads = seen_by(model.ear, model, "sound")
+        audio = float(reads.longest or 1) if isinstance(reads, Heard) else 1.0
+        chosen["audio"] = audio
+        said.append(Default(name="audio", value=f"{audio:g} s",
+                            why=f"{model.name} writes what it hears, and reads so much at once"))
+    if isinstance(work, Training) and work.sequence_length is None and work.dataset is None:
+        chosen["sequence_length"] = length = recipes.speech.tokens(audio)
+        chosen["mean_length"] = work.mean_length or length
+        said.append(Default(name="sequence_length", value=f"{length:,}",
+                            why=f"{audio:g} s of {recipes.speech.example} with what is asked ahead of it"))
+    return work.model_copy(update=chosen), said
 
 
 def media_of(work: Training | Serving) -> Media | None:
@@ -63,13 +114,20 @@ def media_of(work: Training | Serving) -> Media | None:
 def in_tokens_seen(work: Training, catalog: Catalog, document: Document, at: At = ("workload",)
                    ) -> tuple[Training, Defaults]:
     """Return a job that says its tokens, those of images and sound among them. Raises InputError."""
+    heard, usually = list[Default](), None
+    if (known := catalog.known_model(work.model)) is not None:
+        work, heard = with_usual(work, known, catalog.recipes)
+        usually = usual(known, work.method or "pretrain", catalog.recipes).sequence_length
+        if known.crosses and work.packing is None and work.sees:
+            # the images of one sample are not seen by another that shares a sequence: no trainer packs them
+            work = work.model_copy(update={"packing": False})
     if (media := media_of(work)) is None:
-        return in_tokens(work, catalog.recipes, document, at)
+        return in_tokens(work, catalog.recipes, document, at, usual_length=usually)
     with named(document, *at, "model"):
         model = catalog.model(work.model)
     beside = _tokens(media, work, model, document, at)
-    return in_tokens(work, catalog.recipes, document, at, beside=beside,
-                     usual_length=usual(model, work.method or "pretrain", catalog.recipes).sequence_length)
+    work, said = in_tokens(work, catalog.recipes, document, at, beside=beside, usual_length=usually)
+    return work, [*heard, *said]
 
 
 def _tokens(media: Media, work: Training | Serving, model: Model, document: Document, at: At) -> float:
@@ -95,8 +153,10 @@ def media_notes(work: Training | Serving, model: Model, document: Document, at: 
         raise document.error((*at, "sequence_length"), f"sequence_length {length:,} has no room for the {tokens:,.0f} "
                              f"tokens of a sample's {media}: give a longer one, a smaller resolution, or fewer of them")
     each = "sample" if isinstance(work, Training) else "request"
+    read = media.memory(model)
+    beside = f"; cross attention reads {read:,.0f} positions of them" if read else ""
     defaults = [Default(name=SEEN[0] if media.images else SEEN[1], value=f"{tokens:.0f}",
-                        why=f"of a {each} with {media}, as the processor of {model.name} counts them")]
+                        why=f"of a {each} with {media}, as the processor of {model.name} counts them{beside}")]
     if media.images and work.resolution is None:
         defaults.append(Default(name="resolution", value=str(media.size), why="no size of images is given"))
     if isinstance(work, Training) and not work.trained_parts and work.method != "inference":
@@ -115,11 +175,13 @@ def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaul
         return []
     model = catalog.model(work.model)
     if isinstance(work, Serving):
+        work, heard = with_usual(work, model, catalog.recipes)
         unsaid = dict.fromkeys({"input", "output"} - set(document.data.get("workload", {})))
-        return [*_media_said(work, model, document, None),
+        return [*heard, *_media_said(work, model, document, None),
                 *usual_requests(work.model_copy(update=unsaid), model, catalog.recipes)[1]]
+    work, heard = with_usual(work, model, catalog.recipes)
     usually = work.sequence_length or usual(model, work.method or "pretrain", catalog.recipes).sequence_length
-    return _media_said(work, model, document, usually)
+    return [*heard, *_media_said(work, model, document, usually)]
 
 
 def _media_said(work: Training | Serving, model: Model, document: Document, length: int | None) -> Defaults:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
+from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.batch import Batch
@@ -14,7 +15,7 @@ from planner.scenario.demand import Arrivals
 from planner.scenario.files import trace_named
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Sourcing
-from planner.scenario.media import in_tokens_seen, media_notes
+from planner.scenario.media import in_tokens_seen, media_notes, with_usual
 from planner.scenario.model_notes import generates, text_part
 from planner.scenario.pool import ANY, always_on, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
@@ -97,8 +98,8 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes)
         chosen["model"] = ", ".join(model.name for model in models)
-        defaults += text_part(models) if not asked.sees else media_notes(
-            asked, models[0], document, at, work.sequence_length or typical.sequence_length)
+        defaults += text_part(models) if not work.sees else media_notes(
+            work, models[0], document, at, work.sequence_length or typical.sequence_length)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     if work.launchable is not None:
@@ -246,9 +247,10 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         return resolved_generation(service, catalog, document, at)
     with named(document, *at, "model"):
         model = catalog.model(service.model)
+        service, heard = with_usual(service, model, catalog.recipes)
         lengths, said = usual_requests(service, model, catalog.recipes)
         drafts, also = usual_drafts(service, catalog.recipes)
-        service, said = service.model_copy(update={**lengths, **drafts}), [*said, *also]
+        service, said = service.model_copy(update={**lengths, **drafts}), [*heard, *said, *also]
         if service.output is None or service.output.mean:
             generates(model, "a service with output tokens; ask with --output 0")
     formats = service.quantization or (format_of(service.model) or model.stored,)
@@ -256,13 +258,16 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         # who names only llama.cpp's kinds, and no engine, runs it
         kinds = "engine" not in service.model_fields_set and set(formats) <= set(get_args(Gguf))
         engine = catalog.engine(GGUF_ENGINE if kinds else service.engine)
+    instead = None if "engine" in service.model_fields_set else engine.lacks_model(model, service.engine_version)
+    if instead is not None:
+        engine = next((other for other in catalog.all("engines", Engine) if not other.lacks_model(model, None)), engine)
     chosen: dict[str, object] = {
         "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache, "quantization": formats}
     if service.rate is not None:
         chosen["arrivals"] = service.arrivals or Arrivals()
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
-    defaults = _said(shown, stated) + said
+    defaults = _said(shown, stated, {} if instead is None else {"engine": instead}) + said
     defaults += media_notes(service, model, document, at) or text_part([model])
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))

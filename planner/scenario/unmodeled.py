@@ -82,16 +82,15 @@ def family_of(name: str) -> Family | None:
 
 
 SEEING = (
-    Family("mllama vision", "a model that sees and is not in the catalog",
+    Family("vision", "a model that sees and is not in the catalog",
            "qwen2.5-vl-7b and gemma-3-12b"),
     Family("heartmula musicgen audiogen yue minimaxmusic", "a language model of music, which writes the tokens of a "
            "codec", "ace-step-1.5, which makes songs by diffusion"),
     Family("audioldm musicldm riffusion", "a UNet of pictures of sound", "stable-audio-open or ace-step-1.5"),
     Family("infinitetalk s2v", "a video model that follows sound", "wan2.1-14b"),
     Family("deepfloyd", "a cascade of models of pixels", "sdxl"),
-    Family("whisper wav2vec2 canary parakeet seamless", "an encoder-decoder of speech, whose decoder attends to what "
-           "the encoder heard", "voxtral-small-24b, ultravox-8b and qwen2-audio-7b, which read sound and write text; "
-           "sound is asked for as --audio 30s"),
+    Family("wav2vec2 canary parakeet seamless", "a model of speech that is no decoder of text tokens",
+           "whisper-large-v3, which writes what it hears; sound is asked for as --audio 30s"),
     Family("t5 flan ul2 bart mbart nllb madlad marian pegasus t5gemma", "an encoder with a decoder behind it",
            "llama-3.1-8b, which reads and writes with one stack of layers"),
     Family("claude gemini chatgpt gpt4 gpt4o gpt5 4o", "a model whose weights are not published", "llama-3.3-70b, "

@@ -56,12 +56,15 @@ def common(recipes: Recipes, method: Method | None) -> Usual:
 
 def usual_requests(service: Serving, model: Model, recipes: Recipes) -> tuple[dict[str, Length], Defaults]:
     """Return the lengths of requests that a service leaves open, and what decided them; what embeds answers nothing."""
-    silent, usually = model.encodes or model.embeds, recipes.requests
+    silent, usually, example = model.encodes or model.embeds, recipes.requests, recipes.requests.example
     tokens = {"input": usually.input, "output": 0 if silent else usually.output}
+    if model.attends_to == "sound":
+        ahead, example = recipes.speech.input, recipes.speech.example
+        tokens = {"input": ahead, "output": recipes.speech.tokens(service.audio or 0.0) - ahead}
     lengths = {} if service.trace is not None else {
         name: Length("mean", float(count), 0.0) for name, count in tokens.items() if getattr(service, name) is None}
     return lengths, [Default(name=name, value=f"{length.value:g} tokens",
-                             why=f"the mean of {usually.example}: --input and --output say your own")
+                             why=f"the mean of {example}: --input and --output say your own")
                      for name, length in lengths.items() if length.value]
 
 

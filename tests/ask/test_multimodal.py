@@ -66,6 +66,15 @@ def test_samples_count_text_and_images_come_on_top():
     assert said["tokens"].startswith("1.28 M")
 
 
+def test_sequences_have_room_for_images_unless_their_length_is_given():
+    """An image of 1024x1024 is 4,160 tokens to Pixtral, and tuning has 4,096 unless it is told."""
+    plan = planner.plan(model="pixtral-12b", method="lora", samples=1000, mean_length=200, images=1, on="h100-sxm-1x",
+                        max_gpus=1)
+    said = {default.name: default.value for default in plan.provenance.defaults}
+    assert (said["sequence_length"], said["tokens"]) == ("8,192", "4.36 M")
+    assert estimate("pixtral-12b", seq_len=None, images=1).sequence_length == 8192
+
+
 def test_packed_sequences_have_the_images_of_their_samples():
     one, many = (estimate("qwen2.5-vl-7b", images=1, resolution=728, samples_per_sequence=count) for count in (1, 3))
     text = estimate("qwen2.5-vl-7b")
@@ -73,7 +82,7 @@ def test_packed_sequences_have_the_images_of_their_samples():
 
 
 @pytest.mark.parametrize(("asked", "reason"), [
-    ({"images": 4, "resolution": "2048x2048"}, "sequence_length .* has no room"),
+    ({"images": 4, "resolution": "2048x2048", "seq_len": 4096}, "sequence_length .* has no room"),
     ({"resolution": 512}, "resolution applies to images"), ({"audio": "3s"}, "has no encoder for sound"),
     ({"trained_parts": "encoder"}, "trained_parts applies to samples with images"),
     ({"images": 1, "trained_parts": "projector"}, "adapts the language model"),
@@ -106,7 +115,6 @@ def test_sound_is_served_too():
 
 
 @pytest.mark.parametrize(("model", "told"), [
-    ("whisper-large-v3", "encoder-decoder of speech"),
     ("clip-vit-large", "not modeled"), ("siglip-so400m", "CLIP")])
 def test_what_is_no_multimodal_language_model_is_refused_by_name(model, told):
     with pytest.raises(InputError, match=told):

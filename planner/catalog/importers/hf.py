@@ -14,7 +14,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.importers.hf_details import details_of
 from planner.catalog.importers.hf_families import FAMILIES, FUSED, REFUSED, unknown
 from planner.catalog.importers.hf_reading import read_config, read_object
-from planner.catalog.importers.hf_towers import TOWERS, tower, usual_towers
+from planner.catalog.importers.hf_towers import TOWERS, tower, usual_towers, whole_tower
 from planner.errors import InputError
 from planner.text_io import real
 from planner.yaml_io import dump, parse, validate
@@ -95,6 +95,9 @@ def import_config(path: Path, as_of: str, text_only: bool = False, name: str | N
             sees = None
         elif sees and not text_only and named not in WITH_IMAGES:
             entry |= usual_towers(config)
+        heard = shape.get("ear")
+        if isinstance(heard, dict) and "encoder" in heard:
+            entry["ear"] = whole_tower(heard["encoder"])
         model = Model.model_validate(entry | _head(config, path, as_of, assumption, sees, name))
         # what is written is what a catalog reads
         return validate(parse(dump(model.model_dump(mode="json", exclude_defaults=True)), str(path)), Model)
@@ -121,7 +124,8 @@ def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, se
     notes = [assumption, f"text part alone: {sees} is not modeled" if sees else "", doubt]
     note = "; ".join(filter(None, notes))
     named = name or config.get("_name_or_path") or _called(path)
-    longest = config.get("max_position_embeddings") or config.get("n_positions") or SEQUENCE_LENGTH
+    longest = config.get("max_position_embeddings") or config.get("n_positions") or config.get(
+        "max_target_positions") or SEQUENCE_LENGTH
     assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
     hf_id = named if isinstance(named, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", named) else None
     return {

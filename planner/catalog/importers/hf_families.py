@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planner.catalog.importers import hf_crossing as crossing
 from planner.catalog.importers import hf_dense as dense
 from planner.catalog.importers import hf_encoders as encoders
 from planner.catalog.importers import hf_hybrids as hybrids
@@ -74,6 +75,7 @@ _BY_SHAPE: dict[Callable[[Config], Entry], str] = {
     routed.step3: "step3 step3_text", routed.arctic: "arctic", routed.grok: "grok-1 grok",
     encoders.distilbert: "distilbert", encoders.jina: "jina_embeddings_v3", encoders.nomic_bert: "nomic_bert",
     encoders.modernbert: "modernbert", encoders.eurobert: "eurobert",
+    crossing.whisper: "whisper", crossing.mllama: "mllama mllama_text_model",
     hybrids.qwen_hybrid: "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",
 }
 FAMILIES: dict[str, Callable[[Config], Entry]] = {
@@ -88,7 +90,7 @@ FUSED = {name: tuple(part for part, names in _FUSED.items() if name in names.spl
 """Products that Transformers keeps as one matrix, of every architecture."""
 _REFUSED = {
     "an encoder with a decoder behind it is not modeled": "t5 mt5 umt5 t5gemma t5gemma2 bart mbart pegasus "
-    "bigbird_pegasus blenderbot blenderbot-small marian m2m_100 nllb-moe plbart prophetnet mvp trocr whisper led "
+    "bigbird_pegasus blenderbot blenderbot-small marian m2m_100 nllb-moe plbart prophetnet mvp trocr led "
     "longt5",
     "weights that several layers share are not modeled": "zamba zamba2 albert",
     "layers that run several times for a token are not modeled": "hrm_text ouro",

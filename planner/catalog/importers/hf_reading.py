@@ -53,7 +53,10 @@ NUMBERS = LAYERS | DIVISORS | frozenset({
     "depth", "embed_dim", "image_size", "mlp_ratio", "num_global_layers",
     "num_position_embeddings", "patch_size", "projector_input_dim",
     "spatial_merge_size", "temporal_patch_size", "vision_output_dim",
-    "v_head_dim", "vocab_size", "vocab_size_per_layer_input", "window_size", "word_embed_proj_dim", "zero_expert_num"})
+    "decoder_attention_heads", "decoder_ffn_dim", "decoder_layers", "encoder_attention_heads",
+    "encoder_ffn_dim", "encoder_layers", "max_num_tiles", "max_source_positions", "max_target_positions",
+    "num_mel_bins", "v_head_dim", "vocab_size", "vocab_size_per_layer_input", "window_size", "word_embed_proj_dim",
+    "zero_expert_num"})
 SWITCHES = frozenset({
     "add_bias_linear", "add_full_attention_sink_bias", "add_qkv_bias", "add_swa_attention_sink_bias", "alibi",
     "attention_bias", "attention_k_eq_v", "attention_out_bias", "bias", "block_auto_adjust_ff_dim", "decoder_bias",
@@ -76,7 +79,7 @@ TEXTS = frozenset({
     "sliding_window_pattern", "time_step_rank", "topk_method", "torch_dtype", "type"})
 LISTS = frozenset({
     "_block_types", "attention_layers", "attn_layer_indices", "attn_type_list", "block_types", "compress_ratios",
-    "deepstack_visual_indexes", "fullatt_block_indexes",
+    "cross_attention_layers", "deepstack_visual_indexes", "fullatt_block_indexes",
     "full_attn_idxs", "full_attn_layers", "hybrid_layer_pattern", "indexer_types", "intermediate_size", "layer_types",
     "layers_block_type", "local_layer_ids", "mlp_layer_types", "mlp_only_layers", "moe_intermediate_size",
     "moe_layer_freq", "moe_topk", "no_rope_layers", "num_attention_heads_per_layer", "num_experts",
@@ -87,7 +90,7 @@ PARTS = frozenset({
     "sparse_attention_config", "ssm_cfg", "text_config"})
 NESTED = frozenset({
     "architectures", "attention_types", "block_configs", "ffn_multipliers", "gating", "per_layer_config",
-    "quantization_config",
+    "intermediate_layers_indices", "quantization_config", "supported_aspect_ratios",
     "rope_parameters", "rope_scaling"})
 """Whose inner keys only their one reader knows."""
 TEXT = ("text_config", "llm_config", "language_config")

@@ -16,6 +16,8 @@ from planner.catalog.importers.hf_reading import read_object, read_part
 
 Config = Mapping[str, Any]
 COLORS, FRAMES = 3, 2
+ASPECTS = range(8)
+"""Ways to lay out at most four tiles, where a config lists none."""
 
 
 def _merger(inner: int, width: int, hidden: int) -> int:
@@ -104,9 +106,26 @@ def mistral3(c: Config, hidden: int, bounds: Config, outer: Config) -> dict[str,
                       "row_ends": True}}
 
 
+def mllama(c: Config, hidden: int, bounds: Config, _: Config) -> dict[str, Any]:
+    """Llama 3.2 Vision: layers of tiles that see each other, then gated ones, of which several outputs are joined."""
+    width, tiles = c["hidden_size"], c.get("max_num_tiles", 4)
+    patches, layers = (c["image_size"] // c["patch_size"]) ** 2 + 1, c["num_hidden_layers"] + c["num_global_layers"]
+    # a table of tiles and one of patches in tiles for each aspect, and for none; gates
+    aspects = len(c.get("supported_aspect_ratios") or ASPECTS) + 1
+    tables = aspects * tiles * (patches + 2) + patches + 1
+    embedding = (COLORS * c["patch_size"] ** 2 + tables + 4) * width + 3 + 2 * c["num_global_layers"]
+    joined = c.get("vision_output_dim") or width * (len(c["intermediate_layers_indices"]) + 1)
+    return {"layers": layers, "hidden": width, "heads": c.get("attention_heads") or c["num_attention_heads"],
+            "ffn": c["intermediate_size"], "bias": "none", "embedding": embedding,
+            "projector": joined * hidden + hidden,
+            "reads": {"kind": "tiled", "side": c["image_size"], "tokens": patches, "positions": -(-patches // 8) * 8,
+                      "tiles": tiles, "choice": "canvas", "joined": True}}
+
+
 TOWERS: Mapping[str, Callable[[Config, int, Config, Config], dict[str, Any]]] = {
     "qwen2_vl": qwen2_vl, "qwen2_5_vl": qwen2_5_vl, "qwen3_vl": qwen3_vl, "qwen3_vl_moe": qwen3_vl, "llava": llava,
-    "gemma3": gemma3, "llama4": llama4, "mistral3": mistral3}
+    "gemma3": gemma3, "llama4": llama4, "mistral3": mistral3,
+    "mllama": mllama}
 """Encoders by the model_type of the whole config."""
 WHOLE = frozenset({"llama4", "mistral3"})
 """Those that engines hold whole on every rank of tensor parallelism."""
@@ -119,9 +138,14 @@ def tower(kind: str, outer: Config, hidden: int, path: Path) -> dict[str, Any]:
     """
     beside = path.parent / "preprocessor_config.json"
     bounds = read_object(beside) if beside.exists() else {}
-    encoder = Encoder.model_validate(TOWERS[kind](read_part(outer, "vision_config", path), hidden, bounds, outer))
-    whole = {"whole": True} if kind in WHOLE else {}
-    return Tower.model_validate({"parameters": encoder.parameters, "encoder": encoder, **whole}).model_dump(
+    shape = TOWERS[kind](read_part(outer, "vision_config", path), hidden, bounds, outer)
+    return whole_tower(shape, **({"whole": True} if kind in WHOLE else {}))
+
+
+def whole_tower(shape: dict[str, Any], **said: bool) -> dict[str, Any]:
+    """Return the tower of an encoder of that shape. Raises ValueError."""
+    encoder = Encoder.model_validate(shape)
+    return Tower.model_validate({"parameters": encoder.parameters, "encoder": encoder, **said}).model_dump(
         exclude_defaults=True)
 
 

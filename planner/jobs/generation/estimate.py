@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from planner.answer.assignment import Assignment
 from planner.catalog.generation_law import GenerationLaw
@@ -18,6 +19,9 @@ from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
 from planner.scenario.generation import Generation
 from planner.units import plural, show_bytes
+
+SHARED = ("cfg", "ulysses", "ring", "pipefusion")
+"""Axes of a layout that share a call out over GPUs, of which it has as many as they make together."""
 
 
 def idle_keys(work: Generation) -> Iterator[Idle]:
@@ -35,7 +39,8 @@ def estimate_generation(work: Generation, catalog: Catalog, node: str, gpus: int
     of one batch run further replicas. Raises InputError.
     """
     candidate, law = usual_candidate(catalog.node(node), catalog), catalog.generation_law
-    count = gpus or (candidate.node.gpus if work.rate is not None else 1)
+    shared = prod(int(said) for axis in SHARED if (said := layout.get(axis, "1")).isdecimal() and int(said) > 0)
+    count = gpus or (candidate.node.gpus if work.rate is not None else shared)
     (picture,) = pictures(work, catalog)
     ways = list[Option]()
     for leaner in splits(work, picture, count, layout):
@@ -45,7 +50,7 @@ def estimate_generation(work: Generation, catalog: Catalog, node: str, gpus: int
             if fits(way, candidate, law, confidence) == "fits" and not layout.keys() & {"offload", "vae"}:
                 break
     if not ways:
-        raise InputError(f"gpus: {plural(count, 'GPU')} are not divided so")
+        raise InputError(f"gpus: {plural(count, 'GPU')} cannot be divided so")
     fitting = [way for way in ways if fits(way, candidate, law, confidence) == "fits"]
     soon = work.rate is None and work.batch is None and "mbs" not in layout
 

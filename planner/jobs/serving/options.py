@@ -20,7 +20,7 @@ from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.capacity import CacheInput, Capacity, capacity, held_each
-from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, eyes_of, joined
+from planner.physics.serving.deployment import Deployment, Replicas, deployment_of, joined, seeing
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.sequences import Cut
 from planner.physics.serving.settings import EngineSettings
@@ -79,9 +79,10 @@ class _Block:
 
 def lacks(catalog: Catalog, service: Service, candidate: Candidate, name: str) -> str | None:
     """Return why the engine does not run the service in a format on that hardware; none where it does."""
-    asked = service.asked
+    asked, engine = service.asked, catalog.engine(service.asked.engine)
     cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
-    return catalog.engine(asked.engine).lacks(candidate.gpu.architecture, name, cache, asked.engine_version)
+    return engine.lacks_model(service.model, asked.engine_version) or engine.lacks(
+        candidate.gpu.architecture, name, cache, asked.engine_version)
 
 
 def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: str,
@@ -97,8 +98,8 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
     cache = "bf16" if asked.kv_cache == "auto" else asked.kv_cache
     d = deployment_of(catalog, service.model, name, weights, catalog.formats.cache(cache), (candidate,), speed)
     limits = _asked(catalog, service, d, service.length, settings or service.settings).limits
-    return replace(d, engine=speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences}),
-                   adapters=service.adapters, eyes=eyes_of(catalog, service.seen, service.stream.input))
+    speed = speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences})
+    return seeing(catalog, replace(d, engine=speed, adapters=service.adapters), service.seen, service.stream.input)
 
 
 def held(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, length: int,

@@ -69,8 +69,9 @@ def seen_of(asked: Training, model: Model) -> tuple[Part, ...]:
     if (media := media_of(asked)) is None:
         return ()
     many = asked.samples_per_sequence or 1.0
-    return tuple(replace(part, pictures=many * part.pictures, tokens=many * part.tokens) for part in parts_of(
-        model, media.images, media.size, media.frames, media.sound))
+    parts = parts_of(model, media.images, media.size, media.frames, media.sound)
+    return tuple(replace(part, pictures=many * part.pictures, tokens=many * part.tokens, memory=many * part.memory)
+                 for part in parts)
 
 
 def most_gpus(asked: Training, limits: Limits) -> int:

@@ -105,7 +105,7 @@ def _forward(serving: CacheFacts, tp: Ints) -> Floats:
 
 def _encoding(serving: CacheFacts, part: Part, tp: Ints) -> Floats:
     """Return the widest moment of an encoder over the images of a request, or of as many tokens as a step may have."""
-    pictures = max(part.pictures, serving.limits.tokens * part.pictures / part.tokens)
+    pictures = max(part.pictures, serving.limits.tokens * part.pictures / (part.memory or part.tokens))
     split = np.ones(len(tp)) if part.tower.whole else tp
     width = max(kind.attention_width + kind.fan * kind.ffn for kind, _ in part.shape.kinds)
     peak: Floats = ACTIVATION * pictures * part.positions * (2 * part.shape.hidden + width / split)

@@ -44,6 +44,11 @@ class CacheInput:
     """What encoders do for a request."""
 
     @property
+    def crossed(self) -> int:
+        """Positions of a request that cross attention reads."""
+        return round(sum(part.memory for part in self.seen))
+
+    @property
     def limits(self) -> StepLimits:
         """Tokens and sequences of a step."""
         return _serving(self, 1.0).limits
@@ -81,7 +86,7 @@ def capacity(asked: CacheInput, cut: Cut) -> Capacity:
     weights = _weights(asked, whole)
     pool, worst = _pools(asked, whole, weights)
     paging = paging_of(asked)
-    sequence = sequence_bytes(asked.model, asked.length, asked.cache, whole, paging, asked.drafts)
+    sequence = sequence_bytes(asked.model, asked.length, asked.cache, whole, paging, asked.drafts, asked.crossed)
     context, shared = asked.release.apart(asked.memory, asked.architecture)
     concurrency = np.maximum(worst, 0.0) / sequence
     tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
@@ -102,7 +107,8 @@ def held_each(asked: CacheInput, cut: Cut, lengths: Sequence[int], choices: Sequ
         paging, (_, worst) = paging_of(mine), _pools(mine, cut, weights)
         for number, length in enumerate(lengths):
             if (paging, length) not in known:
-                known[paging, length] = sequence_bytes(asked.model, length, asked.cache, cut, paging, asked.drafts)
+                known[paging, length] = sequence_bytes(
+                    asked.model, length, asked.cache, cut, paging, asked.drafts, asked.crossed)
             held[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
     return held
 

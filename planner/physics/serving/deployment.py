@@ -19,7 +19,7 @@ from planner.errors import MissingFact
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.encoders import Part
-from planner.physics.kinds import counted_layers, kind_of
+from planner.physics.kinds import counted_layers, kinds_of
 from planner.physics.layers import LayerKind
 from planner.physics.serving.adapters import AdapterSlots
 
@@ -36,6 +36,8 @@ class Layer:
     kind: LayerKind
     count: int
     attention: AnyAttention | None
+    memory: float = 0.0
+    """Positions of a request that cross attention reads."""
 
     def cached_width(self, tp: Ints) -> Floats:
         """Return elements that a token leaves in the cache of one GPU: whole heads, or the latent of MLA."""
@@ -49,6 +51,8 @@ class Layer:
     def reads(self, context: Floats) -> Floats:
         """Return the positions that a new token attends to after `context` others: all, a window or a choice."""
         kind = self.kind
+        if kind.crosses:
+            return np.full_like(context, self.memory)
         most = kind.window or (kind.indexer.top if kind.indexer else None)
         return context if most is None else np.minimum(context, most)
 
@@ -115,6 +119,8 @@ class Deployment:
     engine: EngineSpeed
     adapters: AdapterSlots | None = None
     eyes: tuple[Eye, ...] = ()
+    memory: float = 0.0
+    """Positions that cross attention reads, for each prompt token."""
 
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""
@@ -162,9 +168,16 @@ def run_as(stored: str, gpu: Gpu) -> str:
     return wide_of(gpu) if stored == "bf16" else stored
 
 
-def layers_of(model: Model) -> tuple[Layer, ...]:
-    """Return the kinds of layers of a model with their counts."""
-    return tuple(Layer(kind_of(block, model), count, block.attention) for block, count in counted_layers(model))
+def layers_of(model: Model, memory: float = 0.0) -> tuple[Layer, ...]:
+    """Return the kinds of layers of a model that run with so many positions for cross attention, with their counts."""
+    return tuple(Layer(kind, count, block.cross if kind.crosses else block.attention, memory)
+                 for block, count in counted_layers(model) for kind in kinds_of(block, model) if kind.runs(memory))
+
+
+def seeing(catalog: Catalog, d: Deployment, seen: Sequence[Part], prompt: float) -> Deployment:
+    """Return a deployment whose requests of `prompt` tokens have what encoders read."""
+    memory = sum(part.memory for part in seen)
+    return replace(d, layers=layers_of(d.model, memory), eyes=eyes_of(catalog, seen, prompt), memory=memory / prompt)
 
 
 def deployment_of(catalog: Catalog, model: Model, name: str, weights: WeightFormat, cache: StoredCache,

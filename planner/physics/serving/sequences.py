@@ -67,9 +67,14 @@ class _Kind:
     state: Floats
     window: int | None = None
     chunk: int | None = None
+    crosses: bool = False
+    shared: bool = False
+    """Whether its layers hold tokens too, in whose room it lies where layers are not held by kind."""
 
-    def pages(self, length: int, paging: Paging) -> int:
-        """Return the most blocks that a sequence of this length has at once."""
+    def pages(self, length: int, memory: int, paging: Paging) -> int:
+        """Return the most blocks that a sequence of this length has at once, or the `memory` that it reads."""
+        if self.crosses:
+            return -(-memory // paging.block)
         if self.window is not None:
             return -(-min(self.window - 1 + paging.step, length) // paging.block) + 1
         if self.chunk is not None:
@@ -121,14 +126,17 @@ def token_bytes(model: Model, cache: StoredCache, tp: Ints, pp: Ints, data: Ints
     """
     cut = Cut(tp, pp, undivided() if data is None else data, undivided() if context is None else context)
     kinds = _kinds(model, cache, cut, drafts)
-    return _total(kind.layers * kind.token for kind in kinds) * _stage(model, cut)
+    return _total(kind.layers * kind.token for kind in kinds if not kind.shared) * _stage(model, cut)
 
 
 def sequence_bytes(model: Model, length: int, cache: StoredCache, cut: Cut, paging: Paging = UNPAGED,
-                   drafts: int = 0) -> Floats:
-    """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row."""
+                   drafts: int = 0, memory: int = 0) -> Floats:
+    """Return the bytes that a sequence of a length takes on a GPU, blocks and states whole, for each row.
+
+    memory: positions that its cross attention reads. Where layers are not held by kind, a block has room in all.
+    """
     if not paging.by_kind:
-        tokens = -(-length // paging.block) * paging.block
+        tokens = sum(-(-many // paging.block) * paging.block for many in (length, memory))
         return token_bytes(model, cache, cut.tp, cut.pp, cut.data, cut.context, drafts) * tokens
     kinds = _kinds(model, cache, cut, drafts)
     page = _page_tokens(kinds, paging.block)
@@ -136,7 +144,7 @@ def sequence_bytes(model: Model, length: int, cache: StoredCache, cut: Cut, pagi
     for kind, layers in zip(kinds, _padded(kinds, cache), strict=True):
         if kind.token.any():
             blocks, rows = np.unique(page, return_inverse=True)
-            pages = np.array([kind.pages(length, Paging(int(block), True, paging.step)) for block in blocks])
+            pages = np.array([kind.pages(length, memory, Paging(int(block), True, paging.step)) for block in blocks])
             total = total + layers * pages[rows] * page * kind.token
         else:
             total = total + layers * _page_bytes(kind, kinds, page)
@@ -162,21 +170,22 @@ def _kinds(model: Model, cache: StoredCache, cut: Cut, drafts: int) -> list[_Kin
     kinds: dict[tuple[object, ...], _Kind] = {}
     last = next((block for block in reversed(model.layer_kinds()) if block.attention), None)
     for block in model.blocks:
-        layers = block.count + (drafts if block == last else 0)
+        layers, held = block.count + (drafts if block == last else 0), list[_Kind]()
         if isinstance(block.attention, Attention):
-            if block.attention.borrowed:
-                continue
-            kind = _Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing,
-                         block.attention.window, block.attention.chunk)
+            if not block.attention.borrowed:
+                held.append(_Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing,
+                                  block.attention.window, block.attention.chunk))
         elif block.attention:
-            kind = _Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing)
+            held.append(_Kind(layers, nothing + attention_bytes(block.attention, cache, cut), nothing))
         elif block.recurrence:
-            kind = _Kind(layers, nothing, nothing + state_bytes(block.recurrence, cache, cut))
-        else:
-            continue
-        key = (kind.window, kind.chunk, tuple(kind.token), tuple(kind.state))
-        known = kinds.get(key)
-        kinds[key] = kind if known is None else replace(known, layers=known.layers + layers)
+            held.append(_Kind(layers, nothing, nothing + state_bytes(block.recurrence, cache, cut)))
+        if block.cross:
+            held.append(_Kind(block.count, nothing + attention_bytes(block.cross, cache, cut), nothing, crosses=True,
+                              shared=block.attention is not None))
+        for kind in held:
+            key = (kind.window, kind.chunk, kind.crosses, tuple(kind.token), tuple(kind.state))
+            known = kinds.get(key)
+            kinds[key] = kind if known is None else replace(known, layers=known.layers + kind.layers)
     return list(kinds.values())
 
 

@@ -222,8 +222,13 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
     for layer in d.layers:
         kind, count = layer.kind, layer.count
         dense = d.weights.other if d.weights.experts_alone else d.weights.matrix
-        products = products + count * (_linears(d, on, rows, kind.attention, m, tp, d.weights.of_attention)
+        products = products + count * (_linears(d, on, rows, kind.of_tokens, m, tp, d.weights.of_attention)
                                        + _linears(d, on, rows, kind.mlp, m, tp, dense))
+        if kind.crosses:
+            # keys and values of what an encoder has read are computed once, with the prompt
+            read = load.prompt * share * d.memory
+            products = products + count * np.where(read > 0, _linears(
+                d, on, rows, kind.of_memory, read, tp, d.weights.of_attention), 0.0)
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture
@@ -236,7 +241,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
         widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
         gaps = d.law.latent_gaps if isinstance(layer.attention, LatentAttention) else 1.0
         gaps *= d.law.indexer_gaps if kind.indexer is not None else 1.0
-        other = other + count * (speed.layer * gaps + ACTIVATION * m * widths / on.memory)
+        other = other + count * (speed.layer * gaps * kind.portion + ACTIVATION * m * widths / on.memory)
         if d.adapters is not None:
             other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
     other = other + load.prompt * share * _encoding(d, rows)

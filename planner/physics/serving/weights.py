@@ -91,8 +91,9 @@ def _copies(model: Model, weights: WeightFormat, cut: Cut) -> Floats:
     """Return the bytes of key and value matrices that ranks hold beyond their share, over all layers."""
     extra = np.zeros(len(cut))
     for block, count in counted_layers(model):
-        attention = block.attention
-        if isinstance(attention, Attention):
+        for attention in filter(None, (block.attention, block.cross)):
+            if not isinstance(attention, Attention):
+                continue
             held = np.ceil(attention.kv_heads / cut.heads) - attention.kv_heads / cut.heads
             extra += count * held * attention.projected * model.hidden * weights.of_attention
     return extra

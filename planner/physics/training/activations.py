@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import Floats, Layouts
 from planner.physics.layers import LayerKind
 from planner.physics.training.parameters import sequence_split
@@ -20,9 +21,14 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     """Return bytes a layer keeps per token of a GPU's micro-batch, shape (rows, 3): none, selective, full."""
     shape, stack, tuning = question.shape, question.stack, question.tuning
     tp, e = rows.tp.astype(np.float64), question.element_bytes(rows.precision)
+    if not kind.runs(question.memory):
+        return np.zeros((len(rows), len(RECOMPUTE)))
+    keys = kind.keys_and_values(tp)
+    if kind.crosses:
+        keys = keys * question.memory_positions(rows) / question.tokens(rows)
     if tuning.forward_only:
         # the key-value cache; latent attention caches the latent vector, whole on every rank
-        cache = e * kind.latent_width if kind.latent_width else e * kind.keys_and_values(tp)
+        cache = e * kind.latent_width if kind.latent_width else e * keys
         if kind.scan is not None:
             # a recurrence keeps one state a sequence, in 32 bits
             cache = cache + 4 * kind.scan.inner * kind.scan.state / question.sequence_length / tp
@@ -34,9 +40,10 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     unfused = 0.0 if stack.fused_norm_and_activation else 4 * kind.norms * h / split
     masks = 2 * h / split if shape.dropout else 0.0
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
-    core = (4 if stack.fused_attention else (2 * e + 1) * question.sequence_length) * kind.heads / tp
+    scores = question.memory if kind.crosses else question.sequence_length
+    core = (4 if stack.fused_attention else (2 * e + 1) * scores) * kind.heads / tp
     repeated = np.maximum(1, tp * rows.cp / max(1, kind.key_value_heads)) if stack.repeats_heads else 1.0
-    attention = e * ((kind.query_width + kind.value_width) / tp + kind.keys_and_values(tp) * repeated
+    attention = e * ((kind.query_width + kind.value_width) / tp + keys * repeated
                      + kind.latent_width) + core
     attention = attention + kind.normed * (e + (0 if stack.fused_norm_and_activation else 4)) / tp
     if kind.scan is not None:
@@ -62,7 +69,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         selective = none - sum((drops[m] for m in stack.selective_recompute), np.zeros_like(tp))
     outputs_kept = {"gate": e * (kind.experts.count if kind.experts else 0), "wo": e * h / split,
                     "wkv_a": e * kind.latent_width}
-    full = _residual(question, rows) * e * h / split + sum(
+    # a layer has one checkpoint, ahead of all that it does
+    full = _residual(question, rows) * e * h / split * (not kind.crosses) + sum(
         (outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
     return np.stack([none, selective, full], axis=1)
 
@@ -117,7 +125,7 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
         outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
     # matrices of one product read the same input
     adapted = sum((linear.k / (tp if linear.split == "row" else 1.0) for linear in kind.linears
-                   if linear.split != "none" and tuning.adapted(linear)[0]), np.zeros_like(tp))
+                   if linear.split != "none" and not linear.of_memory and tuning.adapted(linear)[0]), np.zeros_like(tp))
     # an adapter narrower than 32 bits keeps its input as narrow
     held = question.recipes.adapter_input - (4 - tuning.adapter.weight if tuning.adapter else 0)
     return outputs, attention + held * adapted, mlp

@@ -123,7 +123,8 @@ def swaps_heads(question: Question, rows: Layouts) -> Mask:
 def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[tuple[LayerKind, float]]) -> Floats:
     """Return what context parallelism exposes: keys and values go round a ring behind attention, or are gathered."""
     tokens, hidden = question.tokens(rows), question.stack.overlap.context_parallel
-    exchanged = sum(share * kind.keys_and_values(rows.tp.astype(np.float64)) for kind, share in kinds)
+    exchanged = sum(share * kind.keys_and_values(rows.tp.astype(np.float64)) for kind, share in kinds
+                    if not kind.crosses)
     held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged
     keys = _seconds(question, rows.candidate, "all_gather", rows.cp, rows.tp, held)
     if question.stack.context_gathered:

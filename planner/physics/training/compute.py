@@ -100,12 +100,13 @@ def _linear(question: Question, on: MachineRates, tokens: Floats, k: Floats, n: 
 def _split(question: Question, on: MachineRates, rows: Layouts, linears: Sequence[Linear]
            ) -> list[tuple[Floats, Floats]]:
     """Return forward and backward seconds of each product as tensor parallelism splits it, of all alike at once."""
-    tp, tokens = rows.tp.astype(np.float64), question.tokens(rows)
-    alike: dict[tuple[int, float], list[int]] = {}
+    tp = rows.tp.astype(np.float64)
+    alike: dict[tuple[tuple[int, float], bool], list[int]] = {}
     for at, linear in enumerate(linears):
-        alike.setdefault(_adapted(question, linear), []).append(at)
+        alike.setdefault((_adapted(question, linear), linear.of_memory), []).append(at)
     found: dict[int, tuple[Floats, Floats]] = {}
-    for adapted, mine in alike.items():
+    for (adapted, of_memory), mine in alike.items():
+        tokens = question.memory_positions(rows) if of_memory else question.tokens(rows)
         k = np.stack([linears[at].k / tp if linears[at].split == "row" else np.full_like(tp, linears[at].k)
                       for at in mine])
         n = np.stack([linears[at].columns(tp) for at in mine])
@@ -168,13 +169,14 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
 
 def _attention_core(question: Question, on: MachineRates, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of scores, softmax and context of one layer."""
-    law, s = question.kernels, question.sequence_length
+    law = question.kernels
+    s = question.memory if kind.crosses else question.sequence_length
     if not kind.heads:
         return np.zeros(len(rows)), np.zeros(len(rows))
     tokens = question.tokens(rows)
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
     if question.stack.fused_attention:
-        flops = 4 * tokens * kind.span(s) * width
+        flops = 4 * tokens * kind.span(question.sequence_length, question.memory) * width
         reach = s / (s + law.attention_half_sequence)
         return (flops / (on.attention_forward * reach) + law.launch,
                 law.attention_backward_flops * flops / (on.attention_backward * reach) + law.launch)
@@ -209,6 +211,8 @@ def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerK
     tokens = question.tokens(rows)
     split = sequence_split(question, rows)
     none = np.zeros_like(tp)
+    if not kind.runs(question.memory):
+        return LayerTimes(*(none for _ in fields(LayerTimes)))
     attention, mlp = _products(question, rows, tokens, kind)
     routed = none
     if kind.experts is not None:
@@ -217,7 +221,7 @@ def kind_times(question: Question, rows: Layouts, on: MachineRates, kind: LayerK
     core, core_backward = _attention_core(question, on, rows, kind)
     scan = _scan(question, on, rows, kind.scan)
     passed = (law.norm_bytes * kind.norms * question.shape.hidden / split
-              + law.rotary_bytes * kind.attention_width / tp)
+              + law.rotary_bytes * kind.attention_width * (not kind.crosses) / tp)
     elementwise = stack.unfused * stack.elementwise * (stack.upcast if question.tuning.quantized else 1.0)
     norm_bytes = _passes(question, on, elementwise, tokens * question.shape.hidden / split) * tokens * passed
     act_bytes = _passes(question, on, elementwise, np.maximum(1.0, tokens * kind.ffn / tp)) * tokens * 2 * (

@@ -87,7 +87,7 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
     share = min(share, (1 + 2 * trained_share(question)) / 3) + question.sample.forwards / 3
     flops = share * speed * question.shape.model_flops_per_token(
-        question.sequence_length, question.kernels.scan_chunk)
+        question.sequence_length, question.kernels.scan_chunk, question.memory)
     flops += speed / question.sequence_length * encoder_flops(question)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,

@@ -120,6 +120,16 @@ class Question:
         """Return the margin of each row, by whether tensor or pipeline parallelism splits its model."""
         return np.array(self.memory_margins)[splits_model(rows).astype(np.int64)]
 
+    @cached_property
+    def memory(self) -> float:
+        """Positions of a sequence that cross attention reads."""
+        return float(sum(part.memory for part in self.seen))
+
+    def memory_positions(self, rows: Layouts) -> Floats:
+        """Return the same of a micro-batch on a GPU, whole on every rank of context parallelism."""
+        positions: Floats = rows.micro_batch.astype(np.float64) * (self.sample.sequences * self.memory)
+        return positions
+
     @property
     def adapted(self) -> float:
         """Matrices with an adapter in a mean layer."""
@@ -139,7 +149,8 @@ class Question:
     def launch(self) -> float:
         """Seconds of host time to launch the kernels of a mean layer, forward and backward, and in passes besides."""
         besides = 1 + self.sample.forwards / self.kernels.launches_per_forward
-        return (self.stack.launch_layer + self.stack.launch_adapter * self.adapted) * besides
+        kernels = sum(share * kind.portion for kind, share in self.shape.kinds)
+        return (self.stack.launch_layer * kernels + self.stack.launch_adapter * self.adapted) * besides
 
     @property
     def units(self) -> float:
@@ -224,6 +235,12 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
+    if model.attends_to is not None and model.attends_to not in stack.crosses:
+        able = [one.name for one in catalog.all("stacks", Stack) if model.attends_to in one.crosses]
+        raise Unsupported(f"model {model.name} on stack {stack.name}: it trains no layers that attend to "
+                          f"{model.attends_to}; these do: {', '.join(able)}")
+    if model.attends_to == "sound" and not seen:
+        raise Unsupported(f"model {model.name} writes what it hears, and no sound is given: it cannot be trained so")
     if shape.experts and stack.experts is None:
         raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
     tuning = tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted)

@@ -43,7 +43,9 @@ def encoder_states(question: Question, rows: Layouts) -> States:
 
 def encoder_kept(question: Question, rows: Layouts) -> Floats:
     """Return bytes of activations that the encoders keep of one micro-batch."""
-    kept = np.zeros(len(rows))
+    # all layers that attend to it read the same tensor
+    wide = question.element_bytes(rows.precision) * question.shape.hidden
+    kept = np.zeros(len(rows)) if question.tuning.forward_only else wide * question.memory_positions(rows)
     if "encoder" not in question.trains:
         return kept
     mode = lead_modes(rows.recompute)[:, None]
