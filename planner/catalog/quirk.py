@@ -35,9 +35,9 @@ Word = Literal[
     "scaled_precision", "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
-    "answer_cv", "answer_length", "attention_ranks", "attention_rate", "context_ranks", "dies", "draft_layers",
-    "drafts", "dtype_moments", "epoch_steps", "half_share", "host_threads", "issue", "length_share", "live_mlp",
-    "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload", "offload_activations",
+    "answer_cv", "answer_length", "attended", "attention_ranks", "attention_rate", "context_ranks", "dies",
+    "draft_layers", "drafts", "dtype_moments", "epoch_steps", "half_share", "host_threads", "issue", "length_share",
+    "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload", "offload_activations",
     "offload_parameters", "parallel_norms", "pipeline_micro_batch", "predictions", "prompts", "recompute_layers",
     "rollout_fraction", "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens", "scheduled",
     "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products",

@@ -118,7 +118,8 @@ def predict(run: TrainRun, catalog: Catalog, *, memory_only: bool = False, model
         confidence=OPEN if assumed else STATED, tuning=tuning(run, stack, catalog, assumed),
         sample=sample_of_row(run, method, catalog), seen=seen)
     modules = said.whole("predictions", run) or 0
-    question = replace(question, predictions=modules, prediction_layers=modules * _layers_of_a_module(model))
+    question = replace(question, predictions=modules, prediction_layers=modules * _layers_of_a_module(model),
+                       attended=said.whole("attended", run))
     if not memory_only and not computes(candidate, question.rates[0], precision):
         raise SkippedError(f"GPU {candidate.gpu.name} has no {precision} rate in the catalog")
     evaluation = evaluate_fixed(question, degrees.table, 0, degrees.recompute_layers)

@@ -169,8 +169,8 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
 
 def _attention_core(question: Question, on: MachineRates, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of scores, softmax and context of one layer."""
-    law = question.kernels
-    s = question.memory if kind.crosses else question.sequence_length
+    law, length = question.kernels, question.sequence_length
+    s = question.memory if kind.crosses else min(question.attended or length, length)
     if not kind.heads:
         return np.zeros(len(rows)), np.zeros(len(rows))
     tokens = question.tokens(rows)

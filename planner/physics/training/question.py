@@ -64,6 +64,8 @@ class Question:
     """Modules that predict further tokens and train beside the model, each with its joining matrix, layers and head."""
     prediction_layers: int = 0
     """Layers of all of them, each taken as a mean one."""
+    attended: int | None = None
+    """Tokens of a packed sample beyond which none attends; none where all of a sequence do."""
 
     def learned(self, part: Part) -> int:
         """Return the parameters of a tower that train."""
