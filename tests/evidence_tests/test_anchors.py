@@ -106,7 +106,7 @@ STACKS = {"megatron-core": ("megatron-core", "megatron-bridge"),
 """Stacks that are another with facts of their own: NVIDIA's recipes, torchtitan's options."""
 
 
-LATER, LATEST = ("ML51", "PRI", "FAP"), ("ML60", "OLC")
+LATER, LATEST = ("ML51", "PRI", "FAP"), ("ML60", "OLC", "NSUM", "FLA", "SAI", "MLL", "DLP", "TTP", "PTH")
 """Sources that came in after these bounds, with bounds of their own."""
 
 
@@ -150,7 +150,11 @@ def test_step_time_of_mlperf_5_1_stays_as_good_as_it_is(compared, architecture, 
 
 @pytest.mark.parametrize(("prefix", "rows", "median", "kinds"), [
     # taken for the slow experts of releases before 26.06: 16%
-    ("ML60", 29, 0.09, {"megatron-bridge", "megatron-core"}), ("OLC", 8, 0.08, {"fsdp2"})])
+    ("ML60", 29, 0.09, {"megatron-bridge", "megatron-core"}), ("OLC", 8, 0.08, {"fsdp2"}),
+    ("NSUM", 26, 0.07, {"megatron-bridge", "megatron-core-2025"}), ("FLA", 5, 0.12, {"fsdp2"}),
+    ("DLP", 14, 0.12, {"megatron-deepspeed"}),
+    # attending on B200 as FlashAttention 2 does on Hopper, which torchtitan has cuDNN for: half as fast as it ran
+    ("PTH", 1, 0.10, {"fsdp2"})])
 def test_a_source_is_read_as_the_stack_that_its_configs_run(compared, prefix, rows, median, kinds):
     outcomes = [o for o in compared["train_throughput"].outcomes if o.row.prefix == prefix]
     assert len(outcomes) == rows

@@ -9,7 +9,7 @@ import pytest
 
 from planner.catalog.stack import Stack
 from planner.layouts.table import from_rows
-from planner.physics.training.compute import gemm, machine
+from planner.physics.training.compute import gemm, layer_times, machine
 from planner.physics.training.estimate import faster_whole, time_terms
 from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import question_of
@@ -47,6 +47,19 @@ def test_components_add_up_and_flops_agree() -> None:
     per_token = 6 * 70.55e9
     assert found.model_flops_per_gpu / found.tokens_per_second_per_gpu == pytest.approx(per_token, rel=0.15)
     assert found.mfu == pytest.approx(found.model_flops_per_gpu / 989e12)
+
+
+def test_packed_samples_attend_to_themselves_alone() -> None:
+    """Seconds of attention go by span over its share of the rate, s / 2 x (s + 256) / s: 456 of 4,352 parts."""
+    question = question_of(catalog(), catalog().model("llama-3.1-8b"), (candidate("dgx-h100"),),
+                           catalog().stack("megatron-bridge"), sequence_length=4096, global_batch=32,
+                           precisions=("fp8",), method="full", confidence=0.95)
+    rows = from_rows([{"dp": 8, "zero": 1}], 32)
+    whole, packed, longer = (layer_times(replace(question, attended=tokens), rows) for tokens in (None, 200, 8192))
+    launch = question.kernels.launch
+    assert (packed.attention_core - launch) / (whole.attention_core - launch) == pytest.approx(456 / 4352)
+    assert (packed.attention_linear, packed.mlp) == (whole.attention_linear, whole.mlp)
+    assert longer.attention_core == whole.attention_core
 
 
 def test_full_recompute_costs_about_a_forward() -> None:
