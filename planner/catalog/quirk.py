@@ -37,11 +37,11 @@ Word = Literal[
 Number = Literal[
     "answer_cv", "answer_length", "attended", "attention_ranks", "attention_rate", "context_ranks", "dies",
     "draft_layers", "drafts", "dtype_moments", "epoch_steps", "half_share", "host_threads", "issue", "length_share",
-    "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload", "offload_activations",
-    "offload_parameters", "parallel_norms", "pipeline_micro_batch", "predictions", "prompts", "recompute_layers",
-    "rollout_fraction", "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens", "scheduled",
-    "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus", "unsaved_products",
-    "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload",
+    "offload_activations", "offload_parameters", "parallel_norms", "pipeline_micro_batch", "predictions", "prompts",
+    "recompute_layers", "rollout_fraction", "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens",
+    "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus",
+    "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
     "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_head", "usual_heads", "usual_mfu",
