@@ -169,14 +169,14 @@ def _expert_products(question: Question, on: MachineRates, rows: Layouts, expert
 
 def _attention_core(question: Question, on: MachineRates, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return forward and backward seconds of scores, softmax and context of one layer."""
-    law, length = question.kernels, question.sequence_length
-    s = question.memory if kind.crosses else min(question.attended or length, length)
+    law, alone = question.kernels, min(question.attended or question.sequence_length, question.sequence_length)
+    s = question.memory if kind.crosses else alone
     if not kind.heads:
         return np.zeros(len(rows)), np.zeros(len(rows))
     tokens = question.tokens(rows)
     width = (kind.query_width + kind.value_width) / 2 / rows.tp
     if question.stack.fused_attention:
-        flops = 4 * tokens * kind.span(question.sequence_length, question.memory) * width
+        flops = 4 * tokens * kind.span(alone, question.memory) * width
         reach = s / (s + law.attention_half_sequence)
         return (flops / (on.attention_forward * reach) + law.launch,
                 law.attention_backward_flops * flops / (on.attention_backward * reach) + law.launch)
