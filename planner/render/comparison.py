@@ -26,6 +26,7 @@ from planner.render.facts import is_endless
 from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
+from planner.render.rent_or_buy import pays_back
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 MOST_BOUGHT = 4
@@ -129,15 +130,15 @@ def purchases(plans: Sequence[Compared]) -> tuple[list[tuple[str, ...]], str]:
               and compared.assignment.purchase]
     rows: list[tuple[str, ...]] = [(compared.row.node, show_usd(what.capex_usd), show_usd(what.opex_usd_per_month),
              f"{what.usd_per_useful_gpu_hour:,.2f}",
-             _when(compared, "never" if compared.row.break_even_months is None else
-                   f"{compared.row.break_even_months:,.1f} months"),
+             _when(compared, pays_back(compared.row.break_even_months, compared.break_even_utilization,
+                                       what.utilization)),
              _when(compared, "never" if compared.break_even_utilization is None else
                    f"{compared.break_even_utilization:.0%} in use")) for compared, what in bought]
     rent = next((compared.rent_usd for compared, _ in bought if compared.rent_usd is not None), None)
     against = "" if rent is None else (
         f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: months until less cash "
-        f"is spent, in use {bought[0][1].utilization:.0%} of the time, resale not counted. Above: time in use from "
-        "which owning costs less over the life of the nodes")
+        f"is spent, in use {bought[0][1].utilization:.0%} of the time, resale not counted (when resold: only by it). "
+        "Above: time in use from which owning costs less over the life of the nodes")
     return rows, against
 
 

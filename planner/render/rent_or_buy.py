@@ -47,7 +47,7 @@ def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
     # of one provider on one term the cheapest region
     first = {(way.row.node, _whence(way)): way for way in reversed(ways)}
     shown = ways if full else [way for way in ways if way in first.values()][:MOST_ROWS]
-    page.lines(HEADS, [_cells(way) for way in shown])
+    page.lines(HEADS, [_cells(way, found.use) for way in shown])
     if len(ways) > len(shown):
         page.paragraph(f"  {len(ways) - len(shown)} more with -v")
     if (bought := found.cheapest("buy", found.ways[0].row.gpu)) is not None:
@@ -62,11 +62,18 @@ def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
                        "yours states one")
 
 
-def _cells(way: Way) -> tuple[str, ...]:
+def _cells(way: Way, use: float) -> tuple[str, ...]:
     row = way.row
     return (row.node, _whence(way), show_usd(row.cost_usd or 0.0),
             f"{row.usd_per_gpu_hour or 0:,.2f}", _from(row).removeprefix("from ").removesuffix(" in use"),
-            "never" if row.break_even_months is None else f"{row.break_even_months:,.1f} months")
+            pays_back(row.break_even_months, row.break_even_utilization, use))
+
+
+def pays_back(months: float | None, above: float | None, use: float) -> str:
+    """Return when buying has taken less cash than renting; above: the share of use from which it costs less."""
+    if months is not None:
+        return f"{months:,.1f} months"
+    return "when resold" if above is not None and above <= use else "never"
 
 
 def _nodes(way: Way) -> str:
@@ -100,8 +107,8 @@ def _binds(page: Sheet, bought: Way, found: Ways) -> None:
         ("prices", f"to buy {show_usd(price.price)} a node, {offer.as_of}, {offer.kind}; to rent "
                    f"{_dates([way.offer.as_of for way in found.ways if way.offer.how == 'rent'])}: ask for quotes"),
         ("how", "on-demand nodes are paid while in use, reserved ones to the end of each commitment; buy from: share "
-                "of time in use from which buying costs less; pays back: until less cash is spent, resale not counted; "
-                "USD/GPU-h: of an hour in use; --utilization 50% and --site change it")])
+                "of time in use from which buying costs less; pays back: until less cash is spent, resale not counted "
+                "(when resold: only by it); USD/GPU-h: of an hour in use; --utilization 50% and --site change it")])
 
 
 def _dates(dates: list[str]) -> str:

@@ -11,6 +11,7 @@ from planner.answer.comparison import Row
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
+from planner.render.rent_or_buy import pays_back
 
 CATALOG = Catalog()
 YEARS = 3
@@ -71,6 +72,17 @@ def test_the_verdict_is_said_by_plan_and_compare_alike(capsys: pytest.CaptureFix
     assert max(map(len, said.splitlines())) <= 80
     assert main(["compare", "--on", "64xh100", "--rent-or-buy", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "planner.comparison/1"
+
+
+def test_what_pays_by_its_resale_alone_does_not_say_never(capsys: pytest.CaptureFixture[str]):
+    bought = planner.compare(on="8xh100", years=YEARS).rows[0]
+    assert (bought.kind, bought.break_even_months) == ("buy", None)
+    assert main(["compare", "--on", "8xh100", "--years", f"{YEARS}"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Buy: ")
+    assert next(line for line in said.splitlines() if " bought  " in line).endswith("when resold")
+    assert [pays_back(months, above, 0.8) for months, above in ((7.04, 0.2), (None, 0.81), (None, None))] == [
+        "7.0 months", "never", "never"]
 
 
 def test_years_of_a_job_are_those_that_bought_nodes_are_kept(capsys: pytest.CaptureFixture[str]):
