@@ -2,7 +2,8 @@
 
 verl prints its metrics a step on a line (verl/utils/logger/aggregate_logger.py), OpenRLHF its status
 (openrlhf/trainer/ppo_trainer.py), TRL a mapping, which stands in its `trainer_state.json` too
-(trl/trainer/grpo_trainer.py). None says what ran, which `plan.json` in the same folder does.
+(trl/trainer/grpo_trainer.py); ms-swift adds its memory to that, and has each as a line of `logging.jsonl`
+(swift/trainers/patcher.py). None says what ran, which `plan.json` in the same folder does.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ _NAMES = {
     "prompt_length/mean": "prompt_len_mean", "response_length/mean": "response_len_mean",
     "perf/max_memory_reserved_gb": "peak_gib", "timing/step_total": "step_s", "timing/generation": "gen_s",
     "timing/ppo_train": "actor_update_s", "rollout/response_length_mean": "response_len_mean",
-    "step_time": "step_s", "completions/mean_length": "response_len_mean"}
+    "step_time": "step_s", "completions/mean_length": "response_len_mean", "memory(GiB)": "peak_gib"}
 """Of a framework's metrics -> of evidence. verl counts GiB, and calls them GB."""
-_METRIC = re.compile(r"""['"]?([a-z_][a-z_/]{1,60})['"]?\s{0,3}:\s{0,3}['"]?(?:np\.float\d{2}\()?"""
+_MARKS = ("timing_s/step:", "timing/step_total", "'step_time'", '"step_time"')
+"""What a line with the metrics of a step has."""
+_METRIC = re.compile(r"""['"]?([a-z_][a-z_/]{1,60}(?:\(GiB\))?)['"]?\s{0,3}:\s{0,3}['"]?(?:np\.float\d{2}\()?"""
                      r"""(-?\d[\d.]{0,20}(?:e[-+]?\d{1,3})?)""")
 
 
@@ -52,7 +55,7 @@ def _steps(text: str) -> Iterator[Mapping[str, float]]:
             yield {_NAMES[name]: float(value) for name, value in entry.items() if name in _NAMES}
         return
     for line in text.splitlines():
-        if "timing_s/step:" in line or "timing/step_total" in line or "'step_time'" in line:
+        if any(mark in line for mark in _MARKS):
             yield {_NAMES[name]: float(value) for name, value in _METRIC.findall(line) if name in _NAMES}
 
 

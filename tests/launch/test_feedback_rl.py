@@ -32,7 +32,17 @@ def trl_state(step):
     return json.dumps({"log_history": [{"loss": 0.1, "step_time": step, "completions/mean_length": 1000.0}] * 10})
 
 
-LOGS = {"verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
+def swift(step):
+    return "".join(str({"loss": 0.01, "completions/mean_length": 1000.0, "step_time": round(step, 8), "epoch": 0.1,
+                        "global_step/max_steps": f"{n}/10", "elapsed_time": "1m 2s", "remaining_time": "4m 8s",
+                        "memory(GiB)": 50.0, "train_speed(s/it)": round(2 * step, 6)}) + "\n" for n in range(1, 11))
+
+
+def swift_lines(step):
+    return swift(step).replace("'", '"')
+
+
+LOGS = {"swift": (swift, "trl", "train.log"), "swift-lines": (swift_lines, "trl", "logging.jsonl"), "verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
         "trl": (trl, "trl", "train.log"), "trl-state": (trl_state, "trl", "trainer_state.json")}
 
 
@@ -54,7 +64,7 @@ def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
     rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
     assert rows["step_s"]["measured"] == pytest.approx(1.1 * planned, rel=1e-3)
     assert rows["step_s"]["predicted"] == pytest.approx(planned, rel=0.1), "lengths of the log, not of the question"
-    if name == "verl":
+    if name in ("verl", "swift", "swift-lines"):
         assert rows["peak_mem_gib"]["measured"] == pytest.approx(50)
 
 
