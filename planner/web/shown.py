@@ -42,6 +42,8 @@ from planner.web.links import asked, linked, opened, planned, without_offload
 from planner.web.question import Question
 from planner.web.wording import address
 
+NOTHING = "<span data-nothing hidden></span>"
+"""Says to a page that there is no plan, and so nothing to start."""
 FRONTIER = "cost,days"
 """The objectives of the frontier that a click asks for."""
 
@@ -55,7 +57,7 @@ def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
         page = report(made, catalog, part=True, link=lambda other: opened(other, question, catalog))
-        return f"{page}{_frontier(made, question)}"
+        return f"{page}{_frontier(made, question)}{'' if made.assignments else NOTHING}"
     sheet = HtmlSheet()
     write_explanation(made, sheet)
     return sheet.html()

@@ -292,6 +292,14 @@ sourcing: {{own: [{{node: dgx-h100, nodes: 1}}]}}
                                                       "Enough: second.deadline 2027-01-08 instead of 2027-01-06"])
 
 
+def test_where_there_is_no_plan_there_are_no_files_that_start_one(page):
+    for deadline, is_there in (("1 s", False), ("300 d", True)):
+        page.goto(f"/plan?model=gpt2&tokens=10+M&on=h100-sxm-1x&stack=megatron-core&deadline={quote(deadline)}")
+        expect(page.get_by_role("link", name="JSON", exact=True)).to_be_visible()
+        expect(page.get_by_role("link", name="launch files")).to_be_visible(visible=is_there)
+        expect(page.get_by_role("link", name="CSV", exact=True)).to_be_visible(visible=is_there)
+
+
 def test_what_differs_between_two_plans_stands_above_them(page):
     page.goto(f"/two?left={quote(ASKED)}&right={quote(ASKED.replace('1+G', '2+G'))}")
     expect(page.locator("#differ")).to_contain_text("steps")

@@ -86,6 +86,7 @@ function linkTo(said) {
     const { to, without = "", unless = "" } = link.dataset, values = withoutKind(said);
     for (const name of without.split(" ")) values.delete(name);  // another verb is not told it,
     link.hidden = unless.split(" ").some(name => values.has(name));  // or cannot be
+    if (/\.(csv|zip)$/.test(to)) link.parentElement.hidden = !!document.querySelector("#answer [data-nothing]");
     if (stopped && to.startsWith("/download")) values.set("job", stopped);
     link.href = to + "?" + values;
   }
@@ -111,6 +112,7 @@ async function search() {
     if (running !== mine) return;
     const before = jobsShown();
     put(byId("answer"), page);
+    linkTo(asked());
     showMoved(before);
     byId("after").hidden = false;
     showKept();
