@@ -42,8 +42,9 @@ def swift_lines(step):
     return swift(step).replace("'", '"')
 
 
-LOGS = {"swift": (swift, "trl", "train.log"), "swift-lines": (swift_lines, "trl", "logging.jsonl"), "verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
-        "trl": (trl, "trl", "train.log"), "trl-state": (trl_state, "trl", "trainer_state.json")}
+LOGS = {"verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
+        "trl": (trl, "trl", "train.log"), "trl-state": (trl_state, "trl", "trainer_state.json"),
+        "swift": (swift, "trl", "train.log"), "swift-lines": (swift_lines, "trl", "logging.jsonl")}
 
 
 @cache

@@ -66,7 +66,7 @@ def test_a_source_that_is_an_address_is_a_link(source: str, where: str, link: st
      "https://github.com/skypilot-org/skypilot-catalog/tree/2c3d7ea"),
     ("NVIDIA whitepaper as quoted in NVIDIA/cudnn-frontend pull request 1164",
      "https://github.com/NVIDIA/cudnn-frontend/pull/1164"),
-    ("Google Cloud Billing Catalog API, in the Hugging Face dataset huggingface.co/datasets/tanod/cloud-gpu-list-prices",
+    ("Google Cloud Billing Catalog API, in the dataset huggingface.co/datasets/tanod/cloud-gpu-list-prices",
      "https://huggingface.co/datasets/tanod/cloud-gpu-list-prices"),
     ("litgpt 0.5.13 litgpt/config.py", None), ("recalled from the vendor datasheet, not re-read", None)])
 def test_where_a_price_or_fact_comes_from_is_a_link_where_its_source_says_it(source: str, address: str | None) -> None:
