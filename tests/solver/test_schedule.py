@@ -8,9 +8,11 @@ import pytest
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet import scheduling
 from planner.solver.fleet.apart import first_of
-from planner.solver.fleet.schedule import Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
+from planner.solver.fleet.evolving import Evolution
+from planner.solver.fleet.reading import value_of
+from planner.solver.fleet.schedule import CENT, Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
 from planner.solver.fleet.scheduling import LIMITED, keeping, schedule
-from planner.solver.fleet.starting import ByStart
+from planner.solver.fleet.starting import EVOLVED, PLACED_A_UNIT, ByStart
 from planner.solver.settings import Settings
 from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, waiting
 
@@ -53,6 +55,47 @@ def test_tasks_that_wait_are_as_cheap_by_when_they_start_as_every_schedule_tried
         best, found = cheapest(problem), ByStart(problem).solve(Settings())
         assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
         assert check_schedule(problem, found) == [], seed
+
+
+def project(seed, count=24):
+    """Tasks that wait for each other in two modes on two pools, with a stock; what the last one's end costs counts."""
+    random = Random(seed)
+    tasks = []
+    for at in range(count):
+        modes = ((random.randint(1, 4), 3), (random.randint(4, 9), 1))
+        options = tuple(Option(0, random.randint(1, 6), hours * 3600, beside=((1, random.randint(0, 6)),), uses=(used,))
+                        for hours, used in modes)
+        tasks.append(Task(options, after=tuple(sorted(set(random.sample(range(at), min(at, 2)))))))
+    end = Task((Option(2, 0, 1),), due=1, late_cents_per_day=24, after=tuple(range(count)))
+    return Problem(240, 3600, (Pool((10,) * 240), Pool((9,) * 100 + (3,) * 140), Pool()), (*tasks, end),
+                   stocks=(2 * count,))
+
+
+def test_lists_of_tasks_that_wait_are_schedules_and_go_on_to_better_ones():
+    few, many = [], []
+    for seed in range(3):
+        problem = project(seed)
+        evolution = Evolution(problem, seed)
+        for count, made in ((20, few), (200, many)):
+            evolution.run(count, 0)
+            found = Schedule("feasible", evolution.placed, (), ((), (), ()), bound=0)
+            found = replace(found, value=value_of(problem, found))
+            assert check_schedule(problem, found) == [], seed
+            made.append(found.value // CENT)
+        again = Evolution(problem, seed)
+        again.run(200, 0)
+        assert again.placed == evolution.placed
+    assert sum(many) < sum(few)
+
+
+def test_a_short_search_by_when_tasks_start_goes_on_from_lists():
+    problem, brief = project(1), Settings(deterministic_limit=0.02)
+    evolution = Evolution(problem, brief.seed)
+    evolution.run(round(brief.deterministic_limit * EVOLVED * PLACED_A_UNIT / len(problem.tasks)), 0)
+    lists = value_of(problem, Schedule("feasible", evolution.placed, (), ((), (), ())))
+    found = ByStart(problem).solve(brief)
+    assert check_schedule(problem, found) == []
+    assert found.bound <= found.value <= lists
 
 
 def test_a_stock_and_a_pool_beside_are_rechecked():

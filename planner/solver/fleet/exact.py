@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from planner.solver.fleet.branching import branched
-from planner.solver.fleet.reading import read, solved
+from planner.solver.fleet.reading import better, read, solved
 from planner.solver.fleet.relaxing import Relaxation, Relaxed
 from planner.solver.fleet.schedule import CENT, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
@@ -44,7 +44,7 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
     found = _tried(problem, model, settings, BRIEF, start, stop)
     if start is not None and start.value is not None and found.status not in ("optimal", "infeasible"):
         # out of time it may end with a dearer one than it began with
-        found = replace(_better(found, start), interrupted=found.interrupted)
+        found = replace(better(found, start), interrupted=found.interrupted)
     if found.status in ("optimal", "infeasible") or found.interrupted:
         return found
     if problem.tasks:  # services alone are nodes and no ways: there is nothing to relax
@@ -53,8 +53,8 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
         return found
     if len(problem.tasks) > MANY:
         left = None if stop is None else max(0.1, stop - time.monotonic())
-        return _better(found, improved(problem, replace(settings, seconds=left)))
-    return _better(found, _tried(problem, model, settings, settings.deterministic_limit, found, stop))
+        return better(found, improved(problem, replace(settings, seconds=left)))
+    return better(found, _tried(problem, model, settings, settings.deterministic_limit, found, stop))
 
 
 def _tried(problem: Problem, model: Model, settings: Settings, limit: float, known: Schedule | None,
@@ -76,7 +76,7 @@ def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule
             if not _is_done(found) and found.value is not None:
                 model = within(problem, relaxed, found.value)
         if not _is_done(found):
-            found = _better(found, _tried(problem, model, settings, LONGER, found, stop))
+            found = better(found, _tried(problem, model, settings, LONGER, found, stop))
         if not _is_done(found):
             found = _branched(problem, model, found, stop)
     except KeyboardInterrupt:
@@ -103,10 +103,10 @@ def _is_done(found: Schedule) -> bool:
 def _near(problem: Problem, found: Schedule, relaxed: Relaxed, stop: float | None) -> Schedule:
     """Return the best schedule of the ways near the relaxation's best, with its bound, where it is better."""
     unit = unit_of(problem)
-    bounded = _better(found, Schedule("undecided", bound=-(-relaxed.bound // unit) * unit))
+    bounded = better(found, Schedule("undecided", bound=-(-relaxed.bound // unit) * unit))
     model = Model(problem, near_best(relaxed, NEAR), relaxed.paused)
     first = branched(model.program, NEAR_GAP, NEAR_NODES, _part(stop))
-    return _better(bounded, read(problem, model, first.values)) if first.values else bounded
+    return better(bounded, read(problem, model, first.values)) if first.values else bounded
 
 
 def _branched(problem: Problem, model: Model, found: Schedule, stop: float | None) -> Schedule:
@@ -114,22 +114,9 @@ def _branched(problem: Problem, model: Model, found: Schedule, stop: float | Non
     if len(model.program.lower) > MOST_BRANCHED:
         return found
     whole = branched(model.program, 0.0, NODES, _part(stop))
-    bounded = _better(found, Schedule("undecided", bound=whole.bound))
-    return _better(bounded, read(problem, model, whole.values)) if whole.values else bounded
+    bounded = better(found, Schedule("undecided", bound=whole.bound))
+    return better(bounded, read(problem, model, whole.values)) if whole.values else bounded
 
 
 def _part(stop: float | None) -> float | None:
     return None if stop is None else max(0.1, (stop - time.monotonic()) * SHARE)
-
-
-def _better(one: Schedule, other: Schedule) -> Schedule:
-    """Return the cheaper of two schedules of one problem, with the better bound."""
-    if other.status == "infeasible":
-        return other
-    best = one if other.value is None or (one.value is not None and one.value <= other.value) else other
-    bound = max((each.bound for each in (one, other) if each.bound is not None), default=None)
-    if best.value is None:
-        return replace(other, bound=bound)
-    bound = None if bound is None else min(bound, best.value)
-    return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound,
-                   interrupted=other.interrupted)

@@ -79,3 +79,16 @@ def value_of(problem: Problem, found: Schedule) -> int:
     for pool, nodes in zip(problem.pools, found.lots, strict=True):
         total += sum(lot.cost(count) for lot, count in zip(pool.lots, nodes, strict=True))
     return total
+
+
+def better(one: Schedule, other: Schedule) -> Schedule:
+    """Return the cheaper of two schedules of one problem, with the better bound."""
+    if other.status == "infeasible":
+        return other
+    best = one if other.value is None or (one.value is not None and one.value <= other.value) else other
+    bound = max((each.bound for each in (one, other) if each.bound is not None), default=None)
+    if best.value is None:
+        return replace(other, bound=bound)
+    bound = None if bound is None else min(bound, best.value)
+    return replace(best, status="optimal" if bound == best.value else "feasible", bound=bound,
+                   interrupted=other.interrupted)

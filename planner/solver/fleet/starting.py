@@ -1,17 +1,29 @@
-"""The same problem by when each task starts, for tasks that wait for each other: CP-SAT's intervals, not ways."""
+"""The same problem by when each task starts, for tasks that wait for each other: CP-SAT's intervals, not ways.
+
+What CP-SAT does not prove at once goes on from the best of many lists.
+"""
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import run
-from planner.solver.fleet.reading import value_of
+from planner.solver.fleet.evolving import Evolution
+from planner.solver.fleet.reading import better, value_of
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Lot, Option, Placed, Problem, Schedule, Task
 from planner.solver.settings import Settings
 
+BRIEF, EVOLVED = 0.1, 0.5
+"""Shares of the time: in which CP-SAT proves what is easy, and for lists; the rest is for CP-SAT from the best of them.
+"""
+PLACED_A_UNIT = 120_000
+"""Tasks that lists place, moved late and early again, in a unit of CP-SAT's deterministic time, about."""
 Taken: TypeAlias = tuple[cp_model.IntervalVar, cp_model.LinearExprT]
 """When something is taken, and how much."""
 
@@ -176,12 +188,47 @@ class ByStart:
                 for at, choice in mine.choices.items()]
 
     def solve(self, settings: Settings) -> Schedule:
-        """Return the cheapest schedule."""
-        problem = self.problem
+        """Return the cheapest schedule, as far as the time goes where there is a limit of it."""
+        limit, stop = settings.deterministic_limit, None if settings.seconds is None else (
+            time.monotonic() + settings.seconds)
+        if limit is None:
+            return self._solved(settings)
+        found = self._solved(_part(settings, BRIEF, stop))
+        if found.status in ("optimal", "infeasible") or found.interrupted:
+            return found
+        known = self._evolved(found, limit * EVOLVED, settings, stop)
+        if known is None or known.interrupted or known.status == "optimal":
+            return known or found
+        return better(known, self._solved(_part(settings, 1 - BRIEF - EVOLVED, stop), known.tasks))
+
+    def _evolved(self, found: Schedule, limit: float, settings: Settings, stop: float | None) -> Schedule | None:
+        """Return the best of many lists, or what was found before where that costs no more."""
+        until = None if stop is None else time.monotonic() + (stop - time.monotonic()) * EVOLVED / (1 - BRIEF)
+        evolution, interrupted = Evolution(self.problem, settings.seed), False
+        try:
+            count = round(limit * PLACED_A_UNIT / len(self.problem.tasks))
+            evolution.run(count, found.bound or 0, until, settings.heard)
+        except KeyboardInterrupt:
+            interrupted = True
+        made = Schedule("feasible", evolution.placed, (), tuple((0,) * len(pool.lots) for pool in self.problem.pools),
+                        bound=found.bound)
+        best = better(found, replace(made, value=value_of(self.problem, made))) if evolution.placed else found
+        return replace(best, interrupted=interrupted)
+
+    def _solved(self, settings: Settings, known: Sequence[Placed | None] = ()) -> Schedule:
+        """Return what CP-SAT finds from where tasks are known to have a place, where they are."""
+        problem, model = self.problem, self.model
+        for mine, one in zip(self.tasks, known, strict=False):
+            if one is not None:
+                model.add_hint(mine.start, one.runs[0][0])
+                model.add_hint(mine.end, one.runs[0][1])
+                for at, choice in mine.choices.items():
+                    model.add_hint(choice.taken, int(at == one.option))
         cost = cp_model.LinearExpr.weighted_sum([one for one, _ in self.price], [usd for _, usd in self.price])
-        ending = run(self.model, cost, settings)
+        ending = run(model, cost, settings)
+        bound = None if ending.bound is None else -(-ending.bound // self.unit) * self.unit
         if ending.value is None:
-            return Schedule(ending.status, bound=ending.bound, interrupted=ending.interrupted)
+            return Schedule(ending.status, bound=bound, interrupted=ending.interrupted)
         placed: list[Placed | None] = []
         for mine in self.tasks:
             taken = next((at for at, one in mine.choices.items() if ending.read(one.taken)), None)
@@ -189,5 +236,16 @@ class ByStart:
                 taken, ((ending.read(mine.start), ending.read(mine.end)),)))
         found = Schedule(ending.status, tuple(placed), (),
                          tuple(tuple(ending.read(nodes) for nodes in lots) for lots in self.lots),
-                         bound=ending.bound, interrupted=ending.interrupted)
+                         bound=bound, interrupted=ending.interrupted)
         return replace(found, value=value_of(problem, found))
+
+    @property
+    def unit(self) -> int:
+        """What every schedule costs a multiple of."""
+        return max(1, math.gcd(*(usd for _, usd in self.price)))
+
+
+def _part(settings: Settings, share: float, stop: float | None) -> Settings:
+    """Return settings with a share of the time, or what is left of it."""
+    left = None if stop is None else max(0.1, stop - time.monotonic())
+    return replace(settings, deterministic_limit=(settings.deterministic_limit or 0.0) * share, seconds=left)
