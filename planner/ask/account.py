@@ -14,6 +14,8 @@ from planner.process.version import __version__
 from planner.scenario.default import Default, Defaults
 from planner.scenario.portfolio import AnyQuestion
 
+UNREPLAYED = "interrupted before its requests were replayed: latencies are as computed"
+
 
 def provenance_of(scenario: AnyQuestion, catalog: Catalog, defaults: Sequence[Default], *,
                   simple: bool = False, pareto: tuple[Measure, ...] | None = None) -> Provenance:

@@ -13,7 +13,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.level import above_targets
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import ByReplay, Infeasible, Plan
-from planner.ask.account import finished, provenance_of, search_of, with_decided
+from planner.ask.account import UNREPLAYED, finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.cautions import cautions, more_than_one
 from planner.ask.doubt import doubt_of
@@ -49,7 +49,6 @@ from planner.units import DAY
 
 MOST_OWN = 8
 """Node types without an offer that are tried as the user's own; of more, nobody has named them."""
-UNREPLAYED = "interrupted before its requests were replayed: latencies are as computed"
 
 
 def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Default] = (),

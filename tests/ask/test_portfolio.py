@@ -8,9 +8,12 @@ from itertools import pairwise
 import pytest
 
 from planner.answer.schema import Plan, to_json
+from planner.ask.account import Interrupted
 from planner.ask.plan import make_plan
+from planner.ask.portfolio import searching
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.training.stacks import ByStack
 from planner.render.portfolio import outlays
 from planner.render.report.page import report
 from planner.scenario.load import load_question
@@ -225,6 +228,28 @@ def test_without_time_for_all_columns_nothing_is_proven():
                                 {}, CATALOG)
     plan = make_plan(scenario, CATALOG, time_limit=1e-6)
     assert (plan.status, plan.infeasible, plan.objective.bound) == ("undecided", None, None)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_ctrl_c_while_layouts_are_searched_leaves_a_first_schedule(monkeypatch, after):
+    real, calls = ByStack.columns, []
+
+    def columns(self, effort, depth):
+        calls.append(effort.stop)
+        if len(calls) == after + 1:
+            raise KeyboardInterrupt
+        return real(self, effort, depth)
+
+    monkeypatch.setattr(ByStack, "columns", columns)
+    monkeypatch.setattr(searching, "SOON", 60.0)  # of a machine with other work
+    with pytest.raises(Interrupted) as stopped:
+        plan_of([{"name": "a", "workload": RUN}, {"name": "b", "workload": {**RUN, "global_batch": "512 sequences"}}],
+                sourcing={"rent": RENT})
+    plan = stopped.value.plan
+    assert (plan.status, plan.objective.bound) == ("feasible", None)
+    assert {one.workload: one.status for one in plan.assignments} == {"a": "planned", "b": "planned"}
+    assert [stop is not None for stop in calls] == [False] * (after + 1) + [True] * (2 - after)
+    recheck(plan)
 
 
 def test_what_is_for_one_workload_is_refused():

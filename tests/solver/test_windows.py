@@ -120,3 +120,20 @@ def test_ctrl_c_leaves_the_best_schedule_so_far(monkeypatch: pytest.MonkeyPatch)
     assert found.bound is not None
     assert found.bound <= found.value
     assert check_schedule(problem, found) == []
+
+
+@pytest.mark.parametrize("solve", [lambda one: exact(one, LIMITED, greedy(one)), lambda one: improved(one, LIMITED)])
+def test_ctrl_c_after_the_relaxation_leaves_its_bound(monkeypatch: pytest.MonkeyPatch, solve) -> None:  # type: ignore[no-untyped-def]
+    real = Relaxation.solve
+
+    def interrupted(self: Relaxation, seconds: float | None = None) -> None:
+        real(self, seconds)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Relaxation, "solve", interrupted)
+    monkeypatch.setattr("planner.solver.fleet.exact.BRIEF", 0.001)
+    problem = portfolio(12, 4, 26, 1)
+    found = solve(problem)
+    assert found.interrupted
+    assert 0.5 * found.value < found.bound <= found.value
+    assert check_schedule(problem, found) == []

@@ -15,7 +15,8 @@ from planner.ask.explain.worth import HUNDREDTH
 from planner.ask.portfolio.cause import asked_limit, no_plan, taken_of
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import objective_of
-from planner.ask.portfolio.plan import Known, answered, solved
+from planner.ask.portfolio.plan import answered, solved
+from planner.ask.portfolio.searching import Searching
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.jobs.agenda import POWER, Agenda
@@ -52,8 +53,8 @@ class _Knob:
 
 def explain_portfolio(portfolio: Portfolio, catalog: Catalog, choices: Sequence[str], effort: Effort) -> Explanation:
     """Return what limits are worth, or what becomes of `choices` (`base=dgx-h200`, `tune=rent`). Raises InputError."""
-    known = Known()
-    agenda, schedule = answered(portfolio, catalog, effort, known)
+    search = Searching(effort)
+    agenda, schedule = answered(portfolio, catalog, search)
     asked = [pair for text in choices for pair in _parts(agenda, schedule, text)]
     if schedule.value is None:
         return Explanation(status=schedule.status, notes=agenda.market.notes, objective=objective_of(agenda, schedule),
@@ -64,14 +65,14 @@ def explain_portfolio(portfolio: Portfolio, catalog: Catalog, choices: Sequence[
     return Explanation(
         status=schedule.status, notes=agenda.market.notes, objective=objective_of(agenda, schedule), assignments=made,
         why_not=tuple(_why_not(agenda, schedule, job, what, catalog, effort) for job, what in dict.fromkeys(asked)),
-        worth=() if choices else tuple(_worths(agenda, schedule, catalog, effort, known)))
+        worth=() if choices else tuple(_worths(agenda, schedule, catalog, search)))
 
 
-def _worths(agenda: Agenda, schedule: Schedule, catalog: Catalog, effort: Effort, known: Known) -> list[Worth]:
+def _worths(agenda: Agenda, schedule: Schedule, catalog: Catalog, search: Searching) -> list[Worth]:
     def saves(portfolio: Portfolio) -> float | None:
-        if effort.is_over or schedule.value is None:
+        if search.effort.is_over or schedule.value is None:
             return None
-        _, other = answered(portfolio, catalog, effort, known)
+        _, other = answered(portfolio, catalog, search)
         if other.value is None or "feasible" in (other.status, schedule.status):
             return None
         return max(schedule.value - other.value, 0) / MICRO

@@ -8,18 +8,19 @@ from dataclasses import replace
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
-from planner.ask.account import Interrupted, provenance_of
+from planner.ask.account import UNREPLAYED, Interrupted, provenance_of
 from planner.ask.portfolio.added import added_to, kept_to
 from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import cash_of, objective_of, periods_of, supply_of
 from planner.ask.portfolio.overtaken import overtaken
+from planner.ask.portfolio.searching import Searching
 from planner.ask.portfolio.served import replayed
 from planner.ask.portfolio.why import explained
 from planner.catalog.load import Catalog
 from planner.jobs.agenda import Agenda, agenda_of
-from planner.jobs.columns import Columns, joined
-from planner.jobs.job import Job, Scalable
+from planner.jobs.columns import joined
+from planner.jobs.job import Scalable
 from planner.jobs.kinds import jobs_of
 from planner.jobs.market import price_dates
 from planner.jobs.pools import suppliers_of
@@ -30,8 +31,6 @@ from planner.solver.fleet.schedule import Schedule
 from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 
-Known = dict[object, Columns]
-"""Columns by what they depend on."""
 HAIR = 1e-9
 """Of a deadline, that rounding may lose."""
 
@@ -44,9 +43,10 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
 
     before: the same without the last jobs, which are then added to its plan.
     """
-    started, known = time.monotonic(), Known()
-    earlier = None if before is None else answered(before, catalog, effort, known)
-    agenda, found = answered(portfolio, catalog, effort, known)
+    started, search = time.monotonic(), Searching(effort)
+    earlier = None if before is None else answered(before, catalog, search)
+    search.so_far = True
+    agenda, found = answered(portfolio, catalog, search)
     if earlier is not None and found.value is not None and earlier[1].value is not None:
         found = kept_to(agenda, found, earlier[1], effort)
     accounts = {id(columns.account): columns.account for columns in agenda.columns}
@@ -55,7 +55,8 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                **({"no_offer": len(agenda.market.dropped)} if agenda.market.dropped else {})}
     planned = found.value is not None
     made = explained(agenda, found, assignments_of(agenda, found)) if planned else ()
-    notes = (*agenda.market.notes, *(overtaken(agenda, found) if planned else ()))
+    cut = (UNREPLAYED,) if found.interrupted and agenda.services and agenda.missed is None else ()
+    notes = (*agenda.market.notes, *(overtaken(agenda, found) if planned else ()), *cut)
     plan = Plan(status=found.status, notes=notes, objective=objective_of(agenda, found),
                 assignments=made,
                 supply=supply_of(agenda, found) if planned else (),
@@ -84,17 +85,25 @@ def _decided(agenda: Agenda, defaults: Sequence[Default], made: Sequence[Assignm
     return list({one.name: one for one in decided}.values())
 
 
-def answered(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> tuple[Agenda, Schedule]:
-    """Return the question with its columns, and its schedule, proven only where all columns are known."""
-    agenda = prepared(portfolio, catalog, effort, known)
+def answered(portfolio: Portfolio, catalog: Catalog, search: Searching) -> tuple[Agenda, Schedule]:
+    """Return the question with its columns, and its schedule, proven only where all columns are known.
+
+    Raises KeyboardInterrupt where Ctrl-C came before there was any schedule.
+    """
+    agenda = prepared(portfolio, catalog, search)
     if agenda.empty:
         return agenda, _so_far(agenda, Schedule("infeasible"))
-    agenda, found = replayed(agenda, effort, solved)
+    if search.interrupted:
+        found = solved(agenda, search.soon)
+        if found.value is None:
+            raise KeyboardInterrupt
+        return agenda, replace(found, status="feasible", bound=None, interrupted=True)
+    agenda, found = replayed(agenda, search.effort, solved)
     return agenda, _so_far(agenda, found)
 
 
-def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Known) -> Agenda:
-    """Return the question with the columns of every job; what asks the same is searched once, over all of `known`."""
+def prepared(portfolio: Portfolio, catalog: Catalog, search: Searching) -> Agenda:
+    """Return the question with the columns of every job."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
     scalable = [(job.alike, job) if isinstance(job, Scalable) else (None, None) for job in jobs]
@@ -109,9 +118,9 @@ def prepared(portfolio: Portfolio, catalog: Catalog, effort: Effort, known: Know
             mine = None
             if alike is not None and like is not None:
                 most, limit = longest[alike]
-                mine = like.columns_like(_searched((alike, most.amount, limit), most, effort, known))
+                mine = like.columns_like(search.columns((alike, most.amount, limit), most))
             key: object = (asked.workload, job.terms.limits, job.terms.period, job.terms.market.offers)
-            columns.append(_searched(key, job, effort, known) if mine is None else mine)
+            columns.append(search.columns(key, job) if mine is None else mine)
     return agenda_of(portfolio, jobs, columns, market, suppliers, catalog.reliability)
 
 
@@ -124,15 +133,6 @@ def _longest(group: Sequence[Scalable]) -> tuple[Scalable, float]:
                 if job.terms.limits.deadline is not None) * longest.amount * (1 + HAIR)
     limits = longest.terms.limits.model_copy(update={"deadline": Deadline(limit)})
     return longest.under(replace(longest.terms, limits=limits)), limit
-
-
-def _searched(key: object, job: Job, effort: Effort, known: Known) -> Columns:
-    """Return the columns of a job, searched unless they are known."""
-    if key not in known:
-        known[key] = job.columns(effort, "shared")
-        if known[key].interrupted:
-            raise KeyboardInterrupt  # without all columns there is no schedule yet
-    return known[key]
 
 
 def _so_far(agenda: Agenda, found: Schedule) -> Schedule:

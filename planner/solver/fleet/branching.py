@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -29,7 +30,12 @@ def branched(program: Program, gap: float, nodes: int, seconds: float | None) ->
     linear = Linear(program, np.arange(len(program.least)), whole=True)
     asked = mathopt.SolveParameters(relative_gap_tolerance=gap, node_limit=nodes, random_seed=1,
                                     time_limit=None if seconds is None else timedelta(seconds=seconds))
-    found = mathopt.solve(linear.model, mathopt.SolverType.HIGHS, params=asked)
+    pool = ThreadPoolExecutor(1)
+    try:
+        found = pool.submit(mathopt.solve, linear.model, mathopt.SolverType.HIGHS, params=asked).result()
+    finally:
+        # HiGHS cannot be told to stop, and who pressed Ctrl-C does not wait for it
+        pool.shutdown(wait=False)
     bound = found.termination.objective_bounds.dual_bound * MICRO
     safe = math.floor(bound - DOUBT * abs(bound)) if math.isfinite(bound) else None
     if not found.has_primal_feasible_solution():

@@ -69,8 +69,10 @@ def _tried(problem: Problem, model: Model, settings: Settings, limit: float, kno
 def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule, stop: float | None
              ) -> tuple[Schedule, Model]:
     """Return a better schedule or bound by what the relaxation tells, and the model of all schedules as cheap."""
+    relaxation: Relaxation | None = None
     try:
-        relaxed = Relaxation(problem, [] if found.value is None else [found]).solve(_part(stop))
+        relaxation = Relaxation(problem, [] if found.value is None else [found])
+        relaxed = relaxation.solve(_part(stop))
         if relaxed is not None:
             found = _near(problem, found, relaxed, stop)
             if not _is_done(found) and found.value is not None:
@@ -80,6 +82,8 @@ def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule
         if not _is_done(found):
             found = _branched(problem, model, found, stop)
     except KeyboardInterrupt:
+        if relaxation is not None:
+            found = better(found, Schedule("undecided", bound=relaxation.bound))
         return replace(found, interrupted=True), model
     return found, model
 

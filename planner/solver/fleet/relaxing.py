@@ -88,6 +88,11 @@ class Relaxation:
         """Whether the relaxation has an optimum, as far as is known."""
         self.lots: tuple[tuple[float, ...], ...] = ()
 
+    @property
+    def bound(self) -> int:
+        """What any schedule costs at least, as far as is known."""
+        return max(0, self.best.value)
+
     def _first(self) -> Floats:
         """Return prices at which no lot pays: every task alone, with its share of the cheapest lot."""
         model = self.master.model

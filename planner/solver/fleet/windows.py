@@ -15,7 +15,7 @@ from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.branching import branched
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.guided import guided
-from planner.solver.fleet.reading import read, solved
+from planner.solver.fleet.reading import better, read, solved
 from planner.solver.fleet.recreating import recreated
 from planner.solver.fleet.relaxing import Relaxation, Relaxed
 from planner.solver.fleet.schedule import CENT, Problem, Schedule
@@ -56,13 +56,14 @@ def improved(problem: Problem, settings: Settings, over: Problem | None = None) 
     if settings.deterministic_limit is None:
         return solved(problem, Model(problem), settings)
     began, apart = time.monotonic(), None
+    relaxation: Relaxation | None = None
     try:
         apart = first_of(problem, settings)
-        relaxed = Relaxation(over or problem, [] if apart is None else [apart]).solve(
-            None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
+        relaxation = Relaxation(over or problem, [] if apart is None else [apart])
+        relaxed = relaxation.solve(None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
     except KeyboardInterrupt:
-        plain = apart or greedy(problem)
-        return Schedule("undecided", interrupted=True) if plain is None else replace(plain, interrupted=True)
+        least = Schedule("undecided", bound=None if relaxation is None else relaxation.bound)
+        return replace(better(apart or greedy(problem) or least, least), interrupted=True)
     if relaxed is None:
         return solved(problem, Model(problem), settings) if over is None else Schedule("undecided")
     unit = unit_of(problem)
