@@ -157,13 +157,14 @@ def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterabl
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
     overrides, names = by_path(values, "argument of planner.compare", catalog)
     asked, models = arguments.reference(scenario), several_models(overrides.get("workload.model"))
-    questions = [load_question(asked, {**overrides, **of_model}, catalog, labels=_labels(names))[0]
-                 for of_model in [{"workload.model": model} for model in models] or [{}]]
+    loaded = [load_question(asked, {**overrides, **of_model}, catalog, labels=_labels(names))
+              for of_model in [{"workload.model": model} for model in models] or [{}]]
+    questions, defaults = [question for question, _ in loaded], loaded[0][1]
     if not models:
-        return compared(questions[0], catalog, effort)
+        return compared(questions[0], catalog, effort, defaults=defaults)
     if asks_what_holds(questions[0]):
         raise InputError("model: several are compared by what they cost: give tokens, samples or a rate")
-    return compare_models(dict(zip(models, questions, strict=True)), catalog, effort)
+    return compare_models(dict(zip(models, questions, strict=True)), catalog, effort, defaults)
 
 
 def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object] | Iterable[object] = (),

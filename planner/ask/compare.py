@@ -10,6 +10,7 @@ from planner.answer.comparison import Comparison, Row, ServedFigures
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import only
+from planner.ask.unchosen import by_deadline, no_deadline, usual_deadline
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
@@ -21,8 +22,10 @@ from planner.jobs.kinds import question_of
 from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
+from planner.scenario.default import Default
 from planner.scenario.limits import Limits
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.scenario import AnyScenario
 from planner.scenario.sites import site_of
 from planner.solver.fleet.problem import Goal
 from planner.solver.progress import part
@@ -51,11 +54,12 @@ class Compared:
         return self.assignments[0] if len(self.assignments) == 1 else None
 
 
-def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED, *, traced: bool = False
-            ) -> list[Compared]:
+def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED, *, traced: bool = False,
+            defaults: Sequence[Default] = ()) -> list[Compared]:
     """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong.
 
-    traced: it is asked where each figure comes from, which is known of one job alone.
+    traced: it is asked where each figure comes from, which is known of one job alone. defaults: what nobody chose; runs
+    of years for want of a deadline are compared by the usual one, as they are planned.
     """
     if isinstance(scenario, Portfolio):
         from planner.ask.portfolio.compare import compare_portfolio  # the other question, asked by giving jobs
@@ -67,6 +71,17 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens, or the load of a service; without, planner plan lists the "
                          "fewest GPUs of each kind")
+    plans = _ranked(scenario, catalog, effort, traced=traced)
+    deadline = usual_deadline(plans[0].assignments, scenario, defaults, catalog)
+    sooner = [] if deadline is None else _ranked(by_deadline(scenario, deadline), catalog, effort, traced=traced)
+    if deadline is None or not sooner[0].assignments:
+        return plans
+    said = no_deadline(plans[0].assignments[0], deadline, catalog)
+    return [_noted(sooner[0], [said]), *sooner[1:]]
+
+
+def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: bool) -> list[Compared]:
+    """Return every candidate with every offer, best first, of one question as it is asked."""
     question, site = question_of(scenario, catalog), site_of(scenario.sourcing, catalog)
     if traced:
         only(question, "compare --trace")
@@ -96,13 +111,13 @@ def several_models(asked: object) -> list[str]:
     return found if len(found := [each for name in names if (each := str(name).strip())]) > 1 else []
 
 
-def compare_models(questions: Mapping[str, AnyQuestion], catalog: Catalog, effort: Effort = UNLIMITED
-                   ) -> list[Compared]:
+def compare_models(questions: Mapping[str, AnyQuestion], catalog: Catalog, effort: Effort = UNLIMITED,
+                   defaults: Sequence[Default] = ()) -> list[Compared]:
     """Return what several models take, each on every kind of GPU at its best offer, best first."""
     plans: list[Compared] = []
     for model, question in questions.items():
         seen: set[str] = set()
-        for compared in compare(question, catalog, effort):
+        for compared in compare(question, catalog, effort, defaults=defaults):
             if compared.row.gpu not in seen:
                 seen.add(compared.row.gpu)
                 plans.append(replace(compared, row=compared.row.model_copy(update={"model": model})))
@@ -137,7 +152,11 @@ def _rent_again_and_again(compared: Compared, utilization: float) -> float | Non
 
 def _late(compared: Compared, limits: Limits) -> Compared:
     """Return a row with what whole runs make of its deadline beside what is noted of its offer."""
-    said = (f"{compared.row.node}: {what}" for what in late(limits, compared.assignments))
+    return _noted(compared, [f"{compared.row.node}: {what}" for what in late(limits, compared.assignments)])
+
+
+def _noted(compared: Compared, said: Sequence[str]) -> Compared:
+    """Return a row with more that its reader should know."""
     notes = [note for note in (compared.row.note, *said) if note]
     return replace(compared, row=compared.row.model_copy(update={"note": "; ".join(notes) or None}))
 

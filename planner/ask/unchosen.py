@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from planner.answer.assignment import Assignment
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
@@ -29,30 +30,47 @@ LIGHTER = ("lora", "qlora")
 ENGINE = "engine"
 
 
-def soon_enough(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
-                ) -> tuple[AnyScenario, Defaults, str] | None:
-    """Return the question with the deadline that runs usually have, its defaults, and what is said.
+def usual_deadline(made: Sequence[Assignment], scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
+                   ) -> Deadline | None:
+    """Return the deadline that runs usually have, for the cheapest run that ends after it.
 
-    None where one is given, where what is named says how much hardware there is, or where the plan ends within it: the
-    least money may be that of one GPU for years, which nobody would choose.
+    None where a deadline is given, or where what is named says how much hardware there is.
     """
     limits, usual = scenario.limits, catalog.recipes.whole
     named = any((limits.deadline, limits.gpus, limits.max_gpus, limits.max_nodes, limits.max_power,
                  scenario.sourcing.own, scenario.sourcing.buy))
     counted = any(default.name == "hardware" for default in defaults)
-    if named or counted or scenario.objective != "cost" or len(plan.assignments) != 1:
+    if named or counted or scenario.objective != "cost" or len(made) != 1 or made[0].cost_usd is None:
         return None
-    found = plan.assignments[0]
-    seconds = (found.duration_days or 0.0) * DAY
-    if seconds <= usual.longest or found.cost_usd is None:
+    return Deadline(usual.longest) if (made[0].duration_days or 0.0) * DAY > usual.longest else None
+
+
+def by_deadline(scenario: AnyScenario, deadline: Deadline) -> AnyScenario:
+    """Return the question with a deadline."""
+    return scenario.model_copy(update={"limits": scenario.limits.model_copy(update={"deadline": deadline})})
+
+
+def no_deadline(found: Assignment, deadline: Deadline, catalog: Catalog) -> str:
+    """Return in words that a deadline is taken which nobody gave, and what costs least without."""
+    days = found.duration_days or 0.0
+    return (f"no deadline is given: planned for {deadline}, as long as {catalog.recipes.whole.example}; the least money "
+            f"without one is {show_usd(found.cost_usd or 0.0)}, {found.gpus:,} x {found.gpu} for "
+            f"{show_seconds(days * DAY)}: --deadline {math.ceil(days)}d asks for that")
+
+
+def soon_enough(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
+                ) -> tuple[AnyScenario, Defaults, str] | None:
+    """Return the question with the deadline that runs usually have, its defaults, and what is said.
+
+    None where it has one, or ends within it: the least money may be that of one GPU for years, which nobody would
+    choose.
+    """
+    deadline = usual_deadline(plan.assignments, scenario, defaults, catalog)
+    if deadline is None:
         return None
-    deadline = Deadline(usual.longest)
-    said = [*defaults, Default(name="deadline", value=str(deadline), why=f"as long as {usual.example}")]
-    changed = scenario.model_copy(update={"limits": limits.model_copy(update={"deadline": deadline})})
-    return changed, said, (
-        f"no deadline is given: planned for {deadline}, as long as {usual.example}; the least money without one is "
-        f"{show_usd(found.cost_usd)}, {found.gpus:,} x {found.gpu} for {show_seconds(seconds)}: --deadline "
-        f"{math.ceil(seconds / DAY)}d asks for that")
+    said = [*defaults, Default(name="deadline", value=str(deadline),
+                               why=f"as long as {catalog.recipes.whole.example}")]
+    return by_deadline(scenario, deadline), said, no_deadline(plan.assignments[0], deadline, catalog)
 
 
 def by_lighter_methods(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]

@@ -57,9 +57,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
         if trace:
             raise InputError("--trace is of one model, and several are compared")
         plans = compare_models({model: any_question(scenario, given, catalog)[0] for model, given in zip(
-            models, each, strict=True)}, catalog, effort)
+            models, each, strict=True)}, catalog, effort, defaults)
     else:
-        plans = compare(asked, catalog, effort, traced=trace)
+        plans = compare(asked, catalog, effort, traced=trace, defaults=defaults)
     shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]
     warn((*text_notes(defaults), *outlying(shown, catalog), *(
         compared.row.note for compared in plans if compared.row.note)))

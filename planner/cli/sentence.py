@@ -26,6 +26,8 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
+OPTIMAL = "20 per parameter"
+"""Tokens by which hardware is compared for training, where nothing says how many."""
 _NOTHING: Mapping[str, str] = {}
 _DECISIVE = LEADING | FOLLOW | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor",
                                           "without", "but"))
@@ -150,8 +152,10 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
         raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
     if "tune" in asks and "method" not in given and "samples" not in given and {"tokens", "epochs"} & set(given):
         flags["method"] = ["full"]  # of samples it is the default
-    asks_price = "cost" in asks or (verb == "compare" and "rent" not in asks)
-    priced = asks_price and PRICED.issuperset(given) and "tune" not in asks
+    compares = verb == "compare" and "rent" not in asks and PRICED.issuperset(given) and "tune" not in asks
+    if compares and "train" in asks:
+        flags["tokens"] = [OPTIMAL]
+    priced = (compares and "train" not in asks) or ("cost" in asks and PRICED.issuperset(given) and "tune" not in asks)
     if priced and "model" in given and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]
