@@ -17,7 +17,7 @@ from planner.cli import printing
 from planner.cli.options import open_catalog
 from planner.cli.rephrased import given_flags
 from planner.cli.sentence import shown, spoken
-from planner.cli.spoken import Worded, is_scenario
+from planner.cli.spoken import Worded, hardware_known, is_scenario
 from planner.errors import InputError, did_you_mean
 from planner.scenario.flag_names import VERBS
 from planner.scenario.flags import NAMES
@@ -32,6 +32,8 @@ ASKED = ("plan", "compare", "estimate", "explain")
 READ = ("plan", "estimate")
 """Those that read the config of another tool."""
 FLAG_NAMES = frozenset(f"--{name.replace('_', '-')}" for name in NAMES)
+PRICED = frozenset(("price", "prices", "pricing"))
+"""What asks of hardware, beside it, what it costs to rent and to buy."""
 LAUNCHERS = frozenset(("vllm", "sglang", "torchrun", "accelerate", "deepspeed", "python", "python3", "llamafactory-cli",
                        "axolotl"))
 """Programs whose command line is a config, typed as it is."""
@@ -84,6 +86,8 @@ def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> l
         return [args[0], "--from", *args[1:]]
     if words[0] in ("list", "catalog") and len(words) > 1 and words[1] in kinds and words[1] != "list":
         return ["catalog", "list", *args[1:]]
+    if words[0] in PRICED and len(words) > 1 and all(map(hardware_known(settings), words[1:])):
+        return ["compare", "--on", ",".join(words[1:]), *args[len(words):]]
     if words[0] in kinds and len(words) == 1:
         return ["catalog", "list", *([] if words[0] == "list" else [words[0]]), *args[1:]]
     option = _read_as(words[1], settings) if args[0] in READ and len(words) > 1 else ""

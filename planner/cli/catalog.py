@@ -26,7 +26,7 @@ from planner.cli.import_prices import import_gpuhunt, import_skypilot
 from planner.cli.main import everywhere
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import note, say, say_json, say_yaml
-from planner.errors import EXIT_OK, InputError, UnknownName
+from planner.errors import EXIT_OK, InputError, UnknownName, did_you_mean
 from planner.money.rent import usual_candidate
 from planner.physics.diffusion.shape import parameters as blocks_of
 from planner.physics.shapes import active_parameters, parameters
@@ -112,7 +112,17 @@ def _releases(versions: Iterable[str]) -> str:
     return f"releases {' '.join(dict.fromkeys(versions))}"
 
 
-@click.group("catalog", no_args_is_help=True)
+class ByName(click.Group):
+    """The group of the catalog: a name that is no command of its own is one of an entry, which is shown."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]
+                        ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Put `show` before the name of an entry."""
+        mine = args[0].startswith("-") or args[0] in self.commands or "mean" in did_you_mean(args[0], self.commands)
+        return super().resolve_command(ctx, args if mine else ["show", *args])
+
+
+@click.group("catalog", cls=ByName, no_args_is_help=True)
 @everywhere
 def command() -> None:
     """Show what exists, and where each fact comes from."""

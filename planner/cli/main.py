@@ -112,6 +112,11 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]
                         ) -> tuple[str | None, click.Command | None, list[str]]:
         """Read a question in a sentence, and suggest near names for an unknown command."""
+        if args[:1] == ["version"] or args == ["help"]:
+            printing.say(f"planner, version {__version__}" if args == ["version"] else ctx.get_help())
+            ctx.exit()
+        if args[:1] == ["help"] and args[1] in COMMANDS:
+            args = [*args[1:], "--help"]
         if args and not args[0].startswith("-") and (args[0] not in COMMANDS or (
                 args[1:] and not args[1].startswith("-"))):
             from planner.cli.asked import as_asked

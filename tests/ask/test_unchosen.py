@@ -53,6 +53,9 @@ def test_nobody_waits_for_years_to_save_money() -> None:
     assert f"{least.assignments[0].gpus} x h100-sxm" in plan.notes[0]
     asked = planner.plan(**YEARS, max_nodes=1)
     assert not any("no deadline" in note for note in asked.notes)
+    (row,) = planner.compare(**YEARS).rows
+    assert (row.cost_usd, row.duration_days) == (plan.assignments[0].cost_usd, plan.assignments[0].duration_days)
+    assert (row.note or "").startswith("no deadline is given: planned for 120 d")
 
 
 @pytest.mark.parametrize("hardware", [{"own": "2xdgx-h100"}, {"on": "16 h100"}])

@@ -115,6 +115,8 @@ SAID = [
      "plan --model llama-3.3-70b --budget '2000 USD/month' --method inference --objective users"),
     ("serve llama 3.1 8b to 20k daily users, 12 requests each, first token under 1 s",
      "plan --model llama-3.1-8b --daily-users 20k --requests-per-user 12 --ttft '1 s' --method inference"),
+    ("compare h100 vs b200 for llama 70b training",
+     "compare --on h100,b200 --model llama-70b --tokens '20 per parameter'"),
     ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
 ]
 
@@ -215,5 +217,17 @@ def test_a_catalog_is_listed_by_its_name_and_an_estimate_of_many_cards_is_a_plan
     for args in (["catalog", "gpus"], ["list", "gpus"], ["models"]):
         assert main(args) == 0
     assert "llama-3.1-70b" in capsys.readouterr().out
+    assert main(["catalog", "h100"]) == 0
+    assert capsys.readouterr().out.startswith("h100-sxm (gpus)")
+    assert main(["catalog", "lsit"]) == 2
+    assert "'list'" in capsys.readouterr().err
+    assert main(["prices", "h100", "h200"]) == 0
+    assert "hyperstack" in capsys.readouterr().out
     assert main(["estimate", "--model", "gemma-2-9b", "--gpu", "16GB", "--method", "qlora", "-q"]) == 0
     assert capsys.readouterr().out.startswith("Fewest GPUs that hold gemma-2-9b: QLoRA 1 x")
+
+
+def test_help_and_version_are_words_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for args, said in ((["version"], "planner, version"), (["help"], "Commands:"), (["help", "plan"], "planner plan")):
+        assert main(args) == 0
+        assert said in capsys.readouterr().out
