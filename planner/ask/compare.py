@@ -157,7 +157,7 @@ def _late(compared: Compared, limits: Limits) -> Compared:
 
 def _noted(compared: Compared, said: Sequence[str]) -> Compared:
     """Return a row with more that its reader should know."""
-    notes = [note for note in (compared.row.note, *said) if note]
+    notes = [note for note in (*said, compared.row.note) if note]
     return replace(compared, row=compared.row.model_copy(update={"note": "; ".join(notes) or None}))
 
 
