@@ -53,8 +53,8 @@ def by_deadline(scenario: AnyScenario, deadline: Deadline) -> AnyScenario:
 def no_deadline(found: Assignment, deadline: Deadline, catalog: Catalog) -> str:
     """Return in words that a deadline is taken which nobody gave, and what costs least without."""
     days = found.duration_days or 0.0
-    return (f"no deadline is given: planned for {deadline}, as long as {catalog.recipes.whole.example}; the least money "
-            f"without one is {show_usd(found.cost_usd or 0.0)}, {found.gpus:,} x {found.gpu} for "
+    return (f"no deadline is given: planned for {deadline}, as long as {catalog.recipes.whole.example}; the least "
+            f"money without one is {show_usd(found.cost_usd or 0.0)}, {found.gpus:,} x {found.gpu} for "
             f"{show_seconds(days * DAY)}: --deadline {math.ceil(days)}d asks for that")
 
 

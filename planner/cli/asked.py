@@ -80,18 +80,25 @@ def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> l
         return ["estimate", "--from", *args]
     if args[0].lower() in LAUNCHERS and (len(words) < len(args) or "serve" in words):
         return ["estimate", "--from", shlex.join(args)]
-    kinds = VERBS["catalog"].split()
     line = words[1].split() if args[0] in READ and len(words) > 1 else []
     if len(line) > 1 and line[0].lower() in LAUNCHERS:
         return [args[0], "--from", *args[1:]]
+    if (listed := _of_catalog(args, words, settings)) is not None:
+        return listed
+    option = _read_as(words[1], settings) if args[0] in READ and len(words) > 1 else ""
+    return [args[0], option, *args[1:]] if option else None
+
+
+def _of_catalog(args: list[str], words: Sequence[str], settings: GlobalOptions) -> list[str] | None:
+    """Return the arguments where the words list a catalog, or ask for the price of hardware; else none."""
+    kinds = VERBS["catalog"].split()
     if words[0] in ("list", "catalog") and len(words) > 1 and words[1] in kinds and words[1] != "list":
         return ["catalog", "list", *args[1:]]
     if words[0] in PRICED and len(words) > 1 and all(map(hardware_known(settings), words[1:])):
         return ["compare", "--on", ",".join(words[1:]), *args[len(words):]]
     if words[0] in kinds and len(words) == 1:
         return ["catalog", "list", *([] if words[0] == "list" else [words[0]]), *args[1:]]
-    option = _read_as(words[1], settings) if args[0] in READ and len(words) > 1 else ""
-    return [args[0], option, *args[1:]] if option else None
+    return None
 
 
 def filed(settings: GlobalOptions) -> Callable[[str], str]:

@@ -152,13 +152,8 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
         raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
     if "tune" in asks and "method" not in given and "samples" not in given and {"tokens", "epochs"} & set(given):
         flags["method"] = ["full"]  # of samples it is the default
-    compares = verb == "compare" and "rent" not in asks and PRICED.issuperset(given) and "tune" not in asks
-    if compares and "train" in asks:
-        flags["tokens"] = [OPTIMAL]
-    priced = (compares and "train" not in asks) or ("cost" in asks and PRICED.issuperset(given) and "tune" not in asks)
-    if priced and "model" in given and flags.get("method") in (None, ["inference"]):
-        flags.pop("method", None)
-        flags["documents"] = ["1M"]
+    if ("cost" in asks or (verb == "compare" and "rent" not in asks)) and "tune" not in asks:
+        _price(asks, flags, given)
     runs = "duration" in asks and "method" not in given and not asks & {"train", "tune", "generate"}
     if runs and "model" in given and WORK.isdisjoint(given) and LOADS.isdisjoint(given):
         flags["method"] = ["inference"]
@@ -174,6 +169,17 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
         flags["method"] = ["inference"]
     if verb == "estimate" or "method" in given:
         flags["max"] = ["sequence"]
+
+
+def _price(asks: set[str], flags: dict[str, list[str]], given: Collection[str]) -> None:
+    """Put the amount of work that what is named is priced by, where nothing says how much."""
+    if not PRICED.issuperset(given) or "model" not in given:
+        return
+    if "train" in asks:
+        flags["tokens"] = [OPTIMAL]
+    elif flags.get("method") in (None, ["inference"]):
+        flags.pop("method", None)
+        flags["documents"] = ["1M"]
 
 
 def shown(command: Sequence[str]) -> str:
