@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from planner.cli.spoken import Worded, hardware_known, is_scenario
 from planner.errors import InputError, did_you_mean
 from planner.scenario.flag_names import VERBS
 from planner.scenario.flags import NAMES
+from planner.scenario.said import own_name
 
 if TYPE_CHECKING:
     from planner.cli.main import GlobalOptions
@@ -45,6 +47,8 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     Raises UsageError for a verb of none, and InputError for words that are not understood.
     """
     commands = list(commands)
+    # what stands behind a flag is its value: --layout tp=8
+    args = [*args[:1], *(word if before.startswith("-") else _as_flag(word) for before, word in pairwise(args))]
     words = args[:next((at for at, word in enumerate(args) if word.startswith("-")), len(args))]
     if (config := _config(args, words, settings)) is not None:
         return config
@@ -71,6 +75,14 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
                                                                  f": planner {meant} answers that"))
     _say(settings, f"planner {meant} answers that, and takes the same options")
     return as_asked([meant, *args[1:]], settings, commands)
+
+
+def _as_flag(word: str) -> str:
+    """Return model=llama-3.1-8b as a flag; every other word as it is."""
+    name, equals, value = word.partition("=")
+    known = [flag[2:] for flag in FLAG_NAMES]
+    is_one = equals and value and name.replace("_", "-").replace("-", "").isalpha() and own_name(name, known)
+    return f"--{word}" if is_one else word
 
 
 def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> list[str] | None:

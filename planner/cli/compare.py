@@ -14,6 +14,9 @@ from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.errors import InputError
 from planner.scenario.hardware_alone import hardware_alone
 
+VARIED = ("model", "quantization", "precision", "engine", "method")
+"""Options of which several values are set side by side; those of the first that has several."""
+
 
 @click.command("compare")
 @partial(asking, taken=("trace",))
@@ -41,8 +44,12 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
         if trace or time_limit is not None:
             raise InputError("--trace and --time-limit are for work, and none is named: rent or buy has one table")
         return say_rent_or_buy(values, catalog, as_json=as_json)
-    effort, models = effort_of(time_limit, workers), several_models(flags["model"])
-    each = [{**flags, "model": model} for model in models] or [flags]
+    effort = effort_of(time_limit, workers)
+    named = {name: ",".join(value) if isinstance(value := flags[name], tuple) else value for name in VARIED}
+    varied = next((name for name in VARIED if several_models(named[name])), VARIED[0])
+    values = several_models(named[varied])
+    each = [{**flags, varied: (name,) if isinstance(flags[varied], tuple) else name} for name in values] or [flags]
+    models = [name if varied == VARIED[0] else f"{flags['model'] or scenario}, {name}" for name in values]
     asked, defaults = any_question(scenario, each[0], catalog)
     if asks_what_holds(asked):
         if trace or (as_json and models):

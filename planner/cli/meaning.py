@@ -163,6 +163,8 @@ def _rate(amount: Amount, about: About) -> tuple[str, str]:
 
 
 def _share(amount: Amount, about: About) -> tuple[str, str]:
+    if "uptime" in about.asks:
+        return "spare-replicas", "1"
     return "utilization", f"{amount.value}%"
 
 

@@ -10,7 +10,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ASKING = {
-    "fit": "fit|fits|fitting|does it fit|enough|can i|can we|can it|could i|could we|will it|is it possible|possible",
+    "fit": "not fit|doesn't fit|does not fit|don't fit|won't fit|will not fit|doesnt fit|"
+    "fit|fits|fitting|does it fit|enough|can i|can we|can it|could i|could we|will it|is it possible|possible",
     "serve": "serve|serves|serving|host|hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|"
     "endpoint|api",
     "hold": "run|runs|running|load|use",
@@ -32,7 +33,7 @@ _ASKING = {
     "tokens": "how many tokens|number of tokens|most tokens",
     "buys": "buy|buying|purchase|purchasing", "rents": "rent|renting|rental|lease|leasing",
     "duration": "speed of|speed|throughput|throughput of|how long|how fast|how quickly|how soon|how many days|how many "
-                "hours|how much time",
+                "hours|how much time|days|eta|how much faster|faster",
     "duration serve": "tokens per second|tokens per sec|tokens per s",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute "
     "optimally",
@@ -52,6 +53,7 @@ _ASKING = {
     "max users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
     "--deadline=12h": "overnight|over night", "--deadline=2d": "over the weekend|this weekend|a weekend|weekend",
+    "why": "why|why does|why is|why do", "uptime": "uptime|availability|high availability|redundant|redundancy",
     "": "all day|round the clock|24/7|around the clock",
     "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand", "--terms=reserved-1y,reserved-3y": "reserved",
@@ -65,6 +67,7 @@ SILENT = _words(
     "cpu current data dataset day's dense do does done during each each, either estimate every explain fast "
     "finish finished for from get give given going got gpu gpus handle hardware has have having hello hey hi how "
     "i if image images in inside instance instances into is it its job jobs just keep kind latency least less "
+    "idle sitting pay paying pays order continue difference footprint reproduce "
     "like llm llms load long lowest machine machines many max maximum me mean memory memory? min minimum model "
     "models most much music need needed needs node nodes now of offload offloading on on-prem once one only over "
     "pace parallel parameter parameters params per picture pictures plan please ram rental renting response "
@@ -106,6 +109,11 @@ _NOUNS = {
     "money": "usd dollar dollars bucks eur euro euros", "share": "% percent pct",
     "size": "model parameter parameters params parameter-model llm dense", "frames": "frame frames"}
 _COUNTED = {word: kind for kind, words in _NOUNS.items() for word in words.split()}
+ONES = {word: str(count) for count, words in enumerate((
+    "zero", "a an one single", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")) for word in
+         words.split()} | {"twelve": "12", "sixteen": "16", "twenty": "20", "thirty": "30", "fifty": "50",
+                           "hundred": "100", "hundreds": "100", "thousands": "1000", "dozen": "12"}
+"""Numbers that are written out, as figures."""
 
 
 def noun_of(word: str) -> str | None:

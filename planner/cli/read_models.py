@@ -44,7 +44,18 @@ def model(said: Sentence) -> int:
         if len(joined(text)) > 2 and (said.catalog.known_model(text) or said.catalog.known_diffusion(text)):
             said.put("model", text.replace(" ", "-"))
             return many
-    return _of_family(said)
+    return _begins(said) or _of_family(said)
+
+
+def _begins(said: Sentence) -> int:
+    """Read what begins the names of models, of which the last is the newest: mistral small, ltx video."""
+    names = [*said.catalog.names("models"), *said.catalog.names("diffusion")]
+    for many, text in said.phrase(said.at):
+        begun = [name for name in names if name.startswith(f"{text.replace(' ', '-')}-")]
+        if many > 1 and begun and text.split()[-1].isalpha():
+            said.put("model", max(begun))
+            return many
+    return 0
 
 
 def _is_engine(said: Sentence, text: str) -> bool:

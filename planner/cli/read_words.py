@@ -12,13 +12,12 @@ from planner.catalog.load import Catalog
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.meaning import Amount
-from planner.cli.phrases import FOLLOW, LEADING, PARAMETER, PHRASES, SIDES, SILENT, noun_of
+from planner.cli.phrases import FOLLOW, LEADING, ONES, PARAMETER, PHRASES, SIDES, SILENT, noun_of
+from planner.cli.read_hardware import hardware
 from planner.cli.read_models import mixture, model
-from planner.errors import InputError
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import CALLED, SWITCHES
+from planner.scenario.flag_names import CALLED, LENGTHS, SWITCHES
 from planner.scenario.flags import TABLE
-from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.said import own_name
 from planner.scenario.unmodeled import METHODS, family_of, seeing
 from planner.scenario.words import SYNONYMS, method_named, named
@@ -28,10 +27,6 @@ _MOST = 6
 """Words of a name at most."""
 _SCALES = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T", "mn": "M", "bn": "B", "k": "k", "m": "M",
            "b": "B", "t": "T", "g": "G"}
-_ONES = {word: str(count) for count, words in enumerate((
-    "zero", "a an one single", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")) for word in
-         words.split()} | {"twelve": "12", "sixteen": "16", "twenty": "20", "thirty": "30", "fifty": "50",
-                           "hundred": "100", "hundreds": "100", "thousands": "1000", "dozen": "12"}
 _EACH = ("user", "person", "request", "document", "step", "prompt", *PARAMETER)
 """What a number may be of each of."""
 _VERSIONS = ("tiny", "base", "small", "medium", "large", "turbo", "xl", "xxl")
@@ -85,40 +80,6 @@ def _phrase(said: Sentence) -> int:
     return 0
 
 
-def _hardware(said: Sentence) -> int:
-    """Read hardware, with its count."""
-    for many, text in said.phrase(said.at):
-        if not _may_be_hardware(said, text, said.words[said.at:said.at + many]):
-            continue
-        name = next((each for each in (text, text.removesuffix("s")) if _knows(each, said.catalog)), "")
-        if name:
-            owned = "own" in said.asks
-            said.put("own" if owned else "on", name)
-            return many
-    return 0
-
-
-def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
-    """Say whether words have a number of a card or of cards in them, or the name of a family of nodes."""
-    last, behind = words[-1], said.words[said.at + len(words):][:1]
-    counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
-    silent = text in SILENT or last in SILENT or last in _ONES or (len(words) > 1 and last in FOLLOW)
-    named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)
-    return named and not silent and not counts
-
-
-def _is_family(word: str, catalog: Catalog) -> bool:
-    """Say whether the names of node types begin with a word: DGX."""
-    return any(name.startswith(f"{word}-") for name in catalog.names("nodes"))
-
-
-def _knows(text: str, catalog: Catalog) -> bool:
-    try:
-        return bool(candidate_nodes([text], catalog))
-    except InputError:
-        return False
-
-
 def _percentile(said: Sentence) -> int:
     """Read at which percentile what is said of latencies is meant: p95."""
     if not re.fullmatch(r"p\d{2}(?:\.\d)?", said.words[said.at], re.ASCII):
@@ -151,7 +112,7 @@ def _amount(said: Sentence) -> int:
     """Read a number with what it counts, and per what time."""
     words, behind = said.words, said.at + 1
     match = _NUMBER.fullmatch(words[said.at])
-    number, unit = (match["number"], match["unit"]) if match else (_ONES.get(words[said.at], ""), "")
+    number, unit = (match["number"], match["unit"]) if match else (ONES.get(words[said.at], ""), "")
     scale = _SCALES.get(unit, "") or ("" if noun_of(unit) else _SCALES.get(unit[:1], ""))
     unit = "" if unit in _SCALES else unit[1:] if scale else unit
     if not scale and not unit and words[behind:behind + 1] and words[behind] in _SCALES:
@@ -163,6 +124,10 @@ def _amount(said: Sentence) -> int:
         beside.add(words[behind])
         behind += 1
     noun = "usd" if match and match["sign"] else unit
+    if not noun and words[behind:behind + 1] and words[behind] in SIDES and words[behind + 1:behind + 2] and (
+            words[behind + 1] in LENGTHS):
+        beside.add(words[behind])
+        noun, behind = "tokens", behind + 2
     if not noun and behind < len(words) and noun_of(words[behind]):
         noun, behind = words[behind], behind + 1
     if not noun and not scale and not match:
@@ -189,7 +154,7 @@ def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> t
             beside.add("each")
             behind += 1
         elif (each and words[behind] != "each") or (words[behind] in SIDES and noun and noun_of(noun) != "tokens") or (
-                words[behind] in ("in", "at") and _is_number(words, behind + 1)):
+                words[behind] in ("in", "at") and _is_number(words, behind + 1) and not _goes_out(words, behind)):
             break
         else:
             beside.add(words[behind])
@@ -197,28 +162,34 @@ def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> t
     return per, behind
 
 
+def _goes_out(words: Sequence[str], at: int) -> bool:
+    """Say whether "in" stands between a number of prompt tokens and one of answer tokens: 1.5k in 300 out."""
+    return words[at] == "in" and bool({"out", "output"} & set(words[at + 2:at + 4]))
+
+
 def _is_unknown(said: Sentence, word: str) -> bool:
     """Say whether a word behind a number may be what it counts, and is nothing that is known."""
-    known = word in SILENT or word in FOLLOW or word in LEADING or word in PHRASES or word in _ONES or word in _BESIDE
+    known = word in SILENT or word in FOLLOW or word in LEADING or word in PHRASES or word in ONES or word in _BESIDE
     ahead = Sentence([word], said.catalog)
     return word.isalpha() and not known and not any(rule(ahead) for rule in (model, _word, _unmodeled))
 
 
 def _is_number(words: Sequence[str], at: int) -> bool:
     """Say whether a number stands here, so that the word before it is of that one."""
-    return at < len(words) and (words[at] in _ONES or bool(_NUMBER.fullmatch(words[at])))
+    return at < len(words) and (words[at] in ONES or bool(_NUMBER.fullmatch(words[at])))
 
 
 def _keyed(said: Sentence) -> int:
     """Read the name of a flag with a number behind it: context 32k, lora rank 16."""
     for many, text in said.phrase(said.at, 3):
-        if text in SIDES and text not in OPTIONS and text not in CALLED:
+        if text in PHRASES or (text in SIDES and text not in OPTIONS and text not in CALLED):
             continue
         flag = own_name(text.replace(" ", "-"), OPTIONS) or ""
         behind = said.at + many
         while behind < len(said.words) - 1 and said.words[behind] in ("of", "is", "=", "length", "size"):
             behind += 1
-        if flag in OPTIONS and behind < len(said.words) and (match := _NUMBER.fullmatch(said.words[behind])):
+        if flag in OPTIONS and _counts_no_other(said.words, behind) and (
+                match := _NUMBER.fullmatch(said.words[behind])):
             ends = behind + 1
             plain = match["unit"] == "" or match["unit"] in _SCALES
             while plain and ends < len(said.words) and (
@@ -228,6 +199,12 @@ def _keyed(said: Sentence) -> int:
             said.put(flag, value)
             return taken
     return 0
+
+
+def _counts_no_other(words: Sequence[str], at: int) -> bool:
+    """Say whether a number has no noun behind it of its own: in "length, 500 steps" it is none of a length."""
+    return at < len(words) and (at + 1 >= len(words) or noun_of(words[at + 1]) in (
+        None, "time", "money", "tokens", "context"))
 
 
 OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}
@@ -283,4 +260,4 @@ def _silent(said: Sentence) -> int:
 
 _BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _keyed, _phrase, _percentile, _resolution, _date, _hardware, mixture, model, _amount, _word, _unmodeled, _silent)
+    _keyed, _phrase, _percentile, _resolution, _date, hardware, mixture, model, _amount, _word, _unmodeled, _silent)

@@ -19,7 +19,7 @@ from planner.cli.phrases import PHRASES
 from planner.cli.rephrased import given_flags, rephrased, unsaid
 from planner.cli.sentence import shown
 from planner.errors import InputError
-from planner.scenario.flag_names import INSTEAD, LEFT_OUT, LENGTHS, SWITCHES
+from planner.scenario.flag_names import INSTEAD, LEFT_OUT, LENGTHS, SHORT, SWITCHES
 from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name
 from planner.scenario.words import SYNONYMS, method_named, named
@@ -50,6 +50,7 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
     notes: list[str] = []
+    args = [SHORT.get(word, word) if word not in options and SHORT.get(word, "") in options else word for word in args]
     line = _Line(args, options, known, worded, notes.append, filed)
     argv = line.read()
     if len(line.heard) > 1:  # what each says may decide how another is read

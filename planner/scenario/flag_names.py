@@ -6,7 +6,7 @@ _ALSO = {
     "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length sample-len length mean-len "
                    "avg-length",
     "seq-len": "ctx context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
-               "sequence-len block-size", "rate": "qps rps requests-per-second request-rate",
+               "sequence-len block-size seq seqlen sequence", "rate": "qps rps requests-per-second request-rate",
     "prompts": "prompts-per-step rollout-batch-size prompt-batch-size prompts-per-batch",
     "on": "hardware cluster gpu gpu-type node instance instance-type machine accelerator card cards device vram "
           "gpu-memory gpu-options hardware-options",
@@ -45,6 +45,7 @@ _ALSO = {
     "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
     "chunked-prefill-size",
     "concurrency": "concurrent-requests max-concurrency", "max-power": "power",
+    "percentile": "latency-percentile slo-percentile", "speculative": "spec-decode speculative-decoding draft",
     "electricity": "electricity-price electricity-cost power-price power-cost kwh-price price-per-kwh usd-per-kwh "
                    "energy-price"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
@@ -56,9 +57,10 @@ FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "na
                      "the", "my", "max", "maximum", "slo", "time"))
 """Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
 LENGTHS = frozenset(("length", "lengths", "len", "tokens", "token", "toks", "size"))
-SIDES = {"input": frozenset(("input", "prompt", "prompts", "question", "query", "in", "context-in", "doc", "document")),
+SIDES = {"input": frozenset(("input", "prompt", "prompts", "question", "query", "in", "context-in", "doc", "document",
+                             "article")),
          "output": frozenset(("output", "out", "response", "answer", "reply", "gen", "generation", "generated",
-                              "completion", "decode"))}
+                              "generate", "summary", "completion", "decode"))}
 """Side of a request -> the words that flags of its length begin with: --response-length, --gen-len."""
 MEANS = frozenset(("avg", "average", "mean"))
 OF_A_SAMPLE = LENGTHS | {"sample", "samples", "example", "examples", "seq", "sequence", "per", "row", "conversation"}
@@ -75,7 +77,11 @@ IDLE = frozenset((
 """What trainers are told that changes neither time, memory nor money."""
 LEFT_OUT = {**dict.fromkeys(IDLE, "it changes neither time, memory nor money"), **dict.fromkeys(
     ("mfu", "model-flops-utilization", "hfu", "efficiency", "gpu-efficiency"),
-    "what a GPU reaches is computed from measured runs, and shown")}
+    "what a GPU reaches is computed from measured runs, and shown"), **dict.fromkeys(
+        ("checkpoint-every", "checkpoint-interval", "checkpoint-frequency", "save-every", "save-interval"),
+        "the plan chooses how often checkpoints are written"), **dict.fromkeys(
+            ("preemption-rate", "interruption-rate", "failure-rate", "mtbf"),
+            "how often nodes fail or are taken away is a fact of the catalog")}
 """The same, and what is an answer and no question, with why it is left out."""
 INSTEAD = {
     **dict.fromkeys(LEFT_OUT, _NOTHING), "mfu": "leave it out: it is computed",
@@ -133,6 +139,8 @@ SWITCHES = {said: setting for setting, names in {
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
 """What people write without a value, with the flag and value that it is."""
+SHORT = {"-m": "--model", "-g": "--on", "-n": "--gpus", "-d": "--dataset", "-t": "--tokens"}
+"""Flags of one letter, as other tools have them."""
 VERBS = {"plan": "train run finetune fine-tune tune portfolio size capacity cost recommend serve infer inference",
          "compare": "rent buy versus vs",
          "estimate": "fit fits check memory vram speed throughput", "simulate": "replay benchmark bench",

@@ -117,6 +117,17 @@ SAID = [
      "plan --model llama-3.1-8b --daily-users 20k --requests-per-user 12 --ttft '1 s' --method inference"),
     ("compare h100 vs b200 for llama 70b training",
      "compare --on h100,b200 --model llama-70b --tokens '20 per parameter'"),
+    ("our own 4x L40S or pay for H100s for llama 3.3 70b, 20k requests a day, 1.5k in 300 out",
+     "compare --model llama-3.3-70b --own '4x l40s' --on h100s --rate '20k requests/day' --input 1.5k --output 300 "
+     "--method inference"),
+    ("GRPO Qwen3-14B with 32 H100, 16 generations per prompt, 8k response length, 500 steps: time and cost",
+     "plan --method grpo --model qwen3-14b --on '32 h100' --samples-per-prompt 16 --output 8k --steps 500"),
+    ("max batch size for lora on mistral 7b with seq 4096 on a single A6000",
+     "estimate --max micro-batch --method lora --model mistral-7b --seq-len 4096 --on 'a single a6000'"),
+    ("H100 PCIe or SXM for inference of Qwen 32B?",
+     "compare --on 'h100 pcie,h100 sxm' --model qwen-32b --documents 1M"),
+    ("cost of a 24/7 endpoint for mistral small with 99.9% uptime, 2 rps",
+     "plan --model mistral-small-3.1-24b --spare-replicas 1 --rate '2 rps' --method inference"),
     ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
 ]
 

@@ -69,6 +69,9 @@ SAID = [
     ("--model llama-3.1-8b --developers 150 --tok/s 30", {"users": "150", "tpot": "30 tokens/s"}),
     ("--tok/s 30 --developers 150 --model llama-3.1-8b", {"users": "150", "tpot": "30 tokens/s"}),
     ("--mfu 0.4 --gpus 128", {"gpus": "128"}), ("--amortize 3y --res 720p", {"years": "3y", "resolution": "720p"}),
+    ("-m llama-3.1-8b -g 4090 --lora", {"model": "llama-3.1-8b", "on": "4090", "method": "lora"}),
+    ("--users 5 --doc-tokens 3k --summary-tokens 200", {"input": "3k", "output": "200"}),
+    ("--checkpoint-every 1h --spot --latency-percentile p99", {"terms": "spot", "percentile": "p99"}),
     ("--own-vs-rent --on h100", {"terms": "buy,on-demand"}),
     # what is left open
     ("--users max --gpus auto --on h100", {"users": None, "gpus": None, "objective": "users"}),
@@ -112,6 +115,11 @@ def test_what_one_command_has_moves_a_question_to_it(capsys: pytest.CaptureFixtu
     cache = capsys.readouterr().out
     assert cache.startswith("Largest sequence that fits: ")
     assert "more than the cache" in cache
+
+
+def test_keys_with_values_are_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "model=llama-3.1-8b", "tokens=1T", "gpu=h100", "--show-scenario", "-q"]) == 0
+    assert "tokens: 1 T" in capsys.readouterr().out
 
 
 def test_a_file_is_told_by_what_is_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,6 +167,15 @@ def test_models_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*asked, "--method", "qlora", "-q"]) == 0
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
         "Fewest GPUs that hold llama-3.1-8b", "Fewest GPUs that hold qwen3-8b"]
+
+
+def test_formats_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["compare", "--model", "llama-3.1-8b", "--on", "l40s-1x", "--rate", "1"]
+    assert main([*asked, "--quantization", "fp8,bf16", "--json"]) == 0
+    rows = {row["model"]: row["cost_usd"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert rows.keys() == {"llama-3.1-8b, fp8", "llama-3.1-8b, bf16"}
+    assert main([*asked, "--quantization", "fp8", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["cost_usd"] == rows["llama-3.1-8b, fp8"]
 
 
 def test_the_longest_request_fills_the_cache(capsys: pytest.CaptureFixture[str]) -> None:

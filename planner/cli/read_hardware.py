@@ -1,0 +1,64 @@
+"""Hardware in the words of a sentence: rented or owned, with its count, and other forms of the card named last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from planner.catalog.load import Catalog
+from planner.cli.phrases import FOLLOW, ONES, SILENT, noun_of
+from planner.errors import InputError
+from planner.scenario.hardware_names import candidate_nodes
+
+if TYPE_CHECKING:
+    from planner.cli.read_words import Sentence
+
+_APART = frozenset(("or", "vs", "versus", "rent", "renting", "pay", "paying", "cloud"))
+"""Words between hardware that is owned and other hardware that is not."""
+_FORMS = ("sxm", "pcie", "nvl", "40gb", "80gb", "40g", "80g")
+"""Forms of a card, by the word behind its name."""
+
+
+def hardware(said: Sentence) -> int:
+    """Read hardware, with its count."""
+    for many, text in said.phrase(said.at):
+        if not _may_be_hardware(said, text, said.words[said.at:said.at + many]):
+            continue
+        name = next((each for each in (text, text.removesuffix("s")) if _knows(each, said.catalog)), "")
+        if name:
+            apart = said.flags.get("own") and _APART.intersection(said.words[max(0, said.at - 4):said.at])
+            owned = "own" in said.asks and not apart
+            said.put("own" if owned else "on", name)
+            return many
+    return _of_a_form(said)
+
+
+def _of_a_form(said: Sentence) -> int:
+    """Read another form of the card that was named last: H100 PCIe or SXM."""
+    last = (said.flags.get("on") or [""])[-1].split()
+    word = said.words[said.at]
+    if len(last) < 2 or word not in _FORMS or not _knows(name := " ".join((*last[:-1], word)), said.catalog):
+        return 0
+    said.put("on", name)
+    return 1
+
+
+def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
+    """Say whether words have a number of a card or of cards in them, or the name of a family of nodes."""
+    last, behind = words[-1], said.words[said.at + len(words):][:1]
+    counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
+    silent = text in SILENT or last in SILENT or last in ONES or (len(words) > 1 and last in FOLLOW)
+    named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)
+    return named and not silent and not counts
+
+
+def _is_family(word: str, catalog: Catalog) -> bool:
+    """Say whether the names of node types begin with a word: DGX."""
+    return any(name.startswith(f"{word}-") for name in catalog.names("nodes"))
+
+
+def _knows(text: str, catalog: Catalog) -> bool:
+    try:
+        return bool(candidate_nodes([text], catalog))
+    except InputError:
+        return False
