@@ -47,9 +47,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     effort = effort_of(time_limit, workers)
     named = {name: ",".join(value) if isinstance(value := flags[name], tuple) else value for name in VARIED}
     varied = next((name for name in VARIED if several_models(named[name])), VARIED[0])
-    values = several_models(named[varied])
-    each = [{**flags, varied: (name,) if isinstance(flags[varied], tuple) else name} for name in values] or [flags]
-    models = [name if varied == VARIED[0] else f"{flags['model'] or scenario}, {name}" for name in values]
+    several = several_models(named[varied])
+    each = [{**flags, varied: (name,) if isinstance(flags[varied], tuple) else name} for name in several] or [flags]
+    models = [name if varied == VARIED[0] else f"{flags['model'] or scenario}, {name}" for name in several]
     asked, defaults = any_question(scenario, each[0], catalog)
     if asks_what_holds(asked):
         if trace or (as_json and models):
