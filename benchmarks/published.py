@@ -51,7 +51,7 @@ def _token_lines(catalog: Catalog) -> Iterator[Line]:
     for file in evidence_of("tpot-residuals"):
         found = compare(file, catalog)
         entries = {entry.id: entry for entry in found.served if entry.quantity == "tpot_ms"}
-        traits = {key: sample.traits for key, _, sample in speed_samples(found, "tpot_ms")}
+        traits = {key: sample.traits for key, _, sample in speed_samples(found, "tpot_ms", catalog.sources)}
         for row, _ in found.speeds:
             entry, alike = entries.get(row.id), traits.get(f"{row.id} tpot_ms")
             if entry is not None and alike is not None:

@@ -251,7 +251,7 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
     compared = [compare(file, catalog) for file in evidence]
     if name in SERVING:
         quantity = SERVING[name]
-        signed = [sample for comparison in compared for sample in speed_samples(comparison, quantity)]
+        signed = [sample for one in compared for sample in speed_samples(one, quantity, catalog.sources)]
         return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
     outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
     if name == MEMORY:

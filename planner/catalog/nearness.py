@@ -90,7 +90,8 @@ class Nearness:
                 for name, size in sizes.items()}
         among = len({source for cell in near for source in cell.sources})
         cell = self._most_alike(traits)
-        backing = {source for one in self._whole if all(one.traits[name] == traits.get(name) for name in self.like)
+        asked = [(name, traits[name]) for name in self.like if name in traits]
+        backing = {source for one in self._whole if all(one.traits[name] == value for name, value in asked)
                    for source in one.sources}
         return Distance(cell=cell, backing=len(backing), same=set(self.traits[:self.head]) <= set(cell.traits),
                         among=1 if self.traits[self.head - 1] in unseen else among, unseen=tuple(unseen), past=past)

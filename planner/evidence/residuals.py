@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from planner.catalog.quirk import Sources
 from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
-from planner.evidence.serve_run import UNKNOWN_ENGINE
+from planner.evidence.serve_run import UNKNOWN_ENGINE, measured_by
 from planner.evidence.spread import Sample
 
 DECIDING = ("seq_len=", "micro_batch=", "zero=", "shard=", "recompute=", "lora_rank=", "base_quantization=",
@@ -62,7 +62,7 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[str, float, Sample]]:
+def speed_samples(comparison: EvidenceComparison, quantity: str, said: Sources) -> list[tuple[str, float, Sample]]:
     """Return of every row with a figure of serving speed the key of that figure, its sign, and its sample.
 
     Both output and TPOT are of the step: where a row lacks one the other stands for it, of the opposite sign, but
@@ -79,7 +79,7 @@ def speed_samples(comparison: EvidenceComparison, quantity: str) -> list[tuple[s
         if held is None and other is not None:
             held, sign = entries.get((name, other)), -1.0
         if held is not None and not speed.row.experimental:
-            source = row.run.source or row.prefix
+            source = measured_by(row, said)
             samples.append((f"{name} {held.quantity}", sign, Sample(
                 source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {},
                 some and UNKNOWN_ENGINE in speed.row.assumed,

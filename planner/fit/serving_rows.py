@@ -12,7 +12,7 @@ from planner.errors import PlannerError
 from planner.evidence.hardware import machine_gpus
 from planner.evidence.kinds import EvidenceFile
 from planner.evidence.rows import ServeMeasured, ServeRun
-from planner.evidence.serve_run import ServingRow, serving_row
+from planner.evidence.serve_run import ServingRow, measured_by, serving_row
 from planner.evidence.serve_speed import DeploymentRows, Speed, engine_speed, group_of, predict, quantities, shared
 from planner.evidence.skipping import SkippedError
 from planner.fit.knobs import FitConstant, release_field
@@ -101,7 +101,7 @@ def serving_rows(files: Sequence[EvidenceFile], catalog: Catalog) -> ServingRows
         if fitted_row.regime != "server" and not fitted_row.experimental:
             rows[len(runs)] = fitted_row
             runs.append((row.run, row.measured))
-            sources.append(row.run.source or row.prefix)
+            sources.append(measured_by(row, catalog.sources))
             ids.append(row.id)
     groups: list[DeploymentRows] = []
     figures: list[_Figure] = []

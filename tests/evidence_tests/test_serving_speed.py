@@ -9,7 +9,9 @@ from planner.evidence.compare import compare
 from planner.evidence.ranking import rank_served
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import speed_samples
+from planner.evidence.serve_run import measured_by
 from planner.evidence.summary import errors
+from planner.fit.serving_rows import serving_rows
 from tests.evidence_tests.csv_file import DATA, catalog, rows_of, validated, write
 
 MEASURED = ("output_tok_s_total", "output_tok_s_per_gpu", "total_tok_s_per_gpu", "ttft_ms", "tpot_ms",
@@ -113,10 +115,25 @@ def test_a_row_whose_engine_nobody_states_counts_in_no_class(tmp_path):
     found = compare(read_evidence(write(tmp_path / "s.csv", *rows)), catalog())
     engines = {row.id: speed.row.engine for row, speed in found.speeds}
     assert engines == {"x-1": "vllm", "x-2": "vllm", "x-3": "tensorrt-llm"}
-    assert {key: sample.is_open for key, _, sample in speed_samples(found, "tpot_ms")} == {
+    assert {key: sample.is_open for key, _, sample in speed_samples(found, "tpot_ms", catalog().sources)} == {
         "x-1 tpot_ms": False, "x-2 tpot_ms": True, "x-3 tpot_ms": False}
     alone = compare(read_evidence(write(tmp_path / "a.csv", rows[0])), catalog())
-    assert [sample.is_open for _, _, sample in speed_samples(alone, "tpot_ms")] == [False]
+    assert [sample.is_open for _, _, sample in speed_samples(alone, "tpot_ms", catalog().sources)] == [False]
+
+
+def test_a_file_that_gathers_runs_of_two_measurers_is_two_sources(tmp_path):
+    """And one measurer in two files is one, so that what is left out together is a site."""
+    file, more = "ai-dynamo/aiconfigurator silicon_sample.csv", "SemiAnalysisAI/InferenceX experimental/x.csv"
+    rows = [ROW | {"id": "x-1", "source": file, "source_detail": "InferenceX export 2026-04-06.csv measured 2025-10-29"},
+            ROW | {"id": "x-2", "source": file, "source_detail": "NVIDIA gap-analysis 1.0.0rc3/Qwen_Qwen3-32B.csv"},
+            ROW | {"id": "x-3", "source": more}, ROW | {"id": "x-4", "source": "a blog"}]
+    found = read_evidence(write(tmp_path / "s.csv", *rows))
+    by = {row.id: measured_by(row, catalog().sources) for row in found.rows}
+    assert len({by["x-1"], by["x-2"], by["x-4"]}) == 3
+    assert (by["x-3"], by["x-4"]) == (by["x-1"], "a blog")
+    assert set(serving_rows([found], catalog()).row_sources) <= set(by.values())
+    assert {sample.source for *_, sample in speed_samples(compare(found, catalog()), "tpot_ms", catalog().sources)
+            } <= set(by.values())
 
 
 def test_output_is_a_share_of_both_directions_by_length(tmp_path):

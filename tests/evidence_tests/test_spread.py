@@ -72,6 +72,7 @@ def test_the_fewer_sources_have_rows_alike_the_wider(sources: int, few: float, h
     new = 0 if sources else 0.2**2 + 0.1**2
     scale = (0.05**2 + 0.03**2 * (1 + 1 / max(sources, 1)) + 0.08**2 * few + new) ** 0.5
     assert one.backing == sources
+    assert found.nearness.distance({"kind": "moe"}, {}).backing == sources  # what is not known is left out
     assert np.log(one.q95 / one.q05) == pytest.approx(3.2 * hoped * scale)
 
 
