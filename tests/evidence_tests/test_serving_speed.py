@@ -124,7 +124,7 @@ def test_a_row_whose_engine_nobody_states_counts_in_no_class(tmp_path):
 def test_a_file_that_gathers_runs_of_two_measurers_is_two_sources(tmp_path):
     """And one measurer in two files is one, so that what is left out together is a site."""
     file, more = "ai-dynamo/aiconfigurator silicon_sample.csv", "SemiAnalysisAI/InferenceX experimental/x.csv"
-    rows = [ROW | {"id": "x-1", "source": file, "source_detail": "InferenceX export 2026-04-06.csv measured 2025-10-29"},
+    rows = [ROW | {"id": "x-1", "source": file, "source_detail": "InferenceX export 2026-04-06.csv measured 2025"},
             ROW | {"id": "x-2", "source": file, "source_detail": "NVIDIA gap-analysis 1.0.0rc3/Qwen_Qwen3-32B.csv"},
             ROW | {"id": "x-3", "source": more}, ROW | {"id": "x-4", "source": "a blog"}]
     found = read_evidence(write(tmp_path / "s.csv", *rows))
@@ -134,6 +134,19 @@ def test_a_file_that_gathers_runs_of_two_measurers_is_two_sources(tmp_path):
     assert set(serving_rows([found], catalog()).row_sources) <= set(by.values())
     assert {sample.source for *_, sample in speed_samples(compare(found, catalog()), "tpot_ms", catalog().sources)
             } <= set(by.values())
+
+
+@pytest.mark.parametrize("quantity", ["output_tok_s_per_gpu", "tpot_ms", "ttft_ms"])
+def test_intervals_follow_how_many_sources_ran_the_like(quantity):
+    """Of InferenceX's and NVIDIA's runs in one file each counts; what nobody ran is the widest."""
+    found = catalog().serving_residuals(quantity)
+    assert {"SemiAnalysisAI/InferenceX", "NVIDIA gap analysis"} <= set(found.sources)
+    alike = [found.at({"engine": engine, "kind": "dense", "architecture": "hopper", "regime": regime, "tuned": "no"})
+             for engine, regime in (("tensorrt-llm", "closed"), ("llama-cpp", "closed"))]
+    assert alike[0].backing >= 2 > alike[1].backing == 0
+    few = [sum(value for name, value in one.causes if name.startswith("few ")) for one in alike]
+    assert few[1] == pytest.approx(2 * alike[0].backing * few[0])
+    assert alike[1].q95 / alike[1].q05 > 1.2 * alike[0].q95 / alike[0].q05
 
 
 def test_output_is_a_share_of_both_directions_by_length(tmp_path):
