@@ -10,7 +10,7 @@ from planner.catalog.formats import WeightFormat
 from planner.catalog.load import Catalog
 from planner.catalog.quirk import Sources
 from planner.catalog.speed import ServiceLevel
-from planner.evidence.rows import EvidenceRow, ServeRun
+from planner.evidence.rows import ServeRow, ServeRun
 from planner.evidence.shape import model_of
 from planner.evidence.skipping import SkippedError, refuse
 from planner.physics.serving.formats import format_of
@@ -104,7 +104,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
                       tuple(assumed))
 
 
-def measured_by(row: EvidenceRow, said: Sources) -> str:
+def measured_by(row: ServeRow, said: Sources) -> str:
     """Return whose runs a row is of: its source, or who measured what a file gathers from several."""
     return said.word("page", row.run) or row.run.source or row.prefix
 

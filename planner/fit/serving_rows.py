@@ -11,7 +11,7 @@ from planner.catalog.load import Catalog
 from planner.errors import PlannerError
 from planner.evidence.hardware import machine_gpus
 from planner.evidence.kinds import EvidenceFile
-from planner.evidence.rows import ServeMeasured, ServeRun
+from planner.evidence.rows import ServeMeasured, ServeRow, ServeRun
 from planner.evidence.serve_run import ServingRow, measured_by, serving_row
 from planner.evidence.serve_speed import DeploymentRows, Speed, engine_speed, group_of, predict, quantities, shared
 from planner.evidence.skipping import SkippedError
@@ -92,8 +92,7 @@ def serving_rows(files: Sequence[EvidenceFile], catalog: Catalog) -> ServingRows
     sources: list[str] = []
     ids: list[str] = []
     for row in (row for file in files for row in file.rows if not row.suspect):
-        assert isinstance(row.run, ServeRun)
-        assert isinstance(row.measured, ServeMeasured)
+        assert isinstance(row, ServeRow)
         try:
             fitted_row = serving_row(row.run, catalog)
         except (SkippedError, PlannerError):
