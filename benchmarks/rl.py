@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ SOURCES = {
     "PrimeIntellect-ai/prime-rl": Fitted({}, "prime-rl", {"written": 3.5e9}, {
         "attention_kernel.hopper": 1.0, "attention_kernel.blackwell": 0.19, "step_overhead": 0.033}),
     "deepspeedai/DeepSpeedExamples": Fitted({}, "deepspeed-chat", {"pace": 1.0}),
-    "NVIDIA-NeMo/RL": Fitted({}, "nemo-rl", {"sync": 3e9, "reshard": 2e9})}
+    # broadcasts and the host's share of a step over several machines are as others have published them
+    "NVIDIA-NeMo/RL": Fitted({}, "nemo-rl", {"reshard": 2e9})}
 
 
 def without(law: PostTrainingLaw, fitted: Fitted) -> PostTrainingLaw:
@@ -64,7 +66,8 @@ def left_out(read: EvidenceFile, source_of: Mapping[str, str]) -> list[Entry]:
     """Return the entries of every source by constants without it, with the intervals of a framework without runs."""
     made = list[Entry]()
     for source, fitted in SOURCES.items():
-        catalog = Catalog()
+        # a copy, as catalogs of the same files share what they hold
+        catalog = copy(Catalog())
         if fitted.stack:
             catalog = catalog.changed({("stacks", fitted.trained or fitted.framework): fitted.stack})
         vars(catalog)["posttraining_law"] = without(catalog.posttraining_law, fitted)

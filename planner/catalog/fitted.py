@@ -120,7 +120,10 @@ def with_values(entry: S, values: Mapping[str, float]) -> S:
         elif isinstance(held, BaseModel):
             changes[top] = held.model_copy(update={inner: value})
         elif isinstance(held, dict):
-            changes[top] = {**held, inner: value}
+            key, _, figure = inner.partition(".")
+            one = held.get(key)
+            changes[top] = {**held, **({key: one.model_copy(update={figure: value})} if isinstance(one, BaseModel)
+                                       else {inner: value})}
         elif isinstance(held, tuple):
             key, _, figure = inner.rpartition(".")
             changes[top] = tuple(item.model_copy(update={figure: value}) if item.key == key else item for item in held)

@@ -70,8 +70,12 @@ class RlFramework(Frozen):
     """Steps that answers may lie behind the policy at most."""
     sync: Rate
     """Bytes/s at which each rollout GPU takes new weights from trainers elsewhere."""
+    broadcast: Rate | None = None
+    """Bytes/s at which all weights go to all rollout GPUs elsewhere together; none sends each its own, at `sync`."""
     reshard: Rate
     """The same from a trainer on the same GPU."""
+    across: Seconds = 0.0
+    """Host time of a decode step that kernels do not hide, where the engine's replica lies on several machines."""
 
 
 class FrameworkRuns(Frozen):

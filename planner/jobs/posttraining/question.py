@@ -152,7 +152,8 @@ class RlQuestion:
                  for row, (count, slots) in enumerate(zip(counts, self._slots[key], strict=True)) if slots}
         unknown = [case for case in cases if case not in self._seconds]
         self._seconds.update(zip(unknown, drawing_seconds(
-            self.batch, engines, [cases[case] for case in unknown], self.host_layer, ahead=ahead), strict=True))
+            self.batch, engines, [cases[case] for case in unknown], self.host_layer, ahead=ahead,
+            across=self.framework.across), strict=True))
         made: list[Drawn | None] = [None] * len(rows)
         for case, drawing in cases.items():
             slots = self._slots[key][drawing.row]

@@ -105,6 +105,10 @@ def slots_of(batch: RolloutBatch, on: Engines) -> list[Slots | None]:
             for fits, count, weights, cache, work in zip(room.concurrency >= 1, *columns, strict=True)]
 
 
+SOCKETS = 2
+"""Of a machine with GPUs: a rack that is one node has as many machines as its sockets make."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """A layout of replicas by its row, how many of them, and the answers that each writes at once."""
@@ -115,10 +119,11 @@ class Drawing:
 
 
 def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing], eager: float, *,
-                    ahead: int = 0) -> list[tuple[float, float]]:
+                    ahead: int = 0, across: float = 0.0) -> list[tuple[float, float]]:
     """Return seconds of decoding and of prompts that a step of rollouts takes, of each drawing.
 
     eager: seconds in which the host launches a layer without CUDA graphs, which kernels that take longer hide.
+    across: seconds of the host in each step of a replica on several machines, which nothing hides.
     ahead: steps whose answers are at work at once, where none waits for the longest of each; else 0.
     """
     if not drawings:
@@ -140,5 +145,8 @@ def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing
     rows = np.repeat([each.row for each in drawings], [len(course) for course in courses])
     took = np.maximum(step_times(d, on.rows.take(rows), StepLoad(*np.concatenate(loads, axis=1))).total,
                       eager * d.model.layers)
+    node = d.candidates[0].node
+    machine = node.gpus / max(1, node.cpu.sockets // SOCKETS)
+    took = took + across * (on.rows.take(rows).gpus > machine)
     parts = np.split(took * np.concatenate(courses), np.cumsum([len(course) for course in courses])[:-1])
     return [(float(part[:-1].sum()), float(part[-1])) for part in parts]

@@ -178,6 +178,8 @@ def _copied(framework: RlFramework, placed: Placed, policy: Passes, drawn: Drawn
     """Return the seconds in which new weights reach the engine."""
     if policy.adapted and framework.adapter_sync is not None:
         return framework.adapter_sync * policy.layers
+    if framework.broadcast is not None and not placed.colocated:
+        return 2 * policy.parameters / framework.broadcast
     rate = framework.reshard if placed.colocated else framework.sync
     return drawn.weights / rate + written(framework, policy)
 
