@@ -190,7 +190,7 @@ def estimating(reference: Reference, overrides: Mapping[str, object], catalog: C
                              "layout named; planner plan chooses by it")
     stated = overrides.get("limits.gpus")
     if config is not None:
-        node = node or _usual_node(config)
+        node = node or config.hardware(catalog) or _usual_node(config)
         named, cluster = node_named(node, catalog)
         each = catalog.node(named).gpus
         counted = cluster or (nodes and nodes * each)

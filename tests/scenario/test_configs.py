@@ -188,6 +188,17 @@ def test_sizes_of_several_models_are_those_of_the_usual_vocabulary():
     assert "olmo-2-13b" in config.reading.defaults[-1]
 
 
+def test_hardware_that_a_config_names_is_its_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.yaml"
+    path.write_text(AXOLOTL.replace("3.1-8B", "3.2-1B") + "adapter: lora\ngpus: 4xL40S\n", encoding="utf-8")
+    assert main(["estimate", "--from", str(path)]) == 0
+    assert "gpus: the hardware, 4xL40S" in " ".join(capsys.readouterr().out.split())
+    assert planner.estimate(from_=path).gpus == 4
+    asked = planner.plan(from_=path, tokens="10M").assignments[0]
+    assert (asked.gpu, planner.plan(from_=path, tokens="10M", on="h100-sxm-1x").assignments[0].gpu) == (
+        "l40s", "h100-sxm")
+
+
 def test_what_is_stated_stands_over_the_config():
     answer = planner.estimate(node="dgx-h100", from_=CONFIGS / "axo_lora.yml", layout="mbs=1,zero=3", seq_len=2048,
                               model="llama-3.2-1b", gpus=4)

@@ -15,7 +15,9 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.configs import readers
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source, source_of, text_source
+from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.limits import COUNTED
+from planner.scenario.said import own_name
 from planner.scenario.tuned import ADAPTERS
 
 PADDING = 1024
@@ -26,6 +28,7 @@ SHOWN = 15
 """Ignored keys that are named without -v."""
 NODE = "dgx-h100"
 """Where neither a config nor its user names a node type: that of most published runs."""
+ON = "hardware.candidates"
 MODEL, BATCH, LENGTH = "workload.model", "workload.global_batch", "workload.sequence_length"
 
 
@@ -71,8 +74,11 @@ class Config:
         question, counts; where neither does, it grows with their number, and so is left open.
         """
         values, axes, reading = self.values(stated, catalog), self.reading.layout, self.reading
+        if ON not in stated and "sourcing.own" not in stated and (hardware := self.hardware(catalog)):
+            stated = {**stated, ON: hardware}
+            values[ON] = hardware
         if not self.serves and BATCH not in values and "mbs" in axes:
-            width, on = degrees(axes, "tp", "pp", "cp"), stated.get("hardware.candidates")
+            width, on = degrees(axes, "tp", "pp", "cp"), stated.get(ON)
             named = COUNTED.fullmatch(str(on[0] if isinstance(on, list | tuple) and len(on) == 1 else on).strip())
             counted = stated.get("limits.gpus") or reading.gpus or (named.group(1) if named else None)
             each = f"{degrees(axes, 'mbs')} x {reading.accumulation or 1}"
@@ -110,6 +116,22 @@ class Config:
             values[BATCH] = degrees(axes, "mbs") * self.reading.accumulation * (gpus // width)
         self._count_tokens(values, catalog.recipes)
         return values, axes
+
+    def hardware(self, catalog: Catalog) -> str:
+        """Return the hardware that a key of the config names, as no tool but its user's reads it; empty without."""
+        reading = self.reading
+        for key in reading.ignored:
+            said = reading.source.keys[key]
+            if own_name(key.rpartition(".")[2].lower(), ("on", "gpus")) and isinstance(said, str) and any(
+                    map(str.isalpha, said)):
+                try:
+                    candidate_nodes([said], catalog)
+                except InputError:
+                    continue
+                reading.taken.add(key)
+                reading.counted.append(f"{key}: the hardware, {said}")
+                return said
+        return ""
 
     def _gpus(self, together: int, node_gpus: int) -> int:
         """Return the GPUs that the config counts, or as many as fill the node and its degrees."""
