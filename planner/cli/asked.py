@@ -18,10 +18,12 @@ from planner.cli import printing
 from planner.cli.options import open_catalog
 from planner.cli.rephrased import given_flags
 from planner.cli.sentence import shown, spoken
+from planner.cli.several import portfolio_of
 from planner.cli.spoken import Worded, hardware_known, is_scenario
 from planner.errors import InputError, did_you_mean
 from planner.scenario.flag_names import VERBS
 from planner.scenario.flags import NAMES
+from planner.scenario.plainly import is_inline
 from planner.scenario.said import own_name
 
 if TYPE_CHECKING:
@@ -53,12 +55,17 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     if (config := _config(args, words, settings)) is not None:
         return config
     mine = args[0] in commands
-    if mine and (args[0] not in ASKED or len(words) == 1 or (len(words) == 2 and " " not in words[1])):
+    if mine and (args[0] not in ASKED or len(words) == 1 or (len(words) == 2 and " " not in words[1])
+                 or is_inline(words[1])):
         return args
     meant = next((verb for verb, called in VERBS.items() if args[0].lower() in called.split()), None)
     if meant in (None, *RUN) and not any(map(is_scenario, words[1:])):
         verb = args[0] if mine else meant if len(words) == 1 and meant != "estimate" else None
         flags = args[len(words):]
+        jobs = portfolio_of(words[mine:], open_catalog(settings.catalogs, settings)) if verb in (None, "plan") else None
+        if jobs is not None:
+            _say(settings, f"several jobs are a portfolio: read as planner plan {shown([jobs])}")
+            return ["plan", jobs, *flags]
         left_out: list[str] = []
         read = spoken(words[1:] if mine else words, open_catalog(settings.catalogs, settings), verb,
                       given_flags(flags, FLAG_NAMES), left_out)

@@ -122,6 +122,12 @@ class LazyGroup(click.Group):
             from planner.cli.asked import as_asked
 
             args = as_asked(args, ctx.ensure_object(GlobalOptions), COMMANDS)
+        if "--jobs" in args:
+            from planner.cli.options import open_catalog
+            from planner.cli.several import with_jobs
+
+            settings = ctx.ensure_object(GlobalOptions)
+            args = with_jobs(args, open_catalog(settings.catalogs, settings)) or args
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and rest:
             from planner.cli.asked import filed, saying, worded

@@ -33,7 +33,7 @@ from planner.scenario.kind import (
     said_by_model,
 )
 from planner.scenario.largest import asks_for_the_largest, largest_asked
-from planner.scenario.plainly import in_blocks, with_bought
+from planner.scenario.plainly import in_blocks, is_inline, with_bought
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
 from planner.scenario.posttraining import PostTrainingScenario
@@ -46,7 +46,7 @@ from planner.scenario.served import as_asked
 from planner.scenario.serving import LOADS
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
-from planner.yaml_io import Document, Frozen, read, validate
+from planner.yaml_io import Document, Frozen, parse, read, validate
 
 Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
@@ -148,7 +148,9 @@ def as_written(reference: str | Mapping[str, object] | Document) -> Document:
     """Return a file, a mapping or a document as it stands. Raises InputError."""
     if isinstance(reference, Document):
         return reference
-    return Document(plain(reference, "scenario"), "", {}) if isinstance(reference, Mapping) else read(find(reference))
+    if isinstance(reference, Mapping):
+        return Document(plain(reference, "scenario"), "", {})
+    return parse(reference, "the scenario") if is_inline(reference) else read(find(reference))
 
 
 def as_scenario(document: Document) -> AnyScenario:

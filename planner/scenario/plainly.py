@@ -49,6 +49,11 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
     return blocks
 
 
+def is_inline(reference: object) -> bool:
+    """Say whether a reference is what a file holds itself: {model: llama-3.1-8b, tokens: 1T}."""
+    return isinstance(reference, str) and reference.lstrip().startswith("{")
+
+
 def with_bought(overrides: Mapping[str, object], labels: Mapping[str, str]) -> dict[str, object]:
     """Return overrides whose terms name buying, which is no way to rent, with that asked for beside these.
 

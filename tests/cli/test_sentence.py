@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.cli.sentence import shown, spoken
+from planner.cli.several import portfolio_of
 from planner.errors import InputError
 
 CATALOG = Catalog()
@@ -137,6 +139,28 @@ def test_a_sentence_is_a_command(line: str, meant: str) -> None:
     read = spoken(line.split(), CATALOG)
     assert read is not None
     assert sorted(shown(read).split(" --")) == sorted(meant.split(" --"))
+
+
+@pytest.mark.parametrize(("line", "whole", "jobs"), [
+    ("pretrain a 3B on 300B tokens and then serve it to 200 users on our 4 DGX H100", {"own": "4 dgx h100"}, [
+        {"name": "pretrain 3b", "model": "3b", "method": "pretrain", "tokens": "300B"},
+        {"name": "serve 3b", "model": "3b", "users": "200"}]),
+    ("with h100s: finetune llama-3.1-8b on 50k samples of 800 tokens; serve llama-3.1-8b at 3 rps, in two weeks",
+     {"on": "h100s"}, [
+         {"name": "finetune llama-3.1-8b", "model": "llama-3.1-8b", "samples": "50k", "mean_length": "800"},
+         {"name": "serve llama-3.1-8b", "model": "llama-3.1-8b", "rate": "3 rps", "deadline": "2 weeks"}]),
+    ("finetune 70b lora on 50M tokens", None, []), ("is it better to serve 8b at 5 rps or 70b at 2 rps", None, []),
+    ("pretrain 7b on 1T tokens and finetune it", None, [])])
+def test_several_jobs_are_a_portfolio(line: str, whole: dict[str, str] | None, jobs: list[dict[str, str]]) -> None:
+    told = portfolio_of([line], CATALOG)
+    assert (None if told is None else json.loads(told)) == (None if whole is None else {**whole, "jobs": jobs})
+
+
+def test_jobs_in_words_are_planned_on_one_fleet(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "--own", "2xdgx-h100", "-q"]
+    assert main([*asked, "--jobs", "finetune llama-3.1-8b on 200M tokens; lora llama-3.1-8b on 100M tokens",
+                 "--horizon", "4 weeks"]) == 0
+    assert "2 jobs on 1 pool" in capsys.readouterr().out
 
 
 def test_what_training_costs_is_asked_of_an_amount() -> None:
