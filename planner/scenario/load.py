@@ -51,6 +51,8 @@ from planner.yaml_io import Document, Frozen, parse, read, validate
 Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
 alone ask."""
+_EXAMPLES = ("say which model, and how much of what, such as --model llama-3.1-8b with --tokens 1T, --method lora "
+             "--samples 10k, or --rate 5; or name hardware alone (--on 8xh100)")
 
 
 def load_any(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
@@ -116,9 +118,7 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
 def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
               ) -> Document:
     if reference is None and not overrides:
-        raise InputError("nothing is asked: say which model, and how much of what, such as --model llama-3.1-8b with "
-                         "--tokens 1T, --method lora --samples 10k, or --rate 5; or name hardware alone (--on 8xh100), "
-                         f"or a scenario: a file, or {', '.join(shipped())}")
+        raise InputError(f"nothing is asked: {_EXAMPLES}, or a scenario: a file, or {', '.join(shipped())}")
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (
             catalog.known_model(reference) or catalog.known_diffusion(reference)):
         if "workload.model" in overrides:
@@ -148,9 +148,9 @@ def as_written(reference: str | Mapping[str, object] | Document) -> Document:
     """Return a file, a mapping or a document as it stands. Raises InputError."""
     if isinstance(reference, Document):
         return reference
-    if isinstance(reference, Mapping):
-        return Document(plain(reference, "scenario"), "", {})
-    return parse(reference, "the scenario") if is_inline(reference) else read(find(reference))
+    if isinstance(reference, str):
+        return parse(reference, "the scenario") if is_inline(reference) else read(find(reference))
+    return Document(plain(reference, "scenario"), "", {})
 
 
 def as_scenario(document: Document) -> AnyScenario:
@@ -197,9 +197,7 @@ def _known(model: type[Frozen] | None) -> Mapping[str, bool]:
 
 def paths_of(reference: Reference) -> dict[str, bool]:
     """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
-    if reference is None:
-        return dict(paths())
-    return _paths_in(as_written(reference).data)
+    return _paths_in(None if reference is None else as_written(reference).data)
 
 
 def _paths_in(data: object) -> dict[str, bool]:
