@@ -205,14 +205,14 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
                      f"{value:,.10g}</text>")
     parts.append(f'<text class="tick" x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 8}" text-anchor="middle">{escape(x)}'
                  f'</text><text class="tick" x="{LEFT}" y="{TOP - 4}">{escape(y)}</text>')
-    labels = list[float]()
     for line in lines:
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in map(place, line.points))
         parts.append(f'<polyline points="{path}" fill="none" stroke="var({line.color})" stroke-width="2"/>')
-        end, at = place(line.points[-1])
-        labels.append(at + 16 if any(abs(at - 6 - other) < 14 for other in labels) else at - 6)
-        parts.append(f'<text x="{end - 6:.1f}" y="{labels[-1]:.1f}" text-anchor="end" class="{line.color[2:]}">'
-                     f"{escape(line.label)}</text>")
+    # above what is drawn, where no line crosses it
+    named = "".join(f'<tspan dx="18" fill="var({line.color})">{escape(line.label)}</tspan>'
+                    for line in lines if line.label)
+    if named:
+        parts.append(f'<text x="{WIDE - RIGHT}" y="{TOP - 4}" text-anchor="end">{named}</text>')
     for mark in marks:
         a, b = place(mark.at)
         anchor, off = ("end", -9) if a > WIDE * 0.7 else ("start", 9)

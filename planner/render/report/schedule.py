@@ -18,6 +18,8 @@ USE, ROW, BAR, GAP = 56, 18, 12, 14
 """Height of a pool's use, of a job's row, of its bar, and the room between pools, in px."""
 CASH, FOOT = 220, 40
 """Height of the bars of money, and room for months below, in px."""
+LETTER = 7
+"""Width of a letter or digit, in px."""
 WHOLE = 'class="whole" '
 """However high it is, it is shown in full."""
 LABEL = 26
@@ -113,7 +115,10 @@ def cash(plan: Plan) -> str:
                      f'width="{max(1.0, wide - 4):.1f}" height="{high:.1f}" fill="var(--a)"><title>{month.month}: '
                      f'{escape(show_usd(month.usd))}</title></rect>'
                      f'<text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" y="{top + CASH + 18}" '
-                     f'text-anchor="middle">{month.month[2:]}</text>')
+                     f'text-anchor="middle">{month.month if wide > LETTER * 9 else month.month[2:]}</text>')
+        if wide > LETTER * len(whole := f"{month.usd:,.0f}"):
+            parts.append(f'<text x="{LEFT + (at + 0.5) * wide:.1f}" y="{top + CASH - high - 5:.1f}" '
+                         f'text-anchor="middle">{whole}</text>')
         if month.month in paid:
             high = CASH * paid[month.month] / most
             parts.append(f'<rect class="outlay" x="{LEFT + at * wide + 2:.1f}" y="{top + CASH - high:.1f}" '
