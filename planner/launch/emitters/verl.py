@@ -21,6 +21,8 @@ def _roles(work: Reinforced) -> list[str]:
 
 def _split(work: Reinforced) -> Settings | No:
     layout = work.placed.layout
+    if work.trainer == "deepspeed":
+        return No("deepspeed (it trains with FSDP or Megatron)", {"stack": "verl"})
     if work.trainer == "megatron":
         degrees = {f"{role}.megatron.{key}": getattr(layout, name) for role in _roles(work)
                    for name, key in _MEGATRON.items()}
