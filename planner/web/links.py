@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from planner.answer.assignment import Alternative
 from planner.answer.layout import Layout
+from planner.answer.relaxation import Relaxation
 from planner.ask.estimate import HEARD, Estimating
 from planner.catalog.load import Catalog
 from planner.money.rent import offer_named
@@ -69,6 +70,17 @@ def opened(other: Alternative, question: Question, catalog: Catalog) -> str | No
     return asked(question, "/", {**heard, **({"precision": other.layout.precision} if "precision" in heard else {}),
                                   "node": other.node, "gpus": other.gpus, "layout": text, "stack": other.stack},
                   own=False)
+
+
+def eased(change: Relaxation, question: Question) -> str | None:
+    """Return where the same is planned with the limit that would do; none where no field says it."""
+    names = {path: name for name, path in reversed(NAMES.items())}
+    values = {f"workload.{key}": value for key, value in change.work.items()} if change.work else {
+        NAMES.get(change.limit, ""): change.to}
+    if change.limit == "own" or not all(path in names and isinstance(value, str | int | float)
+                                        for path, value in values.items()):
+        return None
+    return asked(question, "/plan", {names[path]: value for path, value in values.items()})
 
 
 def _layout_text(layout: Layout) -> str | None:

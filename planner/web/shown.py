@@ -38,7 +38,7 @@ from planner.scenario.flags import TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.compared import heads_and_cells
 from planner.web.forms import SLIDERS
-from planner.web.links import asked, linked, opened, planned, without_offload
+from planner.web.links import asked, eased, linked, opened, planned, without_offload
 from planner.web.question import Question
 from planner.web.wording import address
 
@@ -56,7 +56,8 @@ def templates() -> Environment:
 def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str:
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
-        page = report(made, catalog, part=True, link=lambda other: opened(other, question, catalog))
+        page = report(made, catalog, part=True, link=lambda other: opened(other, question, catalog),
+                      eased=lambda change: eased(change, question))
         return f"{page}{_frontier(made, question)}{'' if made.assignments else NOTHING}"
     sheet = HtmlSheet()
     write_explanation(made, sheet)

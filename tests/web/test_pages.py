@@ -168,6 +168,18 @@ def test_a_row_opens_the_plan_on_its_own_offer(values):
     assert costs == pytest.approx([row["cost_usd"] for row in rows], rel=1e-6)
 
 
+@pytest.mark.parametrize("values", [
+    {"model": "gpt2", "tokens": "1 G", "on": "h100-sxm-1x", "stack": "fsdp2", "max_gpus": "1", "deadline": "30 min"},
+    {"model": "llama-3.1-8b", "on": "l4-1x", "rate": "1", "ttft": "20 ms", "tpot": "100 ms"}])
+def test_one_change_that_is_enough_is_asked_by_a_click(values):
+    told = answer(replace(question_of("plan", values), paged=True), ())
+    changes = json.loads(told.text)["infeasible"]["relaxations"]
+    links = re.findall('<a href="/plan[?]([^"]+)">', told.page.partition('id="why"')[2].partition("</section>")[0])
+    assert len(links) == len(changes) > 0
+    made = json.loads(answer(question_of("plan", typed(dict(parse_qsl(unescape(links[0]))))), ()).text)
+    assert made["status"] == "optimal"
+
+
 def test_hardware_without_work_is_drawn_with_the_months_at_which_buying_crosses_renting():
     asked = question_of("compare", {"on": "8xh100", "years": "4", "terms": "on-demand,buy"})
     told = answer(replace(asked, paged=True), ())
