@@ -22,7 +22,8 @@ _ALSO = {
                   "grad-accum-steps ga accumulate-grad-batches",
     "steps": "max-steps max-train-steps num-steps train-steps training-steps total-steps",
     "model": "llm checkpoint model-name model-id base-model hf-model",
-    "engine": "backend inference-engine serving-engine", "stack": "framework trainer training-framework",
+    "engine": "backend inference-engine serving-engine rollout-engine generation-engine",
+    "reward-model": "teacher teacher-model", "stack": "framework trainer training-framework",
     "own": "have my-gpus owned", "documents": "num-prompts batch-requests docs pages", "tpot": "itl",
     "e2e": "latency response-time total-latency end-to-end",
     "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts n-rollouts "
@@ -135,6 +136,7 @@ SWITCHES = {said: setting for setting, names in {
     "--step-cache=teacache": "teacache use-teacache enable-teacache",
     "--step-cache=first-block-cache": "first-block-cache fbcache use-fbcache", "--step-cache=cache-dit": "cache-dit",
     "--latents=cached": "cache-latents cached-latents latents-cached cache-latents-to-disk",
+    "--policy-lag=1": "async asynchronous one-step-off",
     "--ema": "use-ema with-ema", "--compile": "torch-compile use-torch-compile",
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}

@@ -57,6 +57,8 @@ SAID = [
     ("--batch-job --documents 5k", {"documents": "5k"}), ("--max-price 20k", {"budget": "20k"}),
     # what no option is called is read as a phrase
     ("--method grpo --n 16 --train-batch-size 256", {"samples_per_prompt": "16", "global_batch": "256"}),
+    ("--method on-policy-distillation --teacher qwen3-32b", {"reward_model": "qwen3-32b"}),
+    ("--method grpo --async --rollout-engine sglang", {"policy_lag": "1", "engine": "sglang"}),
     ("--method grpo --lora", {"method": "grpo", "tuning": "lora"}), ("--adapter qlora", {"method": "qlora"}),
     ("--model sd1.5 --image-size 512", {"resolution": "512", "method": None}),
     ("--users 8 --min-tps 25", {"users": "8", "tpot": "25 tokens/s"}),
