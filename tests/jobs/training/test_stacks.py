@@ -95,7 +95,7 @@ def test_a_no_does_not_depend_on_a_default_stack() -> None:
     (best,) = answer.assignments
     assert best.stack == "deepspeed"
     assert best.time.evidence is not None
-    assert best.time.evidence.rows == 10
+    assert best.time.evidence.rows == 5
     assert {one.name: one.value for one in answer.provenance.defaults}["stack"] == best.stack
     assert plan(**TUNE, on="rtx-4090-1x", stack=["megatron-core", "fsdp2"]).status == "infeasible"
 
