@@ -18,7 +18,7 @@ from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, Reinforc
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.nearest import typed
-from planner.launch.place import asked_job, usual_job
+from planner.launch.place import all_places, asked_job, usual_job
 from planner.launch.program import (
     INSTALL,
     VARIABLES,
@@ -129,7 +129,8 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
     except CannotExpress as error:
         raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
     except Unsupported as error:
-        raise InputError(f"{error.problem}; {_started(found, catalog)}") from None
+        elsewhere = _places(found, catalog, targets, alternative) if scheduler else ""
+        raise InputError(f"{error.problem}; {elsewhere or _started(found, catalog)}") from None
     for folder, files in each:
         write_folder(output / folder, files.files)
     return [(output / folder, files) for folder, files in each]
@@ -152,6 +153,16 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
         nearest = typed(error.instead)
         can = f"it can with {nearest}" if nearest else ""
     return "; ".join(part for part in (can, again) if part)
+
+
+def _places(found: Plan | Assignment, catalog: Catalog, targets: str | None, alternative: int | None) -> str:
+    """Return the schedulers that take the same files; empty where none does."""
+    can = []
+    for place in all_places():
+        with suppress(PlannerError):
+            _every(found, catalog, targets, place, alternative)
+            can.append(place)
+    return f"it can with --scheduler {' or '.join(filter(None, (', '.join(can[:-1]), can[-1])))}" if can else ""
 
 
 def _started(found: Plan | Assignment, catalog: Catalog) -> str:

@@ -116,6 +116,7 @@ def test_an_estimate_keeps_what_was_asked_of_it(planner, tmp_path):  # noqa: F81
 @pytest.mark.parametrize(("arguments", "said"), [
     ([], "launch needs the file of a plan"),
     (["{plan}", "-o", "{dir}", "--scheduler", "slum"], "did you mean slurm"),
+    (["{plan}", "-o", "{dir}", "--scheduler", "dynamo"], "sglang); it can with --scheduler dstack, kubernetes"),
     (["{plan}", "-o", "{dir}", "--alternative", "99"], "--alternative 99: the plan has"),
     (["{dir}/none.json", "-o", "{dir}"], "No such file"),
     (["--check", "{dir}"], "launch.json"),
