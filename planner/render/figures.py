@@ -69,6 +69,11 @@ def percent(share: float) -> str:
     return f"{share:.1%}"
 
 
+def gap_shown(gap: float) -> str:
+    """Write what a plan is at most above the best: `2.3%`; what is not nothing is not shown as 0.0%."""
+    return "less than 0.1%" if 0 < gap < 0.0005 else percent(gap)
+
+
 def share_of(share: float, what: str) -> str:
     """Write a chosen share: `50% of the optimizer states`, or `all ...`."""
     return f"all {what}" if share == 1 else f"{share * 100:.4g}% of the {what}"

@@ -8,7 +8,7 @@ from datetime import datetime
 from planner.answer.assignment import Assignment
 from planner.answer.portfolio import Added, OtherWay, Why
 from planner.answer.schema import Plan
-from planner.render.figures import percent
+from planner.render.figures import gap_shown
 from planner.render.page import Head, Page
 from planner.units import DAY, plural, show_seconds, show_usd
 
@@ -35,7 +35,7 @@ def portfolio_sentence(plan: Plan) -> str:
     parts += [f"{plural(len(rejected), 'job')} rejected"] if rejected else []
     gap = plan.objective.gap
     proof = ("proven optimal" if plan.status == "optimal" else "not proven" if gap is None
-             else f"not proven, within {percent(gap)} of the best possible")
+             else f"not proven, within {gap_shown(gap)} of the best possible")
     body = f"{', '.join(parts)}, for {plan.objective.shown()}"
     return f"{'Cheapest' if plan.status == 'optimal' else 'Best found'}: {body} ({proof})"
 
@@ -52,9 +52,9 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
                [job_row(a) for a in plan.assignments])
     _show_why(page, plan, full=full)
     page.heading("Supply")
-    page.table((Head("pool"), Head("nodes", True), Head("from", True), Head("until", True),
+    page.table((Head("pool"), Head("nodes", True), Head("in use", True), Head("from", True), Head("until", True),
                 Head("USD", True)),
-               [(line, f"{nodes:,}", first[:10], last[:10], f"{usd:,.2f}")
+               [(line, f"{nodes:,}", f"{in_use(plan, line):.0%}", first[:10], last[:10], f"{usd:,.2f}")
                 for line, nodes, first, last, usd in _supply(plan)])
     page.heading("Money by month")
     paid = outlays(plan)
@@ -68,7 +68,8 @@ def show_portfolio(page: Page, plan: Plan, *, full: bool = False) -> None:
     value, bound = plan.objective.value, plan.objective.bound
     assert value is not None
     proven = (f"proven optimal: exact value {value:,.2f} USD = exact bound" if plan.status == "optimal"
-              else f"not proven: value {value:,.2f} USD, bound {'none' if bound is None else f'{bound:,.2f} USD'}")
+              else f"not proven: value {value:,.2f} USD, no bound" if bound is None or plan.objective.gap is None
+              else f"not proven: value {value:,.2f} USD, bound {bound:,.2f} USD, gap {gap_shown(plan.objective.gap)}")
     left = plan.search.removed.get("not_offered", 0)
     page.facts([("status", proven),
                 ("columns", f"{plan.search.staged:,} layouts staged exactly" + (
@@ -156,6 +157,17 @@ def on_pool(plan: Plan, pool: str) -> list[Assignment]:
     offers = {supply.offer for supply in plan.supply if supply.pool == pool}
     return [assignment for assignment in plan.assignments if assignment.offer in offers
             and assignment.status == "planned"]
+
+
+def in_use(plan: Plan, pool: str) -> float:
+    """Return the share of a pool's node-hours, while there are nodes, in which jobs or services are on them."""
+    busy = there = 0.0
+    for period in plan.periods:
+        if period.pool == pool:
+            seconds = (moment(period.end) - moment(period.start)).total_seconds()
+            busy += seconds * (period.serving + period.training)
+            there += seconds * period.available
+    return busy / there if there else 0.0
 
 
 def _share(rows: Sequence[tuple[datetime, datetime, int, int]], start: datetime, seconds: float, cell: int,

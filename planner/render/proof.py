@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from planner.answer.assignment import Alternative
 from planner.answer.level import above_targets
 from planner.answer.schema import Infeasible, Plan, Provenance
-from planner.render.figures import days, objective, percent, values
+from planner.render.figures import days, gap_shown, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page, Sheet
 from planner.render.runners_up import fleets_of
@@ -71,7 +71,7 @@ def _status(plan: Plan) -> str:
         return f"proven optimal: exact value {objective(name, value)}{month} = exact bound"
     if bound is None:
         return f"not proven: value {objective(name, value)}, no bound"
-    gap = "" if plan.objective.gap is None else f", gap {percent(plan.objective.gap)}"
+    gap = "" if plan.objective.gap is None else f", gap {gap_shown(plan.objective.gap)}"
     return f"not proven: value {objective(name, value)}, bound {objective(name, bound)}{gap}"
 
 

@@ -11,7 +11,7 @@ from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
 from planner.render.breakdown import at_confidence, verdict
-from planner.render.figures import METHODS, days, in_unit, listed, pace, paid_for, percent
+from planner.render.figures import METHODS, days, gap_shown, in_unit, listed, pace, paid_for
 from planner.render.holding import enumerated
 from planner.render.layout_text import sample_noun
 from planner.render.serving import BEST, is_service, serving_sentence
@@ -38,7 +38,7 @@ def plan_sentence(plan: Plan) -> str:
             return f"{best}, simplest of the tied: {body}{_energy(plan)} ({_price(plan)})"
         return f"{best}: {body}{_energy(plan)} (proven optimal){_cheaper(plan)}"
     gap = plan.objective.gap
-    within = "" if gap is None else f", within {percent(gap)} of the best possible"
+    within = "" if gap is None else f", within {gap_shown(gap)} of the best possible"
     return f"Best found: {body} (not proven{within})"
 
 

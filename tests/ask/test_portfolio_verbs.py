@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from datetime import datetime
 from functools import cache
 from io import StringIO
 
@@ -163,7 +164,14 @@ def test_the_page_the_calendar_and_the_table_have_every_stretch_of_work(planner,
     assert events == [(start.replace("-", "").replace(":", ""), end.replace("-", "").replace(":", ""), name)
                       for name, start, end in worked]
     assert all(len(line.encode()) <= 75 for line in calendar.split("\r\n"))
+    # a period of a day is in use as a whole where a job runs in it
+    days = sum(-(-(datetime.fromisoformat(s["end"].removesuffix("Z")) - datetime.fromisoformat(s["start"].removesuffix(
+        "Z"))).total_seconds() // 86400) for a in plan["assignments"] if a["sourcing"] == "owned"
+        for s in a.get("segments") or ())
     page = (tmp_path / "page.html").read_text()
+    assert f"1 at most, {days / 14:.0%} in use" in page
+    assert f" {days / 14:.0%} " in next(line for line in planner("plan", tmp_path / "all.yaml").out.split(
+        "Supply")[1].splitlines() if "own dgx-h100" in line)
     assert page.count("<rect") >= len(worked) + len(plan["cash"])
     assert all(f"{name}: {start[:10]} to {end[:10]}" in page for name, start, end in worked)
 

@@ -12,7 +12,7 @@ from planner.answer.assignment import alternative
 from planner.answer.doubt import Doubt, Measurement
 from planner.answer.level import Asked
 from planner.answer.schema import Objective, Plan, Search
-from planner.render.figures import values
+from planner.render.figures import gap_shown, values
 from planner.render.page import Page
 from planner.render.sentence import close_call_sentence
 from planner.render.tables import render_answer_line, render_estimate, render_plan
@@ -237,3 +237,8 @@ def test_a_close_call_says_the_chance_the_loss_and_what_would_settle_it() -> Non
     sentence = close_call_sentence(tested, settled=True)
     assert sentence is not None
     assert sentence.endswith("; measuring both on 2 nodes for 3 h (340.00 USD) cuts that to 100,000 USD")
+
+
+@pytest.mark.parametrize(("gap", "shown"), [(0.0, "0.0%"), (1e-6, "less than 0.1%"), (0.0007, "0.1%")])
+def test_a_gap_that_is_not_nothing_is_not_shown_as_nothing(gap, shown):
+    assert gap_shown(gap) == shown

@@ -8,7 +8,7 @@ from html import escape
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
-from planner.render.portfolio import moment, on_pool, outlays, span
+from planner.render.portfolio import in_use, moment, on_pool, outlays, span
 from planner.render.report.charts import framed, short_usd, ticks
 from planner.units import DAY, show_seconds, show_usd
 
@@ -69,7 +69,7 @@ def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
     rows = [period for period in plan.periods if period.pool == pool]
     most = max((period.available for period in rows), default=1) or 1
     yield _label(pool, y + USE / 2 - 2, "strong")
-    yield _label(f"{most:,} at most", y + USE / 2 + 14)
+    yield _label(f"{most:,} at most, {in_use(plan, pool):.0%} in use", y + USE / 2 + 14)
     for row in rows:
         told = (f"{row.start[:10]} to {row.end[:10]}: {row.available:,} nodes, {row.serving:,} serve, "
                 f"{row.training:,} train")
