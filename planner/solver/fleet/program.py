@@ -43,8 +43,7 @@ class Program:
         at = len(self.least)
         self.least.append(least)
         self.most.append(most)
-        for variable, factor in terms:
-            self.put(at, variable, factor)
+        self.put_each(at, terms)
         return at
 
     def rows(self, count: int, least: int = -FREE, most: int = FREE) -> range:
@@ -56,8 +55,18 @@ class Program:
 
     def put(self, row: int, variable: int, factor: int) -> None:
         """Add a variable to a row."""
-        for column, value in zip(self._pending, (row, variable, factor), strict=True):
-            column.append(value)
+        rows, variables, factors = self._pending
+        rows.append(row)
+        variables.append(variable)
+        factors.append(factor)
+
+    def put_each(self, row: int, terms: Iterable[tuple[int, int]]) -> None:
+        """Add pairs of a variable and its factor to a row."""
+        pairs = list(terms)
+        rows, variables, factors = self._pending
+        rows += [row] * len(pairs)
+        variables += [variable for variable, _ in pairs]
+        factors += [factor for _, factor in pairs]
 
     def put_all(self, rows: Ints, variables: Ints, factors: Ints) -> None:
         """Add many variables to rows."""

@@ -85,13 +85,13 @@ class Model(TaskModel):
                 if ceiling.held and ceiling.weights[pool]:
                     program.put(rows[period], nodes, ceiling.weights[pool])
         size = self.problem.period_seconds
-        for one, usd in paid:
-            if self.budget is not None:
-                program.put(self.budget, one, usd)
-            for purse, row in zip(self.problem.purses, self.purses, strict=True):
-                inside = min(lot.end * size, purse.end) - max(lot.start * size, purse.start)
-                if inside > 0:
-                    program.put(row, one, -(-usd * inside // ((lot.end - lot.start) * size * PURSE_UNIT)))
+        if self.budget is not None:
+            program.put_each(self.budget, paid)
+        for purse, row in zip(self.problem.purses, self.purses, strict=True):
+            inside = min(lot.end * size, purse.end) - max(lot.start * size, purse.start)
+            if inside > 0:
+                whole = (lot.end - lot.start) * size * PURSE_UNIT
+                program.put_each(row, [(one, -(-usd * inside // whole)) for one, usd in paid])
         return nodes, by_number
 
     def _alike(self) -> None:
