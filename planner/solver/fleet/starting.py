@@ -22,7 +22,7 @@ from planner.solver.settings import Settings
 BRIEF, EVOLVED = 0.1, 0.5
 """Shares of the time: in which CP-SAT proves what is easy, and for lists; the rest is for CP-SAT from the best of them.
 """
-PLACED_A_UNIT = 120_000
+PLACED_A_UNIT = 300_000
 """Tasks that lists place, moved late and early again, in a unit of CP-SAT's deterministic time, about."""
 Taken: TypeAlias = tuple[cp_model.IntervalVar, cp_model.LinearExprT]
 """When something is taken, and how much."""
