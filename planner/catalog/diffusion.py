@@ -84,6 +84,8 @@ class Denoiser(Frozen):
     blocks: tuple[DenoiserBlock, ...] = Field(min_length=1)
     text_tokens: Few
     """That blocks read beside the image, as pipelines pad the prompt."""
+    head: Width = 128
+    """Width of an attention head; of a UNet, that of its smallest blocks."""
 
 
 class Coding(Frozen):

@@ -9,7 +9,7 @@ from pydantic import Field
 from planner.catalog.diffusion import Media
 from planner.catalog.diffusion_law import Residue
 from planner.catalog.hardware import Precision
-from planner.catalog.ranges import Factor, Few, Held, Passes, Share
+from planner.catalog.ranges import Factor, Few, Held, Passes, Share, Width
 from planner.catalog.sourced import Sourced
 from planner.units import Bytes, FlopRate, Seconds
 from planner.yaml_io import Frozen
@@ -47,6 +47,14 @@ class SmallUnits(Frozen):
     attention: Share
 
 
+class WideHeads(Frozen):
+    """Heads from a width on: by how much attention is faster with them than with the narrower ones of measured runs."""
+
+    width: Width
+    faster: dict[str, Factor]
+    """By architecture."""
+
+
 class UnseenRuns(Frozen):
     """What measured runs are of: whatever differs in one of these has no run like it."""
 
@@ -81,6 +89,7 @@ class GenerationLaw(Sourced):
     """The same of convolutions, and of the products among them in a UNet."""
     attention: dict[str, Share]
     """The same of attention, by architecture; `others` of those that no run is of."""
+    wide_heads: WideHeads
     small: SmallUnits
     passes: Passes
     """Times that a block's intermediates are moved in a pass."""

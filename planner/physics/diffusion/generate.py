@@ -208,7 +208,8 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
     weights = parameters(picture.model) / split.pipefusion
     read, expanded = (weights * size / rates.memory
                       for size in (stored.weight, 0.0 if picture.compiled else stored.expands))
-    busy = max(products, read) + scores / rates.attention(law) + times * kept / rates.memory + expanded
+    attention = scores / rates.attention(law, picture.model.denoiser.head)
+    busy = max(products, read) + attention + times * kept / rates.memory + expanded
     launched = sum(block.count for block in blocks) * (law.host_fused if picture.compiled else law.host_block)
     shared = math.pow(law.sharing, math.log2(split.gpus))
     return max(busy / shared, launched / split.pipefusion)

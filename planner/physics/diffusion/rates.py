@@ -47,13 +47,14 @@ class Rates:
             return peak * stored.products * (law.small.convolutions if unet else law.small.products)
         return self.products(stored.computes) * stored.products * (law.convolutions if unet else law.products)
 
-    def attention(self, law: GenerationLaw) -> float:
-        """Return the rate of attention."""
+    def attention(self, law: GenerationLaw, head: int) -> float:
+        """Return the rate of attention with heads of that width."""
         if peak := self.small(law):
             return peak * law.small.attention
         peak = self.gpu.halves or self.products()
         share = law.attention.get(self.gpu.architecture, law.attention["others"])
-        return peak * self.known.attention_forward * share
+        wide = law.wide_heads.faster.get(self.gpu.architecture, 1.0) if head >= law.wide_heads.width else 1.0
+        return peak * self.known.attention_forward * share * wide
 
     def holds(self, elements: float) -> float:
         """Return the share of a kernel's input and output of so many elements that the cache holds."""
