@@ -64,6 +64,8 @@ class Tried:
     """Replayed in all."""
     missed: str = ""
     """Which target is missed by how much, where one is."""
+    unsure: bool = False
+    """Whether all replays keep the targets, and only how much they vary says that others may not."""
 
 
 @dataclass(frozen=True, slots=True)

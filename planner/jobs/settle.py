@@ -166,7 +166,7 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
             short = [pick for pick, asked, held in zip(missed[2], missed[3].asked, missed[3].held, strict=True)
                      if held < asked]
             if not any(pick.hourly for pick in missed[2]):
-                search.note(better, missed[0], short or missed[2])
+                search.note(better, missed[0], short or missed[2], unsure=missed[3].unsure)
             for pick in short or missed[2]:
                 key = search.key(missed[0], pick.column)
                 search.last.add(key)

@@ -38,6 +38,8 @@ class Search:
     """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
     too_few: dict[tuple[Key, frozenset[tuple[Key, int]]], int] = field(default_factory=dict)
     """Replicas of a kind that missed, the most, beside those of other kinds."""
+    unsure: set[tuple[Key, int]] = field(default_factory=set)
+    """Replicas of a kind whose replays hold but vary: they say nothing of fewer, which may vary less."""
     asked: set[tuple[Key, int]] = field(default_factory=set)
     """Replicas of a kind by which a fleet was asked for that has fewer."""
     caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
@@ -99,16 +101,21 @@ class Search:
             key = self.key(owner_of(pick), pick.column)
             missed = self.too_few.get((key, counts - {(key, pick.replicas)}), 0)
             less = (missed + pick.replicas) // 2 if missed else pick.replicas - 1
+            while missed < less and (key, less) in self.unsure:
+                less -= 1
             if missed < less and (key, less) not in self.asked:
                 self.asked.add((key, less))
                 raised[key] = pick.column.rate * pick.replicas / less * ROUNDED
         return raised
 
-    def note(self, missed: Solved, owner: Owner, short: list[Pick]) -> None:
-        """Note that so many replicas of some kinds were too few."""
+    def note(self, missed: Solved, owner: Owner, short: list[Pick], *, unsure: bool) -> None:
+        """Note that so many replicas of some kinds were too few, or may be."""
         counts = self._counts(missed)
         for pick in short:
             key = self.key(owner, pick.column)
+            if unsure:
+                self.unsure.add((key, pick.replicas))
+                continue
             place = key, counts - {(key, pick.replicas)}
             self.too_few[place] = max(pick.replicas, self.too_few.get(place, 0))
 

@@ -82,7 +82,7 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
     missed = {role: max(one.over[role] for one in seen) + spread for role in seen[0].over}
     shares, more = _sustained(fleet, traces[len(seen) - 1], load, missed, len(seen) - 1)
     return Tried(False, asked, tuple(rate * shares[pick.column.role] for pick, rate in zip(picks, asked, strict=True)),
-                 requests + more, _missed(seen, drawn=service.trace is None))
+                 requests + more, _missed(seen, drawn=service.trace is None), unsure=max(worst) <= 1)
 
 
 def _missed(seen: Sequence[Seen], *, drawn: bool) -> str:
