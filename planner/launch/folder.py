@@ -130,7 +130,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
         raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
     except Unsupported as error:
         elsewhere = _places(found, catalog, targets, alternative) if scheduler else ""
-        raise InputError(f"{error.problem}; {elsewhere or _started(found, catalog)}") from None
+        raise InputError(f"{error.problem}; {elsewhere or _started(found, catalog, targets)}") from None
     for folder, files in each:
         write_folder(output / folder, files.files)
     return [(output / folder, files) for folder, files in each]
@@ -165,7 +165,7 @@ def _places(found: Plan | Assignment, catalog: Catalog, targets: str | None, alt
     return f"it can with --scheduler {' or '.join(filter(None, (', '.join(can[:-1]), can[-1])))}" if can else ""
 
 
-def _started(found: Plan | Assignment, catalog: Catalog) -> str:
+def _started(found: Plan | Assignment, catalog: Catalog, targets: str | None) -> str:
     """Return the nearest plan of a stack that files are written for, where there are none for that of the plan."""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:
@@ -175,7 +175,8 @@ def _started(found: Plan | Assignment, catalog: Catalog) -> str:
         return f"{made.target} can start --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
     placed = next(one.placed for one in given_of(found))
     method = placed.method if placed.kind == "training" else None
-    names = catalog.releases.of_work(placed.kind, method) if placed.kind in ("training", "posttraining") else []
+    known = catalog.releases.of_work(placed.kind, method) if placed.kind in ("training", "posttraining") else []
+    names = [name for name in known if name not in (targets or "").split(",")]
     return f"`planner plan --launchable TARGET` finds the best plan of another: {', '.join(names)}" if names else \
         "nothing else starts it"
 

@@ -8,8 +8,11 @@ import pytest
 
 import planner as package
 from planner.answer.schema import to_json
+from planner.errors import InputError
 from planner.launch.checks.run import main
+from planner.launch.folder import write_all
 from tests.cli.conftest import planner  # noqa: F401 - a fixture
+from tests.launch.works import CATALOG, placed
 
 SMALL = {"model": "llama-3.1-8b", "tokens": "1G", "on": "dgx-h100", "gpus": 16, "stack": "megatron-core"}
 
@@ -201,3 +204,11 @@ def test_a_stack_that_is_not_installed_is_found_to_be_so_before_anything_is_impo
     main("axolotl", "no-such-package", ["somewhere"])
     assert "no-such-package" in json.loads(capsys.readouterr().out)["missing"]
     assert imported == []
+
+
+def test_what_was_refused_is_not_named_as_what_starts_another_plan(tmp_path):
+    with pytest.raises(InputError, match="gemma-3-12b in litgpt") as refused:
+        write_all(placed("dp=8,zero=3,recompute=full", model="gemma-3-12b", method="lora", stack="axolotl"), CATALOG,
+                  tmp_path, "litgpt")
+    assert "axolotl" in (others := str(refused.value).partition("best plan of another")[2])
+    assert "litgpt" not in others
