@@ -47,7 +47,8 @@ _ASKING = {
     "cost": "cost|costs|price|how much|cheapest|cheap|cheaper|cost per million tokens|price per million tokens|per "
             "million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|cost per token|cost per million|"
             "dollars per million tokens|cheapest way",
-    "cost energy": "energy|carbon|kwh|electricity",
+    "cost energy": "energy use|energy usage|energy consumption|power draw|power consumption|carbon footprint|"
+    "energy|carbon|kwh|electricity",
     "--objective=users serve": "how many users|how many concurrent users|how many people|how many simultaneous users|"
     "how many concurrent requests|number of concurrent requests|number of concurrent users|max concurrent requests|"
     "max users|maximum users|most users", "--objective=time": "fastest|as fast as possible|quickest|asap",

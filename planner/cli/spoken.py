@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _BETWEEN = ("or", "and", "vs", "versus")
 """Words between the values of a list."""
+_STORED = "workload.quantization"
+_TRAINS = frozenset(("tokens", "samples", "epochs", "dataset"))
+"""Flags beside which a format is one that is computed in, and no format of stored weights."""
 _SHORT = 4
 """Letters of a part of a flag's name that says nothing alone."""
 _ALIKE = 0.85
@@ -197,8 +200,11 @@ def _value_alone(word: str, behind: Sequence[str], options: Mapping[str, click.O
     said = word[2:].replace("-", " ") if word.startswith("--") and "=" not in word else ""
     if not said or (behind and not behind[0].startswith("-")):
         return []
-    for flag, path in (("--method", "workload.method"), ("--quantization", "workload.quantization")):
+    for flag, path in (("--method", "workload.method"), ("--quantization", _STORED)):
         name = method_named(said) if flag == "--method" else named(path, said)
+        if path == _STORED and _TRAINS.intersection(given_flags(args, options)) and "--precision" in options and (
+                named("workload.precision", said) in SYNONYMS["workload.precision"][0]):
+            return ["--precision", said]
         if flag in options and name in SYNONYMS[path][0]:
             beside = flag == "--method" and name in SYNONYMS["workload.tuning"][0] and "method" in given_flags(
                 args, options)

@@ -15,7 +15,7 @@ _ALSO = {
     "quantization": "quant quantize gguf bits weight-format weights-format format",
     "precision": "dtype", "objective": "minimize optimize goal sort sort-by",
     "max-nodes": "nodes num-nodes nnodes",
-    "global-batch": "batch-size train-batch-size global-batch-size effective-batch-size",
+    "global-batch": "bs batch-size train-batch-size global-batch-size effective-batch-size",
     "per-device-batch": "micro-batch micro-batch-size mbs per-device-train-batch-size per-device-batch-size "
                         "per-gpu-batch-size batch-size-per-gpu batch-per-gpu train-micro-batch-size-per-gpu",
     "grad-accum": "gradient-accumulation grad-accumulation gradient-accumulation-steps accumulation-steps "
@@ -29,14 +29,16 @@ _ALSO = {
     "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts n-rollouts "
                           "completions-per-prompt",
     "resolution": "image-size img-size res", "from": "config config-file from-config",
-    "samples": "pairs clips num-samples dataset-size num-examples examples rows",
+    "samples": "pairs clips num-samples dataset-size num-examples examples rows "
+               "generate-images images-to-generate generate-videos videos-to-generate",
     "images": "images-per-sample num-images", "years": "amortize amortization amortized depreciation amortise lifetime",
     "provider": "cloud providers vendor",
     "region": "regions location zone",
     "input": "tokens-per-doc tokens-per-document tokens-per-request input-tokens input-len input-length prompt "
              "prompt-tokens prompt-length isl",
     "output": "output-tokens output-len output-length max-new-tokens max-tokens osl",
-    "gpus": "num-gpus n-gpus ngpus gpu-count count world-size",
+    "gpus": "num-gpus n-gpus ngpus gpu-count count world-size num-accelerators accelerator-count num-devices "
+            "device-count num-cards",
     "method": "adapter finetuning-type train-type tuner-type peft-type "
               "task workload algorithm algo", "epochs": "num-epochs num-train-epochs", "dataset": "data",
     "deadline": "within by finish-by done-by due until before",

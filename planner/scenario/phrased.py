@@ -72,6 +72,13 @@ def _at_percentile(told: _Told) -> Phrased | None:
         latency in LATENCIES and latency in told.known) else None
 
 
+def _thinking(told: _Told) -> Phrased | None:
+    """Read --think-time 20, which is of seconds, as users think neither hours nor milliseconds."""
+    own = own_name(told.said, ("think",))
+    plain = told.value.replace(".", "", 1).isdigit()
+    return Phrased("think", f"{told.value} s") if own and plain and "think" in told.known else None
+
+
 def _duration(told: _Told) -> Phrased | None:
     """Read --max-days 14."""
     unit = duration_of(told.said)
@@ -169,7 +176,7 @@ def _peak(told: _Told, of: str) -> Phrased | None:
 
 
 _RULES: tuple[Callable[[_Told], Phrased | None], ...] = (
-    _at_percentile, _hours, _duration, _pace, _factor, _unheld, _size, _daily, _rate, _with_unit)
+    _at_percentile, _hours, _thinking, _duration, _pace, _factor, _unheld, _size, _daily, _rate, _with_unit)
 
 
 def number(flag: str, text: str) -> float:

@@ -130,6 +130,8 @@ SAID = [
      "compare --on 'h100 pcie,h100 sxm' --model qwen-32b --documents 1M"),
     ("cost of a 24/7 endpoint for mistral small with 99.9% uptime, 2 rps",
      "plan --model mistral-small-3.1-24b --spare-replicas 1 --rate '2 rps' --method inference"),
+    ("energy use and power draw of training llama 3.1 8b on 1T tokens on 128 H100s",
+     "plan --model llama-3.1-8b --on '128 h100s' --tokens 1T"),
     ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
 ]
 

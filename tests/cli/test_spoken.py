@@ -74,6 +74,10 @@ SAID = [
     ("-m llama-3.1-8b -g 4090 --lora", {"model": "llama-3.1-8b", "on": "4090", "method": "lora"}),
     ("--users 5 --doc-tokens 3k --summary-tokens 200", {"input": "3k", "output": "200"}),
     ("--checkpoint-every 1h --spot --latency-percentile p99", {"terms": "spot", "percentile": "p99"}),
+    ("--accelerator rtx-4090 --num-accelerators 8", {"on": "rtx-4090", "gpus": "8"}),
+    ("--users 25 --think-time 20", {"think": "20 s"}),
+    ("--fp16 --tokens 30B", {"precision": "fp16", "quantization": ""}),
+    ("--fp8 --rate 5", {"quantization": "fp8"}), ("--generate-images 10k --bs 4", {"samples": "10k"}),
     ("--own-vs-rent --on h100", {"terms": "buy,on-demand"}),
     # what is left open
     ("--users max --gpus auto --on h100", {"users": None, "gpus": None, "objective": "users"}),
