@@ -17,6 +17,7 @@ from planner.ask.account import UNREPLAYED, finished, provenance_of, search_of, 
 from planner.ask.alternatives import alternatives_of
 from planner.ask.cautions import cautions, more_than_one
 from planner.ask.doubt import doubt_of
+from planner.ask.engines import by_cheaper_engine
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
@@ -117,8 +118,11 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
     if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,
                           held=held)) is not None:
         return other
-    again = plan.infeasible is not None and not lifts
-    return _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held) if again else plan
+    if plan.infeasible is not None and not lifts:
+        plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held)
+    with aside():
+        cheaper = [] if held else by_cheaper_engine(plan, scenario, defaults, catalog, effort)
+    return plan.model_copy(update={"notes": (*plan.notes, *cheaper)}) if cheaper else plan
 
 
 def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,

@@ -115,3 +115,16 @@ def test_the_most_within_a_budget_is_in_fewer_bits_where_the_usual_are_too_dear(
                         on="rtx-pro-6000,h100")
     assert plan.assignments[0].layout.precision == "fp8"
     assert plan.notes[0].startswith("quantization bf16, the default, has no plan here: planned for fp8")
+
+
+def test_another_engine_that_costs_less_is_named_where_it_was_measured() -> None:
+    """TensorRT-LLM has published runs of gpt-oss-120b on H100; llama.cpp, on which it would be as cheap, has none."""
+    asked: dict[str, Any] = {"model": "gpt-oss-120b", "rate": 60, "ttft": "2s", "tpot": "60ms", "on": "h100-sxm-1x"}
+    plan = planner.plan(**asked)
+    named, = [note for note in plan.notes if note.startswith("engine vllm is the default, and ")]
+    engine = named.split(", and ")[1].split(" ")[0]
+    other = planner.plan(**asked, engine=engine)
+    assert f" {other.objective.value:,.0f} USD " in named
+    assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
+    assert not [note for note in planner.plan(**asked, engine="vllm").notes if "is the default, and" in note]
+    assert not [note for note in planner.plan(**{**asked, "on": "a100-sxm-80gb-1x"}).notes if "llama-cpp" in note]
