@@ -83,6 +83,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     makes = catalog.known_model(model) is None and catalog.known_diffusion(model) is not None
     if makes:
         flags.pop("images", None)  # a sample is one
+    if "embed" in asks and "output" not in given:
+        flags["output"] = ["0"]
     runs = asks & {"serve", "hold"} and not ("train" in asks and "tokens" in given)
     if (runs or (makes and "tune" not in asks)) and not given & {"method", "documents"}:
         flags["method"] = ["inference"]

@@ -21,6 +21,8 @@ from planner.units.reading import REQUEST_RATE, SECONDS, TOKENS, parse, parse_co
 
 _LY = {"hourly": "hour", "daily": "day", "weekly": "week", "monthly": "month"}
 DEADLINE = FLAGS["deadline"]
+EMBEDS = ("embed", "embedding", "embeddings")
+"""Methods that run a model and have it write nothing."""
 _TOKENS = 10**9
 """From which a data set is counted in tokens; none that a model is tuned on has so many samples."""
 _COUNTS = 1024
@@ -85,6 +87,8 @@ def in_their_places(values: Mapping[str, object]) -> dict[str, object]:
             said = meant.pop(file)
             tokens = count == FLAGS["samples"] and parse_count(size, "tokens") >= _TOKENS
             meant.setdefault(FLAGS["tokens"] if tokens else count, said)
+    if str(values.get(FLAGS["method"])).lower() in EMBEDS:
+        meant.setdefault(FLAGS["output"], 0)  # what is embedded is read, and nothing is written
     if isinstance(load := meant.get(FLAGS["requests"]), str) and FLAGS["rate"] not in values and _is_rate(load):
         meant[FLAGS["rate"]] = meant.pop(FLAGS["requests"])
     named = values.get(on)

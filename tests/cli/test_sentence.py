@@ -28,7 +28,7 @@ SAID = [
      "compare --on h100,h200 --model llama-70b --rate '5 requests/s' --method inference"),
     ("rent or buy 8 H100 for 18 months", "compare --on '8 h100' --years 1.47945"),
     ("embed 50 million documents of 512 tokens with bge-m3 in 24 hours",
-     "plan --model bge-m3 --documents 50M --input 512 --deadline '24 hours'"),
+     "plan --model bge-m3 --documents 50M --input 512 --deadline '24 hours' --output 0"),
     ("generate 1 million images with flux-dev in a week",
      "plan --model flux-dev --samples 1M --deadline '1 week' --method inference"),
     ("finetune qwen2.5-vl-7b on 100k images", "plan --model qwen2.5-vl-7b --samples 100k --images 1"),
@@ -132,6 +132,8 @@ SAID = [
      "plan --model mistral-small-3.1-24b --spare-replicas 1 --rate '2 rps' --method inference"),
     ("energy use and power draw of training llama 3.1 8b on 1T tokens on 128 H100s",
      "plan --model llama-3.1-8b --on '128 h100s' --tokens 1T"),
+    ("embed 50M docs of 400 tokens with qwen2.5 0.5b",
+     "plan --model qwen2.5-0.5b --documents 50M --input 400 --output 0"),
     ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
 ]
 

@@ -47,6 +47,12 @@ def test_what_is_no_hardware_stays_a_count(gpus: object) -> None:
     assert in_their_places({"limits.gpus": gpus}) == {"limits.gpus": gpus}
 
 
+def test_what_is_embedded_is_not_answered() -> None:
+    assert paths(method="embed")["workload.output"] == 0
+    assert paths(method="embed", output=9)["workload.output"] == 9
+    assert "workload.output" not in paths(method="inference")
+
+
 def test_two_names_of_one_value_and_none_of_any() -> None:
     with pytest.raises(InputError, match="gpu and on mean the same"):
         paths(gpu="h100", on="b200")
