@@ -104,7 +104,7 @@ def test_other_models_of_images_are_refused_by_name(model: str, told: str) -> No
         planner.plan(model=model, tokens="1 G", on="rtx-4090")
 
 
-@pytest.mark.parametrize(("model", "told"), [("musicgen", "codec"), ("whisper-large-v3", "encoder-decoder of speech")])
+@pytest.mark.parametrize(("model", "told"), [("musicgen", "codec"), ("wav2vec2-large", "model of speech")])
 def test_what_a_model_is_comes_before_its_keys(model: str, told: str) -> None:
     """Steps are no key of training a language model, and that is not what is wrong."""
     for asked in ({"steps": 100}, {"rate": 2}, {"method": "lora", "samples": 100}):
