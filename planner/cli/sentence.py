@@ -26,7 +26,7 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
-OPTIMAL = "20 per parameter"
+OPTIMAL = "chinchilla"
 """Tokens by which hardware is compared for training, where nothing says how many."""
 _NOTHING: Mapping[str, str] = {}
 _DECISIVE = LEADING | FOLLOW | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor",

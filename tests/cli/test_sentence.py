@@ -118,7 +118,7 @@ SAID = [
     ("serve llama 3.1 8b to 20k daily users, 12 requests each, first token under 1 s",
      "plan --model llama-3.1-8b --daily-users 20k --requests-per-user 12 --ttft '1 s' --method inference"),
     ("compare h100 vs b200 for llama 70b training",
-     "compare --on h100,b200 --model llama-70b --tokens '20 per parameter'"),
+     "compare --on h100,b200 --model llama-70b --tokens chinchilla"),
     ("our own 4x L40S or pay for H100s for llama 3.3 70b, 20k requests a day, 1.5k in 300 out",
      "compare --model llama-3.3-70b --own '4x l40s' --on h100s --rate '20k requests/day' --input 1.5k --output 300 "
      "--method inference"),
