@@ -5,6 +5,7 @@ import pytest
 from planner.ask.plan import make_plan
 from planner.ask.portfolio.plan import answered
 from planner.ask.portfolio.replays import Replays, standbys
+from planner.ask.portfolio.searching import Searching
 from planner.jobs.job import Tried
 from planner.jobs.serving import job as serving_job
 from planner.scenario.load import load_question
@@ -21,7 +22,7 @@ def asked():
 
 
 def test_every_fleet_of_a_service_meets_its_targets_by_replay():
-    agenda, found = answered(asked(), CATALOG, UNLIMITED, {})
+    agenda, found = answered(asked(), CATALOG, Searching(UNLIMITED))
     fleets, replays = list(standbys(agenda, found)), Replays()
     assert agenda.missed == ()
     assert fleets

@@ -160,7 +160,7 @@ def test_a_row_opens_the_plan_on_its_own_offer(values):
     asked = replace(question_of("compare", values), paged=True)
     told, costs = answer(asked, ()), list[float]()
     rows = [row for row in json.loads(told.text)["rows"] if row["cost_usd"] is not None]
-    links = re.findall('<tr><td><a href="/plan[?]([^"]+)"', told.page)
+    links = re.findall('<tr><td[^>]*><a href="/plan[?]([^"]+)"', told.page)
     for link in links[:len(rows)]:
         opened_plan = answer(question_of("plan", typed(dict(parse_qsl(unescape(link))))), ())
         costs.append(json.loads(opened_plan.text)["assignments"][0]["cost_usd"])
