@@ -13,6 +13,7 @@ from planner.jobs.columns import Pick
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Tried
 from planner.jobs.missed import SHOWN_WHOLE
+from planner.jobs.quicker import quicker
 from planner.jobs.shown import FEW, MARGIN, Search, owner_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
@@ -52,7 +53,7 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
     if solved.interrupted:
         return Settled(solved, met=False, interrupted=True)
     try:
-        return _replayed(solved, given, known)
+        return _replayed(quicker(solved), given, known)
     except KeyboardInterrupt:
         return Settled(solved, met=False, interrupted=True)
 

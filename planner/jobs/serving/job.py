@@ -80,7 +80,7 @@ class ServingJob:
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Columns:
         """Return every way to run a replica that no other matches, with the rate that it answers within the targets."""
         candidates = self.terms.market.candidates
-        key = id(candidates), tuple(sorted(held.items()))
+        key = id(candidates), self.terms.market.of_use, tuple(sorted(held.items()))
         if key not in self._known:
             columns = self._columns({axis: _held(axis, value) for axis, value in held.items()}, effort)
             if columns.open_bound is not None:
@@ -96,7 +96,8 @@ class ServingJob:
         for at, service in enumerate(self.services):
             say(partial(SoFar, self.terms.objective, at / len(self.services), None, None, "layouts of replicas"))
             found += [(at, column) for column in options(
-                self.catalog, service, self.terms.market.candidates, account, admitted, self.here, effort)]
+                self.catalog, service, self.terms.market.candidates, account, admitted,
+                self.terms.market.of_use or self.here, effort)]
         columns = tuple(found)
         return Columns(replicas=columns, demands=_demands(self.asked, self.services),
                        account=self._account(account, columns), open_bound=0 if account.cut_short else None)
