@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planner
+from planner.api.functions import estimate_asked
 from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_of
 from planner.catalog.load import Catalog
@@ -33,6 +34,18 @@ def test_a_lever_saves_what_it_says() -> None:
     assert now.memory.fits != "fits"
     assert [full.fits, then.memory.fits] == [True, "fits"]
     assert levers_sentence([full]).endswith(" time, and it fits")
+
+
+def test_levers_of_a_layout_that_was_chosen_are_changes_of_it() -> None:
+    """What is left open is chosen again to fill the memory: every change then saved nothing."""
+    asked = estimate_asked(None, model="llama-3.1-8b", method="full", on="2xl40s")
+    now = asked()
+    shown = {axis: str(getattr(now.layout, axis)) for axis in ("tp", "pp", "cp", "dp", "micro_batch", "zero")}
+    shown["offload_optimizer"] = f"{now.layout.offload.optimizer:g}"
+    full = next(lever for lever in asked.levers(now) if lever.name == "full recompute")
+    assert asked(layout={**shown, "recompute": now.layout.recompute}).memory.peak_bytes == now.memory.peak_bytes
+    then = asked(layout={**shown, "recompute": "full"})
+    assert now.memory.peak_bytes - then.memory.peak_bytes == full.saved_bytes
 
 
 def test_changes_that_the_stack_cannot_make_are_no_levers() -> None:
