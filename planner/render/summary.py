@@ -91,8 +91,8 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
         page.paragraph(f"{len(assignments) - len(shown)} more with -v")
 
 
-def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
-    """Print replicas of services: what, where, how many requests, and how fast at the asked percentile."""
+def fleet_rows(shown: Sequence[Assignment]) -> tuple[list[Head], list[tuple[str, ...]]]:
+    """Return replicas of services as a table: what, where, how many requests, and how fast at the asked percentile."""
     served = [a.serving for a in shown if a.serving]
     names = ("TTFT", "TPOT") if any(serving.writes or serving.made is None for serving in served) else ("answer",)
     latencies = [[asked_latency(each) for each in (serving.e2e_seconds or serving.ttft_seconds if serving.made else
@@ -101,13 +101,17 @@ def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
     # the percentile is in the head where every service has the same
     at = [sorted({pair[which][0] for pair in latencies}) for which in range(len(names))]
     heads = [f"{name}\n{texts[0]}" if len(texts) == 1 else name for name, texts in zip(names, at, strict=True)]
-    columns = (Head("service"), Head("replicas"), Head(f"{served[0].noun}/s", True),
-               *(Head(head, True) for head in heads), Head("USD/h", True))
+    columns = [Head("service"), Head("replicas"), Head(f"{served[0].noun}/s", True),
+               *(Head(head, True) for head in heads), Head("USD/h", True)]
     rows = []
     for a, pair in zip(shown, latencies, strict=True):
         seconds = [time if len(texts) == 1 else f"{time} {name}" for (name, time), texts in zip(pair, at, strict=True)]
         rows.append((*_line(a, several=len({assignment.workload for assignment in shown}) > 1), *seconds, _hourly(a)))
-    page.table(columns, rows)
+    return columns, rows
+
+
+def _show_fleet(page: Page, shown: Sequence[Assignment]) -> None:
+    page.table(*fleet_rows(shown))
     for name in dict.fromkeys(a.workload for a in shown):
         if line := _seen(name, next(a.serving for a in shown if a.workload == name)):
             page.paragraph(line)

@@ -21,6 +21,7 @@ from planner.cli.main import main
 from planner.render.report.charts import rows_by_days_and_cost, ticks
 from planner.render.report.page import report
 from planner.render.tables import render_answer_line
+from tests.answered import shipped_answer
 from tests.asked import load_scenario
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -100,6 +101,18 @@ def test_the_page_has_every_part_and_asks_nobody() -> None:
     for text in (f"{first.cost_usd:,.0f} USD", "proven optimal", "Llama 3 paper, table 5", "H100 Freakonomics",
                  *(item.item for item in first.purchase.bill)):
         assert text in page
+
+
+def test_every_kind_of_replica_has_its_row() -> None:
+    made = shipped_answer("chat-and-code")
+    assert len(made.assignments) > 1
+    page = report(made, Catalog())
+    rows = re.findall("<tr>(.*?)</tr>", page[page.index('id="plan"'):page.index('id="memory"')], re.DOTALL)
+    for each in made.assignments:
+        assert each.serving is not None
+        hourly = f"{(each.usd_per_node_hour or 0.0) * (each.nodes + each.spare_nodes):,.2f}"
+        assert any(each.workload in row and each.gpu in row and hourly in row for row in rows)
+    assert "of the first row alone" in page
 
 
 def test_the_break_even_of_the_chart_is_that_of_the_figures() -> None:

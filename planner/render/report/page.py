@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
@@ -32,6 +32,7 @@ from planner.render.report.runs import published_runs
 from planner.render.report.schedule import cash, gantt
 from planner.render.report.templates import templates
 from planner.render.sentence import close_call_sentence, no_deadline_sentence
+from planner.render.summary import fleet_rows
 from planner.render.tables import MOST_LISTED, render_answer_line
 from planner.render.topology_svg import topology_svg
 from planner.scenario.limits import Sourcing
@@ -61,7 +62,8 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
             paid=outlays(plan), outlays=OUTLAYS, reasons=reasons_of(plan))
     candidate = _candidate(first, catalog) if first else None
     return templates().get_template("page.html.j2").render(
-        **common, first=first, rest=[_held(assignment) for assignment in plan.assignments[1:]],
+        **common, first=first, fleet=(fleet := _fleet(plan.assignments)),
+        rest=[] if fleet else [_held(assignment) for assignment in plan.assignments[1:]],
         facts=_grouped(first) if first else {}, levels=latencies(first.serving) if first and first.serving else None,
         memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
@@ -93,6 +95,14 @@ def memory_shares(memory: Memory) -> list[FigurePart]:
 def _held(a: Assignment) -> tuple[str, str, str]:
     """Return a further assignment as name, hardware and layout."""
     return a.workload, f"{a.gpus:,} x {a.gpu}", brief(a)
+
+
+def _fleet(made: Sequence[Assignment]) -> tuple[list[str], list[tuple[str, ...]]] | None:
+    """Return the heads and rows of replicas of several kinds, or of several services; none of one alone."""
+    if len(made) < 2 or any(a.serving is None for a in made):
+        return None
+    heads, rows = fleet_rows(made)
+    return [head.label.replace("\n", " ") for head in heads], rows
 
 
 def _dated(a: Assignment) -> tuple[str, ...]:
