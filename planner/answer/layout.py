@@ -97,6 +97,17 @@ class Layout(Frozen):
         """Format in which the weights of a service are stored: of fp16, which a GPU without bf16 runs, bf16."""
         return "bf16" if self.precision == "fp16" else self.precision
 
+    @property
+    def stated(self) -> dict[str, str]:
+        """The layout as `--layout` states one of training; recompute that differs by layer is left out."""
+        axes = {"tp": self.tp, "pp": self.pp, "vpp": self.vpp, "cp": self.cp, "ep": self.ep, "dp": self.dp,
+                "mbs": self.micro_batch, "zero": self.zero, "shard": self.shard,
+                "offload_optimizer": self.offload.optimizer, "offload_parameters": self.offload.parameters,
+                "offload_activations": self.offload.activations}
+        where = {} if self.offload.to == "none" else {"offload_to": self.offload.to}
+        kept = {} if self.recompute == "mixed" else {"recompute": self.recompute}
+        return {key: f"{value:g}" for key, value in axes.items()} | where | kept
+
     @model_validator(mode="after")
     def _experts_divide(self) -> Self:
         ranks, group = self.tp * self.dp * self.cp, self.ep * (self.expert_tp or self.tp)

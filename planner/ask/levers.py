@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from planner.answer.assignment import Assignment, TrainingAssignment
+from planner.answer.assignment import Assignment
 from planner.errors import PlannerError
-from planner.jobs.training.one_layout import KEYS
 
 FUSED = {"loss": "fused"}
 """Of the work: a loss that never holds all logits (Liger, cut cross entropy)."""
@@ -38,13 +37,23 @@ class Lever:
 
 
 def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
-    """Return the changes that save memory, the largest saving first; what the stack cannot do is left out."""
-    helpful, shown = [], _stated(now, layout)
+    """Return the changes that save memory, the largest saving first; what the stack cannot do is left out.
+
+    layout: the axes that were asked for; the others are held as they were chosen, where the work has them all.
+    """
+    same = {"micro_batch", "mbs"}
+    chosen = {axis: value for axis, value in now.layout.stated.items()
+              if axis not in layout and not (axis in same and same & layout.keys())}
+    return _helpful(ask, {**chosen, **layout}, now) or _helpful(ask, layout, now)
+
+
+def _helpful(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
+    helpful = []
     for name, change, work in _changes(now):
-        if shown is not None and "recompute" not in {**shown, **change}:
-            continue
+        if "dp" in layout and "recompute" not in {**layout, **change} and now.layout.recompute == "mixed":
+            continue  # it would be another recompute, too
         try:
-            then = ask({**(shown or layout), **change}, **work)
+            then = ask({**layout, **change}, **work)
         except PlannerError:
             continue
         saved = now.memory.peak_bytes - then.memory.peak_bytes
@@ -52,23 +61,6 @@ def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
             helpful.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1,
                                  now.memory.fits != "fits" == then.memory.fits))
     return sorted(helpful, key=lambda lever: -lever.saved_bytes)
-
-
-def _stated(now: Assignment, layout: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the layout shown as `--layout` states it, with what was asked of it as it was; none of other work than
-    training. Recompute that differs by layer is left out.
-    """
-    if not isinstance(now, TrainingAssignment):
-        return None
-    shown, offload = now.layout, now.layout.offload
-    axes = {"tp": shown.tp, "pp": shown.pp, "vpp": shown.vpp, "cp": shown.cp, "ep": shown.ep, "dp": shown.dp,
-            "mbs": shown.micro_batch, "zero": shown.zero, "shard": shown.shard, "offload_optimizer": offload.optimizer,
-            "offload_parameters": offload.parameters, "offload_activations": offload.activations}
-    named = {key: f"{value:g}" for key, value in axes.items()}
-    named |= {} if offload.to == "none" else {"offload_to": offload.to}
-    named |= {} if shown.recompute == "mixed" else {"recompute": shown.recompute}
-    asked = {KEYS[key] for key in layout}
-    return {**{key: value for key, value in named.items() if KEYS[key] not in asked}, **layout}
 
 
 def fuses(now: Assignment) -> bool:
