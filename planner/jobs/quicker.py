@@ -5,7 +5,7 @@ Stages of a pipeline answer as much as matrices that are split, or more, and eac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.jobs.columns import Columns
@@ -13,8 +13,8 @@ from planner.jobs.fleet import Fleet
 from planner.jobs.job import Job, Replayable
 from planner.jobs.solved import Solved, settings_of
 
-ONE_STAGE: tuple[Mapping[str, str], ...] = ({"pp": "1"}, *({"pp": "1", "tp": str(degree)} for degree in (8, 4, 2)))
-"""Layouts without stages: any, which is that of the fewest GPUs, and by how far matrices are split."""
+DEGREES = (8, 4, 2)
+"""Over how many GPUs of a node matrices are split where there are no stages."""
 WRITTEN = 100
 """Tokens of an answer by which the first and those after it are weighed."""
 
@@ -38,8 +38,10 @@ def _as_good(solved: Solved, staged: set[int]) -> Iterator[Solved]:
     """Yield the fleets of the same value without stages on the candidates `staged`."""
     market = replace(solved.question.terms.market, of_use=tuple(sorted(staged)))
     there = solved.question.under(replace(solved.question.terms, market=market))
-    for held in ONE_STAGE:
-        columns = tuple(_flat(known, job.columns(solved.effort, held=held), staged)
+    for degree in DEGREES:
+        if all(market.candidates[at].node.gpus % degree for at in staged):
+            continue
+        columns = tuple(_flat(known, job.columns(solved.effort, held={"pp": "1", "tp": str(degree)}), staged)
                         for job, known in zip(there.jobs, solved.columns, strict=True))
         fleet = Fleet(columns, solved.question.terms, settings_of(solved.effort))
         flat = replace(solved, columns=columns, fleet=fleet, solution=fleet.solve())
