@@ -6,6 +6,7 @@ Keys are those of transformers' TrainingArguments; optimizers of its OptimizerNa
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from planner.errors import InputError
@@ -227,3 +228,24 @@ def steps(reading: Reading) -> None:
 def replicated(reading: Reading) -> None:
     """Put down that nothing is sharded, which is what the Trainer does alone."""
     reading.axis("zero", 0, "no deepspeed or fsdp")
+
+
+def arguments(reading: Reading, lengths: Sequence[str], checkpointing: str, *, recomputes: bool) -> None:
+    """Read length, batch, precision, optimizer, recompute, loss and steps as the trainer's arguments have them.
+
+    lengths: keys of the sequence length, that of its default first; checkpointing: what gradient checkpointing is by
+    default, recomputes: whether it is on.
+    """
+    length = reading.number(*lengths)
+    reading.put("workload.sequence_length", length or 1024, lengths[0])
+    if length is None:
+        reading.defaults.append(f"{lengths[0]} 1024")
+    batch(reading, "per_device_train_batch_size", default=8)
+    precision(reading)
+    optimizer(reading, "optim")
+    recompute(reading, recomputes, "gradient_checkpointing")
+    if reading.word("gradient_checkpointing") is None:
+        reading.defaults.append(f"gradient_checkpointing {checkpointing}")
+    if reading.on("use_liger_kernel", "use_liger"):
+        reading.put("workload.loss", "fused", "use_liger_kernel")
+    steps(reading)

@@ -27,20 +27,8 @@ def read(reading: Reading) -> None:
         trainer.adapter(reading, "qlora" if four else "lora", "lora_r", "use_peft")
     else:
         reading.tuned("model_name_or_path")
-    length = reading.number("block_size", "model_max_length", "max_seq_length", "max_length", "max_source_length",
-                            "cutoff_len")
-    reading.put("workload.sequence_length", length or 1024, "block_size")
-    if length is None:
-        reading.defaults.append("block_size 1024")
-    trainer.batch(reading, "per_device_train_batch_size", default=8)
-    trainer.precision(reading)
-    trainer.optimizer(reading, "optim")
-    trainer.recompute(reading, reading.on("gradient_checkpointing"), "gradient_checkpointing")
-    if reading.word("gradient_checkpointing") is None:
-        reading.defaults.append("gradient_checkpointing false")
-    if reading.on("use_liger_kernel", "use_liger"):
-        reading.put("workload.loss", "fused", "use_liger_kernel")
-    trainer.steps(reading)
+    trainer.arguments(reading, ("block_size", "model_max_length", "max_seq_length", "max_length", "max_source_length",
+                                "cutoff_len"), "false", recomputes=reading.on("gradient_checkpointing"))
     per_node, nodes = reading.number("nproc_per_node", "num_processes", "num_gpus"), reading.number("nnodes")
     reading.gpus = per_node * (nodes or 1) if per_node else None
     trainer.sharding(reading, "accelerate-fsdp" if reading.source.has("fsdp") else "hf-peft")

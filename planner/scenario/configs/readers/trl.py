@@ -42,20 +42,8 @@ def read(reading: Reading) -> None:
         trainer.adapted(reading, "lora_target_modules", experts=True)
     else:
         trainer.adapter(reading, "full", "lora_r", "no use_peft")
-    length = reading.number("max_length", "max_seq_length", "max_seq_len")
-    reading.put("workload.sequence_length", length or 1024, "max_length")
-    if length is None:
-        reading.defaults.append("max_length 1024")
-    trainer.batch(reading, "per_device_train_batch_size", default=8)
-    trainer.precision(reading)
-    trainer.optimizer(reading, "optim")
-    asked = reading.word("gradient_checkpointing")
-    trainer.recompute(reading, asked != "false", "gradient_checkpointing")
-    if asked is None:
-        reading.defaults.append("gradient_checkpointing true")
-    if reading.on("use_liger_kernel", "use_liger"):
-        reading.put("workload.loss", "fused", "use_liger_kernel")
-    trainer.steps(reading)
+    trainer.arguments(reading, ("max_length", "max_seq_length", "max_seq_len"), "true",
+                      recomputes=reading.word("gradient_checkpointing") != "false")
     script = _script(reading.source)
     method = SCRIPTS[script] if script else next((OWN[key] for key in OWN if reading.source.has(key)), None)
     if method is None and script is None and reading.source.has("beta") and not reading.source.has("num_generations"):
