@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
-from planner.ask.estimate import layout_text
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.layouts.axes import layout_text
 from planner.scenario.configs.read import Config, read_config
 from planner.scenario.limits import MOST
 from planner.scenario.load import Reference

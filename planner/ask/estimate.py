@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
 from planner.ask.fastest import Estimated, fastest
 from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
-from planner.ask.levers import FUSED, Lever, fuses, levers, served_levers
+from planner.ask.levers import FUSED, Ask, Lever, fuses, levers, released, served_levers, together
 from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.jobs.kinds import (
@@ -38,7 +39,7 @@ from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import stands_for, text_notes
 from planner.scenario.pool import ANY
-from planner.scenario.scenario import AnyScenario, only_training
+from planner.scenario.scenario import AnyScenario, Scenario, only_training
 from planner.units import plural, show_bytes
 from planner.units.reading import parse_count
 
@@ -137,7 +138,20 @@ class Estimating:
 
     def levers(self, now: Assignment) -> list[Lever]:
         """Return what single changes of the layout would save."""
-        return levers(self, self.layout, now)
+        return levers(self._by_stack_of(now), self.layout, now)
+
+    def enough(self, now: Assignment, alone: Sequence[Lever]) -> Lever | None:
+        """Return the fewest changes of the layout that make it fit, where none of `alone` does."""
+        if now.memory.fits == "fits" or any(lever.fits for lever in alone):
+            return None
+        if isinstance(self.scenario, Scenario) and estimate_of(
+                self.scenario, self.catalog, self.node, self.layout) is None:
+            return released(self, self.layout, now)
+        return together(self._by_stack_of(now), self.layout, now)
+
+    def _by_stack_of(self, now: Assignment) -> Ask:
+        """Return what estimates other layouts of the stack that a layout was chosen for."""
+        return partial(self, stack=(now.stack,)) if isinstance(self.scenario, Scenario) else self
 
     def served_levers(self, now: Assignment) -> list[tuple[str, Assignment]]:
         """Return what single changes would make of a service of text; nothing of other work."""
@@ -276,16 +290,3 @@ def _usual_node(config: Config) -> str:
 def _trainable(catalog: Catalog) -> list[str]:
     """Return the models that can be trained: all but encoders."""
     return [name for name in catalog.names("models") if not catalog.model(name).encodes]
-
-
-def layout_text(text: str) -> dict[str, str]:
-    """Return "tp=8,pp=4" as axis -> value, both text. Raises InputError for a part of another form."""
-    axes: dict[str, str] = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        axis, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (axis and equals and value):
-            raise InputError(f"--layout: {part!r} is not AXIS=VALUE: write for example 'tp=8,pp=4'")
-        if axis in axes:
-            raise InputError(f"--layout: {axis!r} is given twice")
-        axes[axis] = value
-    return axes

@@ -1,10 +1,11 @@
-"""What one change would save: each change of a layout tried alone, in memory of the worst GPU and in time."""
+"""What changes would save: each of a layout tried alone, in memory of the worst GPU and in time, and then together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Protocol
 
 from planner.answer.assignment import Assignment
@@ -21,13 +22,26 @@ class Ask(Protocol):
         """Return the estimate. Raises InputError for what cannot be."""
 
 
+_SAME = {"micro_batch": "mbs"}
+"""Axes that have two names."""
 LEAST_SHARE = 0.01
 """Share of usable memory below which a saving is not worth a line."""
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """What may be done to a layout: some of its axes otherwise, or some keys of the work."""
+
+    name: str
+    axes: tuple[tuple[str, str], ...]
+    work: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Lever:
-    """One change: device bytes of the worst stage's GPU it saves, and step time over what it was, less one."""
+    """One change, or several together: device bytes of the worst stage's GPU saved, and step time over what it was,
+    less one.
+    """
 
     name: str
     saved_bytes: int
@@ -41,26 +55,95 @@ def levers(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
 
     layout: the axes that were asked for; the others are held as they were chosen, where the work has them all.
     """
-    same = {"micro_batch", "mbs"}
+    for held in _held(layout, now):
+        if helpful := [lever for change in _changes(now) if (lever := _lever(ask, held, now, [change])) is not None
+                       and lever.saved_bytes > LEAST_SHARE * now.memory.usable_bytes]:
+            return sorted(helpful, key=lambda lever: -lever.saved_bytes)
+    return []
+
+
+def released(ask: Ask, layout: Mapping[str, str], now: Assignment) -> Lever | None:
+    """Return the fewest of the axes that were asked for with which, searched again, a layout fits, of as many the
+    quickest; nothing where none does.
+    """
+    axes = {axis: value for axis, value in layout.items() if axis != "dp"}
+    if not axes or not _freed(ask, layout, now, tuple(axes)).fits:
+        return None
+    for count in range(1, len(axes) + 1):
+        fitting = [lever for some in combinations(axes, count) if (lever := _freed(ask, layout, now, some)).fits]
+        if fitting:
+            return min(fitting, key=lambda lever: lever.slower)
+    return None
+
+
+def _freed(ask: Ask, layout: Mapping[str, str], now: Assignment, axes: Sequence[str]) -> Lever:
+    """Return what comes of the search where some of the axes that were asked for are left open."""
+    then = ask({axis: value for axis, value in layout.items() if axis not in axes})
+    stated = then.layout.stated
+    said = [f"{axis} {stated.get(_SAME.get(axis, axis), 'open')} instead of {layout[axis]}" for axis in axes]
+    by = "" if then.stack == now.stack else f" ({then.stack})"
+    return Lever(" + ".join(said) + by, now.memory.peak_bytes - then.memory.peak_bytes,
+                 then.time.step_seconds / now.time.step_seconds - 1, then.memory.fits == "fits")
+
+
+def together(ask: Ask, layout: Mapping[str, str], now: Assignment) -> Lever | None:
+    """Return the fewest changes with which a layout fits that no one change makes fit, of as many the quickest; all
+    that go together where not even they are enough, and nothing where only one is left.
+    """
+    for held in _held(layout, now):
+        saved = {change: lever.saved_bytes for change in _changes(now, least=True)
+                 if (lever := _lever(ask, held, now, [change])) is not None and lever.saved_bytes > 0}
+        helpful = sorted(saved, key=lambda change: -saved[change])
+        whole: list[Change] = []
+        for change in helpful:
+            whole += [change] if _go_together([*whole, change]) else []
+        most = _lever(ask, held, now, whole) if len(whole) > 1 else None
+        if most is not None:
+            return _fewest(ask, held, now, helpful, len(whole)) or most
+    return None
+
+
+def _fewest(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Change], most: int) -> Lever | None:
+    """Return the fewest of some changes, two to `most`, with which it fits, of as many the quickest."""
+    for count in range(2, most + 1):
+        fitting = [lever for some in combinations(changes, count) if _go_together(some)
+                   and (lever := _lever(ask, held, now, some)) is not None and lever.fits]
+        if fitting:
+            return min(fitting, key=lambda lever: lever.slower)
+    return None
+
+
+def _held(layout: Mapping[str, str], now: Assignment) -> Iterator[Mapping[str, str]]:
+    """Yield the axes of which changes are tried: those that were chosen with those asked for, then the latter alone."""
+    same = {*_SAME, *_SAME.values()}
     chosen = {axis: value for axis, value in now.layout.stated.items()
               if axis not in layout and not (axis in same and same & layout.keys())}
-    return _helpful(ask, {**chosen, **layout}, now) or _helpful(ask, layout, now)
+    yield {**chosen, **layout}
+    if chosen:
+        yield layout
 
 
-def _helpful(ask: Ask, layout: Mapping[str, str], now: Assignment) -> list[Lever]:
-    helpful = []
-    for name, change, work in _changes(now):
-        if "dp" in layout and "recompute" not in {**layout, **change} and now.layout.recompute == "mixed":
-            continue  # it would be another recompute, too
-        try:
-            then = ask({**layout, **change}, **work)
-        except PlannerError:
-            continue
-        saved = now.memory.peak_bytes - then.memory.peak_bytes
-        if saved > LEAST_SHARE * now.memory.usable_bytes:
-            helpful.append(Lever(name, saved, then.time.step_seconds / now.time.step_seconds - 1,
-                                 now.memory.fits != "fits" == then.memory.fits))
-    return sorted(helpful, key=lambda lever: -lever.saved_bytes)
+def _go_together(changes: Sequence[Change]) -> bool:
+    """Say whether changes agree on every axis, and none is a part of another."""
+    said = {pair for change in changes for pair in change.axes}
+    return len({axis for axis, _ in said}) == len(said) and not any(
+        one != other and {*one.axes, *one.work} <= {*other.axes, *other.work} for one in changes for other in changes)
+
+
+def _lever(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Change]) -> Lever | None:
+    """Return what changes do together; nothing where the stack cannot, or where it would be another recompute, too."""
+    axes, work = {**held, "dp": str(now.layout.dp), "zero": str(now.layout.zero)}, dict[str, str]()
+    for change in changes:
+        axes |= dict(change.axes)
+        work |= dict(change.work)
+    if "dp" in held and "recompute" not in axes and now.layout.recompute == "mixed":
+        return None
+    try:
+        then = ask(axes, **work)
+    except PlannerError:
+        return None
+    return Lever(" + ".join(change.name for change in changes), now.memory.peak_bytes - then.memory.peak_bytes,
+                 then.time.step_seconds / now.time.step_seconds - 1, now.memory.fits != "fits" == then.memory.fits)
 
 
 def fuses(now: Assignment) -> bool:
@@ -68,18 +151,17 @@ def fuses(now: Assignment) -> bool:
     return now.memory.components.logits > LEAST_SHARE * now.memory.usable_bytes
 
 
-def _changes(now: Assignment) -> list[tuple[str, dict[str, str], dict[str, str]]]:
-    """Return what may be changed, with axes of the layout and keys of the work."""
+def _changes(now: Assignment, *, least: bool = False) -> list[Change]:
+    """Return what may be changed. least: a micro-batch not halved, but of one."""
     layout, kept = now.layout, now.layout.recompute
-    fixed = {"dp": str(layout.dp), "zero": str(layout.zero)}
     changes: list[tuple[str, dict[str, str]]] = []
     changes += [(f"{mode} recompute", {"recompute": mode}) for mode in ("selective", "full")
                 if kept == "none" or (kept, mode) in (("selective", "full"), ("mixed", "full"))]
     changes += [(f"ZeRO-{stage} over {layout.shard}", {"zero": str(stage)})
                 for stage in range(layout.zero + 1, 4) if layout.shard > 1]
     if layout.micro_batch > 1:
-        half = layout.micro_batch // 2
-        changes.append((f"micro-batch {half}", {"mbs": str(half)}))
+        less = 1 if least else layout.micro_batch // 2
+        changes.append((f"micro-batch {less}", {"mbs": str(less)}))
     host = {"offload_optimizer": "1"}
     if layout.offload.optimizer < 1:
         changes.append(("optimizer states on the host", host))
@@ -88,8 +170,8 @@ def _changes(now: Assignment) -> list[tuple[str, dict[str, str], dict[str, str]]
     if not layout.offload.activations:
         outside = {"recompute": "full", "offload_activations": "1"}
         changes.append(("full recompute with checkpoints on the host", outside))
-    work = [("a fused loss (--loss fused)", fixed, FUSED)] if fuses(now) else []
-    return [*work, *((name, {**fixed, **change}, {}) for name, change in changes)]
+    fused = [Change("a fused loss (--loss fused)", (), tuple(FUSED.items()))] if fuses(now) else []
+    return [*fused, *(Change(name, tuple(axes.items())) for name, axes in changes)]
 
 
 def served_levers(ask: Ask, changes: Mapping[str, Mapping[str, Any]], now: Assignment) -> list[tuple[str, Assignment]]:

@@ -45,8 +45,9 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
     answer: exit code 0. With --rate, --concurrency, --input, ... the estimate is for a service.
     """
     from planner.answer.schema import to_json
-    from planner.ask.estimate import estimating, layout_text
-    from planner.render.sentence import estimate_sentence, largest_sentence
+    from planner.ask.estimate import estimating
+    from planner.layouts.axes import layout_text
+    from planner.render.sentence import estimate_sentence, largest_sentence, levers_sentence
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_estimate, render_service
 
@@ -87,8 +88,10 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
     elif assignment.serving:
         render_service(assignment, console(), rate, chosen, offline=offline, full=is_verbose())
     else:
-        levers = () if largest or chosen else ask.levers(assignment)
-        render_estimate(assignment, console(), confidence, levers, chosen, full=is_verbose())
+        levers = () if largest or (chosen and assignment.memory.fits == "fits") else ask.levers(assignment)
+        enough = None if largest else ask.enough(assignment, levers)
+        said = levers_sentence(levers, enough) if levers or enough else ""
+        render_estimate(assignment, console(), confidence, said, chosen, full=is_verbose())
     return EXIT_OK
 
 

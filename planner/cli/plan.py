@@ -85,8 +85,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
     _say_bought(bought.text, as_json=as_json)
     from planner.answer.exit_code import exit_code
     from planner.ask.account import Interrupted
-    from planner.ask.estimate import layout_text
     from planner.ask.plan import make_plan
+    from planner.layouts.axes import layout_text
     from planner.render.tables import render_answer_line, render_plan
 
     def made(asked: AnyQuestion, defaults: Defaults) -> Plan:

@@ -49,8 +49,9 @@ def command(scenario: str | None, node: str | None, layout: str, trace: Path | N
             raise InputError("--jobs replays a log of jobs: beside it only a plan, or --node and --gpus, has an effect")
         return replay_log(jobs, None if scenario is None else Path(scenario), node, gpus, open_catalog(catalogs),
                           as_json=as_json)
-    from planner.ask.estimate import estimating, layout_text
+    from planner.ask.estimate import estimating
     from planner.ask.simulate import simulate_layout, simulate_plan
+    from planner.layouts.axes import layout_text
     from planner.render.simulation import render_simulation, simulation_sentence
     from planner.simulate.reading import read_trace
 

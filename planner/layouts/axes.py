@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.catalog.architecture import Model, MoeMlp
+from planner.errors import InputError
 from planner.layouts.candidate import Candidate
 
 RECOMPUTE = ("none", "selective", "full")
@@ -173,3 +174,16 @@ FLOAT_AXES = frozenset({"offload", "offload_parameters", "offload_activations"})
 def column_type(name: str) -> type[np.generic]:
     """Return the numpy type of a column."""
     return np.float64 if name in FLOAT_AXES else np.int64
+
+
+def layout_text(text: str) -> dict[str, str]:
+    """Return "tp=8,pp=4" as axis -> value, both text. Raises InputError for a part of another form."""
+    axes: dict[str, str] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        axis, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (axis and equals and value):
+            raise InputError(f"--layout: {part!r} is not AXIS=VALUE: write for example 'tp=8,pp=4'")
+        if axis in axes:
+            raise InputError(f"--layout: {axis!r} is given twice")
+        axes[axis] = value
+    return axes

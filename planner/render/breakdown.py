@@ -12,23 +12,11 @@ from planner.render.facts import LONG, LabeledFigure, bill, facts, latencies, me
 from planner.render.figures import milliseconds, percent
 from planner.render.layout_text import uneven
 from planner.render.page import Head, Page
+from planner.render.verdict import verdict_color, verdict_heading
 from planner.units import GIB
 
 _BAR = Head("", style="blue")
-VERDICT = {"fits": "green", "tight": "yellow", "does not fit": "red"}
-PROBABLY_NOT = "probably does not fit"
-"""What is tight, and expected to take more than there is."""
 _MODES = ("none", "selective", "full")
-
-
-def at_confidence(confidence: float | None) -> str:
-    """Return ` at 95% confidence`, or nothing where the confidence is not known."""
-    return f" at {confidence * 100:.4g}% confidence" if confidence else ""
-
-
-def verdict(memory: Memory) -> str:
-    """Return the verdict in words."""
-    return PROBABLY_NOT if memory.fits == "tight" and memory.expected_bytes > memory.usable_bytes else memory.fits
 
 
 def show_assignment(page: Page, a: Assignment, confidence: float | None) -> None:
@@ -72,7 +60,7 @@ def _show(page: Page, group: list[LabeledFigure]) -> None:
 
 def _show_memory(page: Page, memory: Memory, confidence: float | None) -> None:
     """Print device memory of the worst stage by component, against what is usable."""
-    page.heading(f"Memory per GPU: {verdict(memory)}{at_confidence(confidence)}", VERDICT[memory.fits])
+    page.heading(verdict_heading(memory, confidence), verdict_color(memory))
     usable = memory.usable_bytes
     rows = [(part.label, part.number, percent(part.share), page.bar(part.share)) for part in memory_parts(memory)]
     free = usable - memory.peak_bytes

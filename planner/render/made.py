@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment
 from planner.answer.level import Made
+from planner.render.verdict import verdict
 from planner.units import plural, show_bytes, show_seconds
 
 
 def made_sentence(a: Assignment, made: Made, asked: float | None) -> str:
     """Return whether one way to make images or clips fits, and how long one takes; asked: a rate that is too much."""
     peak = f"{show_bytes(a.memory.peak_bytes)} of {show_bytes(a.memory.usable_bytes)} while it {_worst(made)}s"
-    fits = {"fits": "Fits", "tight": "Tight, fits only at even odds", "does not fit": "Does not fit"}[a.memory.fits]
+    fits = "Tight, fits only at even odds" if a.memory.fits == "tight" else verdict(a.memory).capitalize()
     low, high = (show_seconds(seconds) for seconds in made.interval90_seconds_each)
     one = made.noun[:-1]
     speed = f"{show_seconds(made.seconds_each)} {'an' if one == 'image' else 'a'} {one} (90% interval {low} to {high})"

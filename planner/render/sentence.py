@@ -10,13 +10,15 @@ from planner.answer.breakdown import Memory
 from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
-from planner.render.breakdown import at_confidence, verdict
 from planner.render.figures import METHODS, days, gap_shown, in_unit, listed, pace, paid_for
 from planner.render.holding import enumerated
 from planner.render.layout_text import sample_noun
 from planner.render.serving import BEST, is_service, serving_sentence
+from planner.render.verdict import at_confidence, verdict
 from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
 
+MOST_LEVERS = 3
+"""Changes that save memory that are told."""
 YEAR_DAYS = 365
 """A plan that runs longer, with no deadline asked for, is pointed out."""
 
@@ -140,11 +142,19 @@ def largest_sentence(what: str, largest: Largest[Any]) -> str:
     return f"Largest {what} that fits: {shown.format(largest.value)}{unit}{beyond}{own}"
 
 
-def levers_sentence(levers: Sequence[Lever]) -> str:
-    """Return what the largest single changes would save, what they cost in time, and which of them are enough."""
+def levers_sentence(levers: Sequence[Lever], enough: Lever | None = None) -> str:
+    """Return what the largest single changes would save, what they cost in time, and which of them are enough; where
+    none is, which changes are, or that not even all are.
+    """
     shown = [f"{lever.name} saves {show_bytes(lever.saved_bytes)} at {lever.slower:+.0%} time"
-             + (", and it fits" if lever.fits else "") for lever in levers]
-    return f"Largest lever: {'; '.join(shown)}"
+             + (", and it fits" if lever.fits else "") for lever in levers[:MOST_LEVERS]]
+    line = f"Largest lever: {'; '.join(shown)}" if shown else "No single change of the layout saves memory"
+    if enough is None:
+        return line
+    if enough.fits:
+        none = " None of these is enough." if shown else ""
+        return f"{line}.{none} It fits with {enough.name}, at {enough.slower:+.0%} time"
+    return f"{line}. None is enough, nor all together: {enough.name} saves {show_bytes(enough.saved_bytes)}"
 
 
 def _outside(memory: Memory) -> list[str]:

@@ -5,16 +5,17 @@ What is here is a choice among the facts of `facts.py`; the others are behind `-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.level import ServingFigures
-from planner.render.breakdown import VERDICT, at_confidence, show_latencies, verdict
+from planner.render.breakdown import show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import asked_latency, brief, degrees, met, prompts_of
 from planner.render.page import FigureTable, Head, Page
 from planner.render.serving import ROLES, at_best
+from planner.render.verdict import verdict_color, verdict_heading
 from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
 MOST_PARTS = 5
@@ -48,12 +49,16 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     whole = ("whole run", said.get(("performance", "whole run"), ""))
     rows = [*speed, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
             ("autoscaler", said.get(("level", "autoscaler"), "")), ("idle", said.get(("hardware", "idle"), ""))]
-    against = [f"{what}: {text}" for what, text in (("speed", said.get(("performance", "evidence"))),
-                                                    ("memory", said.get(("memory", "evidence")))) if text]
-    rows.append(("evidence", "; ".join(against)))
+    rows.append(("evidence", evidence_line(said)))
     if a.purchase is not None:
         rows.append(("bought", f"{said['purchase', 'capital']}; {said['purchase', 'per hour']}"))
     page.facts([row for row in (*rows, ("proof", proof)) if row[1]])
+
+
+def evidence_line(said: Mapping[tuple[str, str], str]) -> str:
+    """Return what speed and memory were held against, of facts by group and label."""
+    against = (("speed", said.get(("performance", "evidence"))), ("memory", said.get(("memory", "evidence"))))
+    return "; ".join(f"{what}: {text}" for what, text in against if text)
 
 
 def _memory(a: Assignment, confidence: float | None) -> FigureTable:
@@ -65,8 +70,8 @@ def _memory(a: Assignment, confidence: float | None) -> FigureTable:
                  percent(abs(free) / memory.usable_bytes)))
     if memory.host_bytes_per_node:
         rows.append(("host memory, a node", show_bytes(memory.host_bytes_per_node), ""))
-    sure = at_confidence(confidence if a.serving is None else None)
-    return FigureTable(f"Memory per GPU: {verdict(memory)}{sure}", rows, VERDICT[memory.fits])
+    heading = verdict_heading(memory, confidence if a.serving is None else None)
+    return FigureTable(heading, rows, verdict_color(memory))
 
 
 def _time(a: Assignment) -> FigureTable:

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
-from planner.ask.levers import Lever
 from planner.render.breakdown import show_assignment
 from planner.render.holding import asks_what_holds, holding_sentence, show_holding
 from planner.render.layout_text import prompts_of
@@ -28,15 +27,12 @@ from planner.render.sentence import (
     close_call_sentence,
     estimate_sentence,
     infeasible_sentence,
-    levers_sentence,
     no_deadline_sentence,
     plan_sentence,
 )
 from planner.render.serving import capacity_sentence
 from planner.render.summary import show_each, show_summary
 
-MOST_LEVERS = 3
-"""Savings named under an estimate."""
 MOST_LISTED = 4
 """Values of a default that are listed on a screen."""
 MORE = "-v shows everything: all axes, the search, every alternative"
@@ -113,7 +109,7 @@ def _show_end(page: Page, plan: Plan, *, full: bool) -> None:
 
 
 def render_estimate(assignment: Assignment, console: Console, confidence: float | None = None,
-                    levers: Sequence[Lever] = (), chosen: Sequence[str] = (), *, full: bool = False) -> None:
+                    levers: str = "", chosen: Sequence[str] = (), *, full: bool = False) -> None:
     """Print whether the layout fits and how fast it is, then the figures.
 
     `confidence` is that of the memory verdict, 0 to 1; it is named where given. chosen: how the layout was come by.
@@ -123,7 +119,7 @@ def render_estimate(assignment: Assignment, console: Console, confidence: float 
     for line in chosen:
         page.paragraph(line)
     if levers:
-        page.paragraph(levers_sentence(levers[:MOST_LEVERS]))
+        page.paragraph(levers)
     (show_assignment if full else show_summary)(page, assignment, confidence)
 
 

@@ -38,9 +38,8 @@ from planner.errors import (
 from planner.process.news import report_on
 from planner.process.stopping import only_to_be_told
 from planner.render.report.runs import published_runs
-from planner.render.sentence import largest_sentence, levers_sentence
+from planner.render.sentence import MOST_LEVERS, largest_sentence, levers_sentence
 from planner.render.serving import served_levers_sentence
-from planner.render.tables import MOST_LEVERS
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
@@ -250,9 +249,8 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
             told: str = linked(served_levers_sentence(served), question) if served else (
                 "No weights or cache in fewer bits help")
         elif what == "levers":
-            found = asking.levers(made)[:MOST_LEVERS]
-            told = linked(
-                levers_sentence(found) if found else "No single change of the layout saves memory", question)
+            found = asking.levers(made)
+            told = linked(levers_sentence(found, asking.enough(made, found)), question)
         elif what == "longest":
             told = linked(largest_sentence("sequence", asking.largest("sequence")), question)
         else:

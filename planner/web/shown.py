@@ -20,7 +20,6 @@ from planner.ask.rent_or_buy import Ways
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.physics.shapes import parameters
-from planner.render.breakdown import verdict
 from planner.render.comparison import BOUGHT, margin, of_services, purchases, render_comparison_line, swings
 from planner.render.comparison_lines import of_portfolio
 from planner.render.explanation import write_explanation
@@ -34,6 +33,8 @@ from planner.render.report.templates import templates as compiled
 from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
+from planner.render.summary import evidence_line
+from planner.render.verdict import verdict, verdict_color
 from planner.scenario.flags import TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.compared import heads_and_cells
@@ -144,7 +145,8 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
     sentence = (capacity_sentence(a, asking.rate, offline=asking.is_offline) if a.serving else
                 estimate_sentence(a, asking.scenario.confidence))
     groups: dict[str, list[Any]] = {}
-    for fact in facts(a, asking.scenario.confidence):
+    told = facts(a, asking.scenario.confidence)
+    for fact in told:
         groups.setdefault(fact.group, []).append(fact)
     return templates().get_template("estimate.html.j2").render(
         a=a, sentence=found or sentence, why=[linked(line, question) for line in (
@@ -153,7 +155,8 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         used=_used(a), has_levers=a.serving is None or a.serving.made is None,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
-        verdict=verdict,
+        verdict=verdict, look=verdict_color(a.memory),
+        evidence=evidence_line({(fact.group, fact.label): fact.value for fact in told}),
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=asked(question, "/plan", {"on": a.node}),
         asked=address(question), without_offload=without_offload(question, asking) if a.kind == "training" and (
             moved.optimizer or moved.parameters or moved.activations) else None)

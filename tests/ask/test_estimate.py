@@ -48,6 +48,40 @@ def test_levers_of_a_layout_that_was_chosen_are_changes_of_it() -> None:
     assert now.memory.peak_bytes - then.memory.peak_bytes == full.saved_bytes
 
 
+@pytest.mark.parametrize(("method", "node", "layout", "said"), [
+    ("full", "8xa100", "tp=8,pp=1,zero=1,mbs=8", "None of these is enough. It fits with "),
+    ("full", "4xa100", "tp=4,dp=1,zero=0,mbs=8", "None is enough, nor all together: "),
+    ("qlora", "rtx-4090-2x", "mbs=8,offload_activations=0", "It fits with mbs ")])
+def test_where_no_change_is_enough_the_fewest_that_are_enough_are_told(
+        method: str, node: str, layout: str, said: str) -> None:
+    asked = estimate_asked(None, model="llama-3.1-70b", method=method, node=node, layout=layout)
+    now = asked()
+    levers = asked.levers(now)
+    enough = asked.enough(now, levers)
+    assert enough is not None
+    assert said in levers_sentence(levers, enough)
+    assert enough.fits == ("It fits" in said)
+    assert not any(lever.fits for lever in levers)
+    if "mbs=8,offload" in layout:  # a part of a layout: what was asked for is left open again
+        value = enough.name.split()[1]
+        then = asked(layout={**asked.layout, "mbs": value})
+        assert [then.memory.fits, now.memory.peak_bytes - then.memory.peak_bytes] == ["fits", enough.saved_bytes]
+    elif enough.fits:
+        then = asked(layout={**asked.layout, "offload_optimizer": "1", "mbs": "1"}, stack=(now.stack,))
+        assert [then.memory.fits, now.memory.peak_bytes - then.memory.peak_bytes] == ["fits", enough.saved_bytes]
+
+
+def test_levers_are_of_the_stack_that_is_shown() -> None:
+    """They were of the stack that comes first in a list: none of them changed the layout above them."""
+    asked = estimate_asked(None, model="llama-3.1-8b", method="full", node="rtx-4090-1x",
+                           layout="offload_optimizer=0,offload_parameters=0,offload_activations=0")
+    now = asked()
+    host = next(lever for lever in asked.levers(now) if lever.name == "optimizer states on the host")
+    then = asked(layout={**now.layout.stated, "offload_optimizer": "1"}, stack=(now.stack,))
+    assert then.stack == now.stack
+    assert host.saved_bytes == now.memory.peak_bytes - then.memory.peak_bytes
+
+
 def test_changes_that_the_stack_cannot_make_are_no_levers() -> None:
     asked = ask(tp="8")
     names = {lever.name for lever in asked.levers(asked())}

@@ -6,9 +6,9 @@ import pytest
 
 import planner as package
 from planner.answer.exit_code import exit_code
-from planner.ask.estimate import layout_text
 from planner.cli.main import main
 from planner.errors import InputError, UnknownName
+from planner.layouts.axes import layout_text
 from tests.answer.example_plan import example_plan
 
 SMALL = {"model": "llama-3.1-8b", "tokens": "10G", "on": "dgx-h100", "gpus": "16", "global_batch": "64"}

@@ -21,7 +21,6 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.breakdown import verdict
 from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
 from planner.render.figures import days, percent
 from planner.render.layout_text import brief
@@ -35,6 +34,7 @@ from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.summary import fleet_rows
 from planner.render.tables import MOST_LISTED, render_answer_line
 from planner.render.topology_svg import topology_svg
+from planner.render.verdict import verdict
 from planner.scenario.limits import Sourcing
 from planner.scenario.sites import site_of
 from planner.units import GIB, show_seconds, show_usd

@@ -44,18 +44,32 @@ function showModel() {
   if (model.disabled) model.value = "";
 }
 
-// another kind of work begins with what it needs, where nothing of it is said
+const knows = (list, name) => [...byId(list).options].some(one => one.value.toLowerCase() === name.trim().toLowerCase());
+const beginsWith = kind => JSON.parse(form.querySelector(`[name=kind][value=${kind}]`).dataset.start);
+
+// another kind of work begins with what it needs, where nothing of it is said: what the kind before began with goes
+const typed = new Set();
 function startKind() {
-  const kind = form.querySelector("[name=kind]:checked"), model = byId("f-model"), start = JSON.parse(kind.dataset.start);
-  const knows = list => [...byId(list).options].some(one => one.value.toLowerCase() === model.value.trim().toLowerCase());
-  const foreign = knows(kind.dataset.models === "models" ? "diffusion" : "models") && !knows(kind.dataset.models);
+  const kind = form.querySelector("[name=kind]:checked"), model = byId("f-model");
+  const foreign = knows(kind.dataset.models === "models" ? "diffusion" : "models", model.value) && !knows(kind.dataset.models, model.value);
   for (const name of ["layout", "stack"]) if (byId("f-" + name)) byId("f-" + name).value = "";  // of the kind before
   if ("live" in about) {
-    for (const [name, value] of Object.entries(start)) {
-      const input = byId("f-" + name);
-      if (!input.value || (foreign && (name === "model" || name === "node"))) input.value = value;
+    const start = beginsWith(kind.value), before = about.shows ? beginsWith(about.shows) : {};
+    for (const name of new Set([...Object.keys(before), ...Object.keys(start)])) {
+      const input = byId("f-" + name), place = foreign && (name === "model" || name === "node");
+      if (!input.value || place || (input.value === before[name] && !typed.has(name))) input.value = start[name] ?? "";
     }
   } else if (foreign) model.value = "";
+}
+
+// a model of another kind of work says which one is meant
+const LIKE = { training: "diffusion", preferences: "diffusion", posttraining: "diffusion", serving: "generation", diffusion: "training", generation: "serving" };
+function followModel(model) {
+  const kind = form.querySelector("[name=kind]:checked");
+  if (!kind || knows(kind.dataset.models, model.value) || !["models", "diffusion"].some(list => knows(list, model.value))) return;
+  form.querySelector(`[name=kind][value=${LIKE[kind.value]}]`).checked = true;
+  startKind();
+  showKind();
 }
 
 function asked() {
@@ -256,11 +270,13 @@ if (form) {
   sayVerdict(byId("answer").querySelector(".answer"));
   form.addEventListener("input", event => {
     if (event.target.type === "file") return;  // what it holds is read first
-    if (event.target.type === "range") { slide(event.target); giveWay(byId(event.target.dataset.for)); slid(); return; }
+    if (event.target.type === "range") { slide(event.target); typed.add(event.target.dataset.for.slice(2)); giveWay(byId(event.target.dataset.for)); slid(); return; }
     else if ("yaml" in event.target.dataset) { fromFile(); return; }
     else if ("config" in event.target.dataset) { fromFile(event.target); return; }
     else if (event.target.id.startsWith("f-")) showSliders();
     if (event.target.id === "f-config") showModel();
+    typed.add(event.target.name);
+    if (event.target.id === "f-model") followModel(event.target);
     giveWay(event.target);
     if (!event.target.closest("#jobs")) changed();
   });
