@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from planner.answer.assignment import Assignment
 from planner.answer.comparison import Comparison
@@ -187,6 +187,16 @@ def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object
         return load_question(asked, overrides | dict(replaced), catalog, labels=labels)[0]
 
     return explained(ask, catalog, choices, effort)
+
+
+def check(verb: str, scenario: Asked | None, values: Mapping[str, Any], catalog: Catalog) -> None:
+    """Raise PlannerError for what is wrong with a question, as far as that is known before anything is searched."""
+    if verb == "estimate":
+        estimate_asked(scenario, catalogs=catalog, **values)
+        return
+    arguments.seconds("time_limit", values.get("time_limit"))
+    overrides, names = by_path({name: value for name, value in values.items() if name in NAMES}, "", catalog)
+    load_question(arguments.reference(scenario), overrides, catalog, labels=_labels(names))
 
 
 def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | Iterable[str] = (),

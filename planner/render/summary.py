@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.answer.level import ServingFigures
+from planner.answer.show_as import Group
 from planner.render.breakdown import show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
 from planner.render.figures import days, percent
@@ -55,7 +56,7 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     page.facts([row for row in (*rows, ("proof", proof)) if row[1]])
 
 
-def evidence_line(said: Mapping[tuple[str, str], str]) -> str:
+def evidence_line(said: Mapping[tuple[Group, str], str]) -> str:
     """Return what speed and memory were held against, of facts by group and label."""
     against = (("speed", said.get(("performance", "evidence"))), ("memory", said.get(("memory", "evidence"))))
     return "; ".join(f"{what}: {text}" for what, text in against if text)

@@ -26,14 +26,11 @@ from planner.ask.sizing import sized
 from planner.catalog.importers.hf import import_config
 from planner.catalog.load import Catalog
 from planner.errors import (
-    EXIT_BUG,
-    EXIT_INPUT,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_STOPPED,
     InputError,
     PlannerError,
-    UnknownName,
 )
 from planner.process.news import report_on
 from planner.process.stopping import only_to_be_told
@@ -45,8 +42,8 @@ from planner.scenario.flags import FLAGS, NAMES
 from planner.text_io import write_folder, write_text
 from planner.units import show_bytes
 from planner.web.links import linked
-from planner.web.places import files_folder
-from planner.web.question import CONFIG, FROM, FROM_FILE, LOG, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
+from planner.web.question import CONFIG, FROM, LOG, OPTIONS, SCENARIO, Question
+from planner.web.refusing import CANCELED, Refusal, all_wrong, refusal
 from planner.web.shown import (
     shown,
     shown_comparison,
@@ -62,27 +59,6 @@ from planner.yaml_io import dump
 CONFIG_FILE = "config.json"
 """What a model's config is called in messages."""
 Folders = tuple[Path, ...]
-_FIELDS = {*NAMES, SCENARIO, TEXT, CONFIG, *(name for names in OPTIONS.values() for name in names)}
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why there is no answer: the message of the command line, and where in the question its cause stands."""
-
-    message: str
-    exit_code: int = EXIT_INPUT
-    field: str | None = None
-    key: str | None = None
-    file: str | None = None
-    line: int | None = None
-
-    def data(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {"error": {"message": self.message, "field": self.field, "key": self.key, "file": self.file,
-                          "line": self.line, "exit_code": self.exit_code}}
-
-
-CANCELED = Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +127,7 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
     try:
         return _answered(*_opened(question, folders))
     except PlannerError as error:
-        return refusal(error, question)
+        return all_wrong(refusal(error, question), question, open_catalog(folders))
     except MemoryError:
         limit = show_bytes(resource.getrlimit(resource.RLIMIT_DATA)[0])
         return Refusal(f"the search needs more than {limit}, the limit of this server: ask for less, or use the "
@@ -270,29 +246,3 @@ def _searched(question: Question, catalog: Catalog, reference: object, values: M
     assert isinstance(made, Plan | Explanation)
     only_to_be_told()
     return made, exit_code(made)
-
-
-def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
-    """Return an error with the field of the question that caused it: by its key, its name in front, or its value."""
-    key, said = getattr(error, "key", None), str(error).partition(":")[0].strip()
-    name = error.name if isinstance(error, UnknownName) else None
-    fields: list[str] = [field for field, value in (question.values if question else {}).items() if value == name]
-    fields += [field for field, value in (question.values if question else {}).items()
-               if str(error).startswith(repr(value))]  # "12 GB" is 21 node types
-    fields += [field for field in (said, key or "") if field in _FIELDS]
-    fields += [field for field, path in FLAGS.items() if key is not None and f"{key}.".startswith(f"{path}.")]
-    told = str(error).partition(";")[0].replace(",", " ").split()  # "users and concurrency are given"
-    fields += [word for word in told if question is not None and word in question.values]
-    file, message = getattr(error, "file", None), str(error)
-    if file is not None and question is not None:
-        name = Path(file).name
-        fields += [field for field, value in question.values.items() if (field == FROM and name == FROM_FILE)
-                   or (field in UPLOADED and str(value).startswith(f"{name}@"))]
-        if file.startswith(str(files_folder())):  # where the server keeps it is nobody's business
-            message, file = message.replace(file, name), name
-    return Refusal(message, error.exit_code, next(iter(fields), None), key, file, getattr(error, "line", None))
-
-
-def bug(error: BaseException) -> Refusal:
-    """Return what to say of an error that nobody foresaw."""
-    return Refusal(f"this is a bug in planner: {type(error).__name__}: {error}", EXIT_BUG)

@@ -14,7 +14,8 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError, PlannerError
 from planner.render.report.page import report
 from planner.scenario.launchable import to_be_launched
-from planner.web.answering import File, Folders, Refusal, open_catalog, refusal
+from planner.web.answering import File, Folders, open_catalog
+from planner.web.refusing import Refusal, refusal
 
 KINDS = ("csv", "html", "zip")
 """What a plan is made into beside JSON and YAML; a comparison into CSV alone."""

@@ -14,12 +14,13 @@ from starlette.routing import Route
 from planner.answer.objective import NAMES, amount
 from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_STOPPED, InputError, PlannerError
 from planner.text_io import decoded
-from planner.web.answering import Answered, File, Refusal, refusal
+from planner.web.answering import Answered, File
 from planner.web.desk import Desk
 from planner.web.guard import UPLOADS
 from planner.web.openapi import document
 from planner.web.pool import Ended, Full, Job
 from planner.web.question import OPTIONS, question_of
+from planner.web.refusing import Refusal, refusal
 from planner.web.uploads import put
 
 STATUSES = {EXIT_INPUT: 400, EXIT_STOPPED: 422, EXIT_BUG: 500, EXIT_INTERRUPTED: 409}

@@ -14,12 +14,13 @@ from starlette.staticfiles import StaticFiles
 
 from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
-from planner.web.answering import Answered, Refusal, more, open_catalog, refusal, with_config
+from planner.web.answering import Answered, more, open_catalog, with_config
 from planner.web.files import as_file
 from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_log, names
 from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.pool import Ended, Job
 from planner.web.question import FROM, SCENARIO, TEXT, Question, question_of, shipped_names, typed
+from planner.web.refusing import Refusal, refusal
 from planner.web.shown import templates
 from planner.web.uploads import by_own_names
 from planner.web.wording import (

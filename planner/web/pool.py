@@ -17,8 +17,9 @@ from planner.errors import EXIT_INTERRUPTED, EXIT_STOPPED, PlannerError
 from planner.process.workers import LostWorker, Workers
 from planner.solver.progress import SoFar
 from planner.units import show_seconds
-from planner.web.answering import CANCELED, Answered, File, Folders, Refusal, bug, prepare
+from planner.web.answering import Answered, File, Folders, prepare
 from planner.web.limits import LEAVE_SECONDS, MOST_MEMORY, MOST_SECONDS, MOST_WAITING
+from planner.web.refusing import CANCELED, Refusal, bug
 
 State = Literal["waiting", "running", "done", "failed", "canceled"]
 Ended = Answered | Refusal | File

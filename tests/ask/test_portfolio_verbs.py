@@ -169,7 +169,10 @@ def test_the_page_the_calendar_and_the_table_have_every_stretch_of_work(planner,
         "Z"))).total_seconds() // 86400) for a in plan["assignments"] if a["sourcing"] == "owned"
         for s in a.get("segments") or ())
     page = (tmp_path / "page.html").read_text()
-    assert f"1 at most, {days / 14:.0%} in use" in page
+    assert f"1 node, {days / 14:.0%} in use" in page
+    assert re.findall('class="tick"[^>]*>([^<]*)<', page.split('aria-label="Timeline"')[1])[:2] == [
+        "4 Jan 2027", "8 Jan"]
+    assert ">Jan 2027</text>" in page.split('aria-label="Money by month')[1]
     assert f" {days / 14:.0%} " in next(line for line in planner("plan", tmp_path / "all.yaml").out.split(
         "Supply")[1].splitlines() if "own dgx-h100" in line)
     assert page.count("<rect") >= len(worked) + len(plan["cash"])

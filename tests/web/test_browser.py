@@ -242,6 +242,39 @@ def test_each_kind_of_work_has_its_form_and_begins_with_an_answer(page):
     expect(page.locator("#wrong")).to_have_text("")
 
 
+def test_a_kind_begins_with_its_own_values_unless_somebody_typed_others(page):
+    page.goto("/")
+    answers, prompts = page.get_by_label("Output tokens", exact=True), page.get_by_label("Prompt tokens", exact=True)
+    page.get_by_role("radio", name="Reinforcement learning", exact=True).check()
+    expect(answers).to_have_value("1500")
+    prompts.fill("700")
+    page.get_by_role("radio", name="A service", exact=True).check()
+    expect(answers).to_have_value("300")
+    expect(prompts).to_have_value("700")
+    page.get_by_label("Model", exact=True).fill("flux.1-dev")
+    expect(page.get_by_role("radio", name="Making images, clips or sound", exact=True)).to_be_checked()
+    expect(page.locator("#answer .answer")).to_contain_text("an image")
+    page.get_by_label("Model", exact=True).fill("llama-3.1-8b")
+    expect(page.get_by_role("radio", name="A service", exact=True)).to_be_checked()
+    expect(page.locator("#answer .answer")).to_contain_text("requests/s")
+    assert [answers.input_value(), prompts.input_value()] == ["300", "700"]
+
+
+def test_all_that_is_wrong_stands_at_its_fields_after_one_press(page):
+    page.goto("/plan")
+    wrong = {"Model": "lama-3.1-8b", "Tokens": "many", "Deadline": "soon", "Hardware": "h1000"}
+    for label, value in wrong.items():
+        page.get_by_label(label, exact=True).fill(value)
+    page.get_by_role("button", name="Plan", exact=True).click()
+    expect(page.locator("#wrong a")).to_have_count(4)
+    for name in ("model", "tokens", "deadline", "on"):
+        assert page.locator(f"#f-{name}").get_attribute("aria-invalid") == "true"
+        assert page.inner_text(f"#e-{name}")
+    page.get_by_role("button", name="llama-3.1-8b", exact=True).click()
+    page.get_by_role("button", name="Plan", exact=True).click()
+    expect(page.locator("#wrong a")).to_have_count(3)
+
+
 def test_a_deadline_is_dragged_or_moved_by_keys_and_the_plan_is_made_again(page):
     page.goto("/portfolio")
     page.get_by_label("YAML; edit it").fill(JOBS)

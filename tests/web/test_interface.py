@@ -73,6 +73,21 @@ def test_errors_name_field_key_and_line_in_the_words_of_the_command(web, verb, b
     assert {name: error[name] for name in said} == said
 
 
+def test_every_field_that_is_wrong_is_told_at_once_and_none_that_is_wrong_only_without_another(web):
+    wrong = {"model": "lama-3.1-8b", "tokens": "many", "deadline": "soon", "on": "h1000", "precision": "fp99"}
+    for verb, body, fields in (("plan", wrong, {*wrong}), ("compare", wrong | {"model": "gpt2"}, {*wrong} - {"model"}),
+                               ("plan", {"model": "gpt2", "samples": "bad", "epochs": "3"}, {"samples"}),
+                               ("plan", {"model": "gpt2", "rate": 1, "users": 3}, {"users"}),
+                               ("estimate", {"model": "gpt2", "node": "dgx-x", "seq_len": "2 q"}, {"node", "seq_len"})):
+        error = web.post(f"/api/{verb}", json=body).json()["error"]
+        told = [error, *error.get("also", ())]
+        assert len(told) == len(fields)
+        assert {one["field"] for one in told} == fields
+        alone = [web.post(f"/api/{verb}", json={**body, **dict.fromkeys(fields - {one["field"], "model"})}).json()[
+            "error"]["message"] for one in told if "model" not in fields]
+        assert alone == [one["message"] for one in told if "model" not in fields]
+
+
 @pytest.mark.parametrize("body", [
     {"model": "gpt2", "dataset": "/etc/passwd"}, {"model": "gpt2", "tokenizer": "/etc/passwd", "tokens": "1 G"},
     {"model": "llama-3.1-8b", "requests": "/etc/passwd"}, {"model": "llama-3.1-8b", "trace": "azure.csv"},

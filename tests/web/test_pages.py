@@ -22,11 +22,12 @@ from planner.launch import folder
 from planner.launch.axes import CannotExpress, No
 from planner.scenario.flags import TABLE
 from planner.scenario.kind import WORK
-from planner.web.answering import File, Refusal, answer
+from planner.web.answering import File, answer
 from planner.web.files import as_file
 from planner.web.forms import FORMS, form_of, inputs
 from planner.web.links import linked, opened
 from planner.web.question import question_of, typed
+from planner.web.refusing import Refusal
 from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
 from planner.yaml_io import dump, parse
 from tests.web.test_interface import SMALL
@@ -327,6 +328,22 @@ def test_what_else_would_fit_is_a_link_that_asks_for_it(web):
     fits = [web.get(link.replace("&amp;", "&")).text for link in links]
     assert len(fits) > 1
     assert all("verdict-green" in page for page in fits)
+
+
+def test_what_fits_by_a_prediction_that_nothing_measured_confirms_says_so_in_its_verdict(web, capsys):
+    """In green it was taken for a promise: the note stood in a closed section."""
+    for asked, look, said in (({"model": "gpt2", "method": "dpo", "node": "dgx-h100"}, "yellow", "Fits, not validated"),
+                              ({"model": "llama-3.1-8b", "method": "lora", "node": "dgx-h100"}, "green", "Fits: ")):
+        page = web.get("/part/estimate", params=asked).text
+        verdict = re.search(f'<p class="answer verdict-{look}"[^>]*>(.*?)</p>', page)
+        assert verdict
+        assert verdict[1].startswith(said)
+        flags = [word for name, value in asked.items() for word in (f"--{name}", value)]
+        assert main(["estimate", *flags]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert told.startswith(verdict[1])
+        assert ("memory not validated for this stack" in told) == (look == "yellow")
+        assert ("memory not validated for this stack" in page.partition("<details>")[0]) == (look == "yellow")
 
 
 def test_what_a_stopped_search_had_found_is_what_is_downloaded(web):

@@ -8,11 +8,12 @@ from functools import partial
 import pytest
 
 from planner.web import pool as pools
-from planner.web.answering import Answered, Refusal, answer
+from planner.web.answering import Answered, answer
 from planner.web.desk import Desk
 from planner.web.kept import Kept, code
 from planner.web.pool import Full, Job, Pool
 from planner.web.question import question_of
+from planner.web.refusing import Refusal
 
 HELD = question_of("estimate", {"model": "gpt2", "node": "l4-1x", "layout": "tp=1"})
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from html import escape
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.portfolio import in_use, moment, on_pool, outlays, span
 from planner.render.report.charts import framed, short_usd, ticks
-from planner.units import DAY, show_seconds, show_usd
+from planner.units import DAY, plural, show_seconds, show_usd
 
 WIDE, LEFT, RIGHT = 960, 190, 12
 """Width of a drawing, and the room beside what is plotted, in px."""
@@ -22,6 +22,10 @@ LETTER = 7
 """Width of a letter or digit, in px."""
 WHOLE = 'class="whole" '
 """However high it is, it is shown in full."""
+FEW_DAYS = 75
+"""Of a timeline, up to which days are named instead of months."""
+MOST_DATES = 9
+"""Of a timeline beside one another: what is nearer to its start than such a part would stand on the name of that."""
 LABEL = 26
 """Letters of a name beside what is drawn; the whole name is shown on pointing at it."""
 
@@ -60,7 +64,7 @@ def gantt(plan: Plan) -> str:
         y += GAP
     lines = [f'<line class="grid" x1="{scale.x(day):.1f}" x2="{scale.x(day):.1f}" y1="22" y2="{y:.0f}"/>'
              f'<text class="tick" x="{scale.x(day) + 3:.1f}" y="14">{label}</text>'
-             for day, label in _months(start, end)]
+             for day, label in _dates(start, end)]
     moves = f'data-start="{start.isoformat()}" data-end="{end.isoformat()}" data-left="{LEFT}" data-right="{RIGHT}" '
     return framed("Timeline", f"{WIDE} {y:.0f}", [*lines, *parts], WHOLE + moves, role="group")
 
@@ -69,7 +73,7 @@ def _use(plan: Plan, pool: str, scale: Scale, y: float) -> Iterator[str]:
     rows = [period for period in plan.periods if period.pool == pool]
     most = max((period.available for period in rows), default=1) or 1
     yield _label(pool, y + USE / 2 - 2, "strong")
-    yield _label(f"{most:,} at most, {in_use(plan, pool):.0%} in use", y + USE / 2 + 14)
+    yield _label(f"{plural(most, 'node')}, {in_use(plan, pool):.0%} in use", y + USE / 2 + 14)
     for row in rows:
         told = (f"{row.start[:10]} to {row.end[:10]}: {row.available:,} nodes, {row.serving:,} serve, "
                 f"{row.training:,} train")
@@ -115,7 +119,7 @@ def cash(plan: Plan) -> str:
                      f'width="{max(1.0, wide - 4):.1f}" height="{high:.1f}" fill="var(--a)"><title>{month.month}: '
                      f'{escape(show_usd(month.usd))}</title></rect>'
                      f'<text class="tick" x="{LEFT + (at + 0.5) * wide:.1f}" y="{top + CASH + 18}" '
-                     f'text-anchor="middle">{month.month if wide > LETTER * 9 else month.month[2:]}</text>')
+                     f'text-anchor="middle">{_month(month.month, wide)}</text>')
         if wide > LETTER * len(whole := f"{month.usd:,.0f}"):
             parts.append(f'<text x="{LEFT + (at + 0.5) * wide:.1f}" y="{top + CASH - high - 5:.1f}" '
                          f'text-anchor="middle">{whole}</text>')
@@ -129,14 +133,29 @@ def cash(plan: Plan) -> str:
     return framed("Money by month, USD", f"{WIDE} {top + CASH + FOOT}", parts, WHOLE)
 
 
-def _months(start: datetime, end: datetime) -> Iterator[tuple[str, str]]:
-    """Yield the first day of every month that a timeline shows, or of every second or third where there are many."""
-    day = start.replace(day=1, hour=0, minute=0)
-    step = 1 + (end - start).days // 400
+def _dates(start: datetime, end: datetime) -> Iterator[tuple[str, str]]:
+    """Yield the moments that a timeline names, the first of them with its year: its start and the first days of months,
+    of every second or third where there are many; of a short one every few days.
+    """
+    length = (end - start).days
+    yield start.isoformat(), f"{start.day} {start:%b %Y}"
+    if length <= FEW_DAYS:
+        step = max(1, round(length / 8))
+        for at in range(2 * step, length, step):
+            day = start + timedelta(at)
+            yield day.isoformat(), f"{day.day} {day:%b}"
+        return
+    day, step = start.replace(day=1, hour=0, minute=0), 1 + length // 400
     while day < end:
-        if day >= start and (day.month - 1) % step == 0:
+        if (day - start).days * MOST_DATES > length and (day.month - 1) % step == 0:
             yield day.isoformat(), day.strftime("%b %Y" if day.month == 1 else "%b")
         day = day.replace(year=day.year + day.month // 12, month=day.month % 12 + 1)
+
+
+def _month(text: str, wide: float) -> str:
+    """Return a calendar month in the room that its bar has: `Jan 2027`, or `Jan`, of a new year `2027`."""
+    month = datetime.fromisoformat(f"{text}-01")
+    return f"{month:%b %Y}" if wide > LETTER * 8 else f"{month:%Y}" if month.month == 1 else f"{month:%b}"
 
 
 def _label(text: str, y: float, kind: str = "") -> str:

@@ -66,13 +66,18 @@ def schedule(problem: Problem, settings: Settings = LIMITED, over: Problem | Non
 
 
 def telling(problem: Problem) -> Heard:
-    """Return what tells who waits of better schedules, in cents; of no value where jobs may be left out, whose worth
-    the solver counts and nobody pays.
+    """Return what tells who waits of the best schedule and bound so far, in cents, whichever search they are of; of no
+    value where jobs may be left out, whose worth the solver counts and nobody pays.
     """
     counted = not any(task.worth for task in problem.tasks)
+    best: list[int | None] = [None, None]
 
     def heard(value: int | None, bound: int | None) -> None:
-        found, least = (None if usd is None or not counted else usd // CENT for usd in (value, bound))
+        if counted:
+            best[0] = min((usd for usd in (best[0], value) if usd is not None), default=None)
+            best[1] = max((usd for usd in (best[1], bound) if usd is not None), default=None)
+        found, least = (None if usd is None else usd // CENT for usd in best)
+        least = min((usd for usd in (found, least) if usd is not None), default=None) if least is not None else None
         say(lambda: SoFar("cost", 1.0, found, least, "schedules of all jobs"))
 
     heard(None, None)

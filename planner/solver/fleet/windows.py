@@ -140,7 +140,7 @@ def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Setting
            ) -> Iterator[Schedule]:
     """Yield schedules to start from, of what the relaxation finds near the best."""
     bare = replace(problem, tasks=(), stocks=())
-    alone = solved(bare, Model(bare), settings) if problem.services else Schedule(
+    alone = solved(bare, Model(bare), replace(settings, heard=None)) if problem.services else Schedule(
         "optimal", lots=tuple((0,) * len(pool.lots) for pool in problem.pools), value=0)
     until = None if stop is None else time.monotonic() + (stop - time.monotonic()) * FIRST_SHARE
     made = guided(problem, must, relaxed, alone, until) if alone.value is not None else None

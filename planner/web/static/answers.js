@@ -55,11 +55,11 @@ function progressText(job) {
   if (job.state === "waiting") return job.waiting_before ? `In line: ${job.waiting_before} before this` : "In line: next";
   const so = job.progress;
   if (!so) return "Searching";
-  const show = amounts[so.objective] ?? String, parts = [`${Math.round(100 * so.done)}% searched`];
-  if (so.part) parts.push(so.part);
-  if (so.value !== null) parts.push("best so far " + show(so.value));
-  if (so.bound !== null) parts.push("none below " + show(so.bound));
-  return parts.join("; ");
+  const show = amounts[so.objective] ?? String, best = [];
+  if (so.value !== null) best.push("best so far " + show(so.value));
+  if (so.bound !== null) best.push("none below " + show(so.bound));
+  const now = [so.part, best.join(", ")].filter(Boolean).join(": ");  // a part has its own best
+  return [`${Math.round(100 * so.done)}% searched`, now].filter(Boolean).join("; ");
 }
 
 async function follow(verb, body, hear) {

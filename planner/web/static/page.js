@@ -96,50 +96,11 @@ function question() {
   return values;
 }
 
-function clearErrors() {
-  for (const place of form.querySelectorAll(".error")) place.textContent = "";
-  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
-  byId("wrong").replaceChildren();
-}
-
 // an answer that is being replaced is not taken for the new one
 function busy(is) {
   byId("busy").textContent = is ? "Answering" : "";
   byId("answer").setAttribute("aria-busy", is);
   byId("answer").classList.toggle("old", is);
-}
-
-function showError(error) {
-  const field = error.field && byId("e-" + error.field) ? error.field : error.file ? "yaml" : "";
-  busy(false);
-  byId("answer").replaceChildren();
-  byId("after").hidden = true;
-  byId("e-" + field).textContent = error.message;
-  const input = byId("f-" + field), link = document.createElement(input ? "a" : "span");
-  link.textContent = error.message;
-  byId("wrong").replaceChildren("No answer: ", link);
-  sayVerdict(byId("wrong"));
-  if (!input) return;
-  link.href = "#f-" + field;
-  input.setAttribute("aria-invalid", "true");
-  offer(input, error.message);
-  for (let fold = input.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-}
-
-// names that a message proposes are taken by a click
-function offer(input, message) {
-  const names = /(?:did you mean|node types:) ([^;?]+)/.exec(message)?.[1].split(", ").filter(name => /^[\w.-]*\w[\w.-]*$/.test(name)) ?? [];
-  for (const name of names) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = name;
-    button.addEventListener("click", () => { input.value = name; changed(); input.focus(); });
-    byId("wrong").append(" ", button);
-  }
-}
-
-async function told(response) {
-  try { return (await response.json()).error ?? { message: response.statusText }; } catch { return { message: "the server does not answer as expected: " + response.status }; }
 }
 
 async function writeWords() {

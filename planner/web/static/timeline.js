@@ -64,7 +64,7 @@ function enhanceTimeline(svg) {
   said.className = "muted";
   said.setAttribute("role", "status");
   said.textContent = "Drag a deadline, or move it by the arrow keys and press Enter: the plan is made again.";
-  svg.after(said);
+  (svg.closest(".wide") ?? svg).after(said);
   for (const mark of svg.querySelectorAll(".due")) {
     const { job, day } = mark.dataset, was = timeOf(day);
     let now = was, from = null;
