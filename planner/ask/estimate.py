@@ -39,7 +39,7 @@ from planner.scenario.load import Reference, load_work
 from planner.scenario.media import SEEN, estimate_notes
 from planner.scenario.model_notes import stands_for, text_notes
 from planner.scenario.pool import ANY
-from planner.scenario.scenario import AnyScenario, Scenario, only_training
+from planner.scenario.scenario import AnyScenario, only_training
 from planner.units import plural, show_bytes
 from planner.units.reading import parse_count
 
@@ -144,14 +144,13 @@ class Estimating:
         """Return the fewest changes of the layout that make it fit, where none of `alone` does."""
         if now.memory.fits == "fits" or any(lever.fits for lever in alone):
             return None
-        if isinstance(self.scenario, Scenario) and estimate_of(
-                self.scenario, self.catalog, self.node, self.layout) is None:
+        if estimate_of(self.scenario, self.catalog, self.node, self.layout) is None:
             return released(self, self.layout, now)
         return together(self._by_stack_of(now), self.layout, now)
 
     def _by_stack_of(self, now: Assignment) -> Ask:
         """Return what estimates other layouts of the stack that a layout was chosen for."""
-        return partial(self, stack=(now.stack,)) if isinstance(self.scenario, Scenario) else self
+        return partial(self, stack=(now.stack,)) if hasattr(self.scenario.workload, "stack") else self
 
     def served_levers(self, now: Assignment) -> list[tuple[str, Assignment]]:
         """Return what single changes would make of a service of text; nothing of other work."""
