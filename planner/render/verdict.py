@@ -30,5 +30,5 @@ def verdict_color(memory: Memory) -> str:
 
 def verdict_heading(memory: Memory, confidence: float | None) -> str:
     """Return the verdict as a heading: `Memory per GPU: fits at 95% confidence`."""
-    said, comma, more = verdict(memory).partition(",")
-    return f"Memory per GPU: {said}{at_confidence(confidence)}{comma}{more}"
+    said = verdict(memory)
+    return f"Memory per GPU: {said}{'' if said == UNMEASURED else at_confidence(confidence)}"
