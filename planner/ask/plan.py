@@ -16,8 +16,8 @@ from planner.answer.schema import ByReplay, Infeasible, Plan
 from planner.ask.account import UNREPLAYED, finished, provenance_of, search_of, with_decided
 from planner.ask.alternatives import alternatives_of
 from planner.ask.cautions import cautions, more_than_one
+from planner.ask.cheaper import cheaper_ways
 from planner.ask.doubt import doubt_of
-from planner.ask.engines import by_cheaper_engine
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
@@ -121,7 +121,7 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
     if plan.infeasible is not None and not lifts:
         plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held)
     with aside():
-        cheaper = [] if held else by_cheaper_engine(plan, scenario, defaults, catalog, effort)
+        cheaper = [] if held else cheaper_ways(plan, scenario, defaults, catalog, effort)
     return plan.model_copy(update={"notes": (*plan.notes, *cheaper)}) if cheaper else plan
 
 

@@ -27,7 +27,7 @@ LIGHTER = ("lora", "qlora")
 """Methods that take less than all weights, where tuning these was nobody's choice."""
 
 
-ENGINE = "engine"
+ENGINE, FORMAT = "engine", "quantization"
 
 
 def usual_deadline(made: Sequence[Assignment], scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
@@ -111,10 +111,10 @@ def in_fewer_bits(scenario: AnyScenario, defaults: Sequence[Default]
 
     None where the format was asked for.
     """
-    was = next((default.value for default in defaults if default.name == "quantization"), None)
+    was = next((default.value for default in defaults if default.name == FORMAT), None)
     for name, changed in in_narrower_formats(scenario) if was is not None else ():
-        said = [default for default in defaults if default.name != "quantization"]
-        said.append(Default(name="quantization", value=name, why=f"{was}, which nobody asked for, has no plan here"))
+        said = [default for default in defaults if default.name != FORMAT]
+        said.append(Default(name=FORMAT, value=name, why=f"{was}, which nobody asked for, has no plan here"))
         yield changed, said, (f"quantization {was}, the default, has no plan here: planned for {name}; --quantization "
                               f"{was} holds to it")
 

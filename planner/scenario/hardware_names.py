@@ -117,8 +117,12 @@ def is_counted(name: str) -> bool:
 
 
 def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
-    """Return the (provider, instance) of this very name or series; none of hardware that any may have."""
+    """Return the (provider, instance) of this very name or series; none of hardware that any may have, though one
+    provider may call its instance as the GPU is called.
+    """
     said = name.strip().lower()
+    if _is_gpus(" ".join(name.split()), catalog):
+        return set()
     return {(prices.name, offer.instance) for prices in catalog.price_lists for offer in prices.offers
             if said in (offer.instance.lower(), series(offer.instance))} if any(map(str.isdigit, name)) else set()
 
@@ -138,8 +142,8 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
     nodes = catalog.all("nodes", Node)
     if (gpu := _gpu(text, catalog)) is not None:
         return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
-    if instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
-                     if text.lower() in (offer.instance.lower(), series(offer.instance))}:
+    if not _is_gpus(text, catalog) and (instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
+                     if text.lower() in (offer.instance.lower(), series(offer.instance))}):
         return Meant([catalog.node(node).name for node in sorted(instances)])
     if (size := _MEMORY.fullmatch(text)) is not None and (held := [
             node.name for node in nodes if GpuNames.holds(catalog.gpu(node.gpu), float(size["size"]))]):
@@ -200,6 +204,13 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
               if any(spelling.startswith(f"{what.lower()}-") for spelling in (node.name, *node.aliases))]
     cards = any(gpu.name.startswith(f"{what.lower()}-") for gpu in catalog.all("gpus", Gpu))
     return Meant(family, whole=True) if family and what.isalpha() and not cards else None
+
+
+def _is_gpus(text: str, catalog: Catalog) -> bool:
+    """Say whether a name is that of a GPU, and how many of them at most: H100 SXM, L40S x8."""
+    what = text.rstrip("0123456789").rstrip()
+    return any(_gpu(name, catalog) is not None
+               for name in (text, what[:-1].rstrip() if what[-1:].lower() in _TIMES else "") if name)
 
 
 def _gpu(name: str, catalog: Catalog) -> str | None:

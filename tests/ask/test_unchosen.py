@@ -128,3 +128,15 @@ def test_another_engine_that_costs_less_is_named_where_it_was_measured() -> None
     assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
     assert not [note for note in planner.plan(**asked, engine="vllm").notes if "is the default, and" in note]
     assert not [note for note in planner.plan(**{**asked, "on": "a100-sxm-80gb-1x"}).notes if "llama-cpp" in note]
+
+
+def test_weights_in_fewer_bits_that_cost_less_are_named() -> None:
+    """In 16 bits a 70B takes two H100 to hold it, in 8 bits one."""
+    asked: dict[str, Any] = {"model": "llama-3.1-70b", "rate": 0.5, "tpot": "60ms", "on": "h100-sxm-1x,h100-sxm-2x"}
+    plan = planner.plan(**asked)
+    named, = [note for note in plan.notes if note.startswith("quantization bf16 is the default, and ")]
+    narrow = named.split(", and ")[1].split(" ")[0]
+    other = planner.plan(**asked, quantization=narrow)
+    assert f" {other.objective.value:,.0f} USD " in named
+    assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
+    assert not [note for note in planner.plan(**asked, quantization="bf16").notes if "is the default, and" in note]

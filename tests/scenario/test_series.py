@@ -27,7 +27,9 @@ def test_a_series_is_all_its_sizes_and_its_sellers() -> None:
 
 
 def test_a_gpu_is_nobodys_own() -> None:
-    assert sold_as("h100", CATALOG) == set()
+    # though Oblivus calls an instance "H100 SXM", Hyperstack one "B200 x8"
+    for name in ("h100", "H100 SXM", "B200 x8"):
+        assert sold_as(name, CATALOG) == set()
 
 
 def tuned(candidates: str, **rent: object) -> planner.Plan:

@@ -1,0 +1,86 @@
+"""Another engine or format than the default one, where nobody named any and it serves for clearly less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.answer.assignment import Assignment
+from planner.answer.schema import Plan
+from planner.ask.unchosen import ENGINE, FORMAT
+from planner.catalog.load import Catalog
+from planner.errors import PlannerError
+from planner.jobs.kinds import by_engines, in_narrower_formats, question_of
+from planner.jobs.settle import settle
+from planner.jobs.solved import solve_lifted
+from planner.scenario.default import Default
+from planner.scenario.scenario import AnyScenario
+from planner.solver.settings import Effort
+from planner.units import show_usd
+
+
+def cheaper_ways(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog, effort: Effort
+                 ) -> list[str]:
+    """Return in words which other engine, and which format of fewer bits a weight, cost clearly less than the plan."""
+    if plan.objective.value is None or not plan.assignments or scenario.objective != "cost":
+        return []
+    was = {default.name: default.value for default in defaults}
+    return [*(_by_engine(plan, was[ENGINE], scenario, catalog, effort) if ENGINE in was else []),
+            *(_by_format(plan, was[FORMAT], scenario, catalog, effort) if FORMAT in was else [])]
+
+
+def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
+    """Return in words which other engine costs least, on the node types of the plan and of its alternatives alone.
+
+    Of an engine that nobody measured with such a model on such GPUs nothing is said.
+    """
+    nodes = tuple(dict.fromkeys(one.node for one in (*plan.assignments, *plan.alternatives)))
+    on_these = {"hardware": scenario.hardware.model_copy(update={"candidates": nodes})}
+    least: tuple[float, str] | None = None
+    for _, name, _, changed in by_engines(scenario, catalog):
+        cost, known = _cheaper(changed.model_copy(update=on_these), plan, catalog, effort)
+        if cost is not None and known:
+            least = min(least or (cost, name), (cost, name))
+    return [] if least is None else [_said(plan, "engine", was, *least, "as far as its speed is known")]
+
+
+def _by_format(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
+    """Return in words the widest format of fewer bits that costs clearly less, on whatever the question admits."""
+    for name, changed in in_narrower_formats(scenario):
+        cost, known = _cheaper(changed, plan, catalog, effort)
+        if cost is not None:
+            doubt = "" if known else ", and if its speed, which no published run confirms, is as computed"
+            return [_said(plan, FORMAT, was, cost, name, f"if its answers are good enough{doubt}")]
+    return []
+
+
+def _said(plan: Plan, key: str, was: str, cost: float, name: str, how_far: str) -> str:
+    """Return in words what another choice than a default costs."""
+    share = cost / (plan.objective.value or cost) - 1
+    return (f"{key} {was} is the default, and {name} serves it for {show_usd(cost)} ({share:+.0%}) {how_far}: "
+            f"--{key} {name} plans that")
+
+
+def _cheaper(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort) -> tuple[float | None, bool]:
+    """Return what a changed question costs, replayed as the plan is, where that is below the plan's by more than can be
+    told apart, and whether its speed is held against measured runs of the like.
+    """
+    most = (plan.objective.value or 0.0) / (1.0 + catalog.kernels.resolution)
+    if effort.is_over:
+        return None, False
+    try:
+        solved = solve_lifted(question_of(changed, catalog), effort, so_far=True, lifts=False)
+        if (solved.objective.value or most) >= most:
+            return None, False
+        found = settle(solved, None)
+    except PlannerError:
+        return None, False
+    value = found.solved.objective.value
+    if not found.met or value is None or value >= most:
+        return None, False
+    return value, _is_known(found.solved.assignments())
+
+
+def _is_known(assignments: Sequence[Assignment]) -> bool:
+    """Say whether the speed of all of them is held against measured runs of the like."""
+    return all(one.time is not None and one.time.evidence is not None and one.time.evidence.validated
+               for one in assignments)
