@@ -38,6 +38,7 @@ def test_numbers_are_found_wherever_they_are():
     ("engines", "vllm", "block", 10**12, "less than or equal to"),
     ("calibration", "gpu-hopper", "gemm.bf16", 1e9, "less than or equal to 1.2"),
     ("calibration", "gpu-hopper", "gemm.bf16", 1e-300, "greater than or equal to 0.0001"),
+    ("calibration", "gpu-hopper", "sustained.bf16", 2.0, "of the rate on paper, at most 1.2"),
     ("calibration", "gpu-hopper", "memory", 1e-300, "greater than or equal to 0.0001"),
     ("calibration", "kernels", "tile", 0, "greater than 0")])
 def test_a_figure_outside_its_range_is_refused_with_the_bound(kind, name, path, value, said, capsys):

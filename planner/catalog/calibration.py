@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, ValidationInfo, field_validator
 
 from planner.catalog.hardware import Precision
-from planner.catalog.ranges import Factor, Few, Hours, Passes, Share
+from planner.catalog.ranges import MOST_OF_PEAK, Factor, Few, Hours, Passes, Share
 from planner.catalog.sourced import Sourced
 from planner.catalog.stack import RecomputeModule
 from planner.units import ByteRate, Seconds
@@ -18,8 +18,8 @@ class ArchitectureRates(Sourced):
 
     gemm: dict[Precision, Share]
     """What large products reach in a benchmark, on parts whose own `gemm_efficiency` is not known."""
-    sustained: dict[Precision, Share] = Field(default={}, validate_default=True)
-    """Share of that which they keep in training, at the clocks that power leaves; 1 where not stated."""
+    sustained: dict[Precision, Factor] = Field(default={}, validate_default=True)
+    """What they reach in training, at the clocks that power leaves, over that; 1 where not stated."""
     attention_forward: float = Field(ge=1e-4, le=1)
     attention_backward: float = Field(ge=1e-4, le=1)
     """Backward attention rate over forward rate."""
@@ -29,6 +29,10 @@ class ArchitectureRates(Sourced):
     @classmethod
     def _every_precision(cls, sustained: dict[Precision, float], info: ValidationInfo) -> dict[Precision, float]:
         gemm = info.data.get("gemm", {})
+        for precision, kept in sustained.items():
+            if (share := kept * gemm.get(precision, 0.0)) > MOST_OF_PEAK:
+                raise ValueError(f"{precision}: {kept:g} of gemm.{precision} is {share:.3g} of the rate on paper, at "
+                                 f"most {MOST_OF_PEAK:g}")
         return {**{p: 1.0 for p in gemm if p not in ("fp16", "tf32") or "bf16" not in gemm}, **sustained}
 
     def kept(self, precision: str) -> float:

@@ -23,8 +23,10 @@ Factor: TypeAlias = Annotated[float, Field(ge=1e-4, le=1e4)]
 numbers made with them leave the range of floats."""
 Passes: TypeAlias = Annotated[float, Field(ge=0, le=1e4)]
 """Times through memory, bytes an element, or lengths at which something is half as good."""
-Share: TypeAlias = Annotated[float, Field(ge=1e-4, le=1.2)]
-"""Of a rate on paper; measured ones lie a little above some."""
+MOST_OF_PEAK = 1.2
+"""Measured rates lie a little above some on paper."""
+Share: TypeAlias = Annotated[float, Field(ge=1e-4, le=MOST_OF_PEAK)]
+"""Of a rate on paper."""
 Held: TypeAlias = Annotated[float, Field(ge=0, le=64)]
 """Bytes of a weight, an element or a parameter's states."""
 DeviceBytes: TypeAlias = Annotated[float, Quantity(

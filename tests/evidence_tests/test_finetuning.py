@@ -71,7 +71,7 @@ def test_samples_that_are_not_packed_take_as_long_as_the_longest(changes, tokens
 
 @pytest.mark.parametrize(("prefix", "rows", "worst"), [
     # packed samples taken to attend to the whole sequence: 19 and 24% too slow with adapters
-    ("NSUM", 6, 0.17), ("FXT", 14, 0.40)])
+    ("NSUM", 6, 0.17), ("FXT", 14, 0.42)])
 def test_sources_predicted_before_they_were_read_stay_as_near(compared, prefix, rows, worst):
     errors = off([o for o in compared.outcomes if o.row.prefix == prefix])
     assert len(errors) == rows

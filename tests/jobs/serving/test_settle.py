@@ -228,7 +228,7 @@ def test_where_decode_misses_alone_prefill_apart_is_still_tried_with_less() -> N
                         tpot="26 ms at p90", disaggregated="only", quantization=None,
                         hardware={"candidates": ["dgx-h100"]})
     plan = make_plan(scenario, CATALOG)
-    prefill, decode = plan.assignments
+    prefill, decode = sorted(plan.assignments, key=lambda pool: pool.serving.role, reverse=True)  # type: ignore[union-attr]
     assert prefill.serving is not None
 
     def first_token(replicas: int) -> float:
