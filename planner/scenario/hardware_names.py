@@ -142,8 +142,9 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
     nodes = catalog.all("nodes", Node)
     if (gpu := _gpu(text, catalog)) is not None:
         return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
-    if not _is_gpus(text, catalog) and (instances := {offer.node for prices in catalog.price_lists for offer in prices.offers
-                     if text.lower() in (offer.instance.lower(), series(offer.instance))}):
+    instances = {offer.node for prices in catalog.price_lists for offer in prices.offers
+                 if text.lower() in (offer.instance.lower(), series(offer.instance))}
+    if instances and not _is_gpus(text, catalog):
         return Meant([catalog.node(node).name for node in sorted(instances)])
     if (size := _MEMORY.fullmatch(text)) is not None and (held := [
             node.name for node in nodes if GpuNames.holds(catalog.gpu(node.gpu), float(size["size"]))]):
