@@ -89,6 +89,11 @@ class Placement(Shown, Frozen):
         """What tells it from another way to do the same."""
         return self.layout, self.offer
 
+    @property
+    def fits(self) -> bool:
+        """Whether it fits in memory, tight or not."""
+        return self.memory.fits != "does not fit"
+
     workload: str
     """Its name."""
     kind: str

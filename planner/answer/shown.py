@@ -48,12 +48,15 @@ class Shown(ABC):
 
     if not TYPE_CHECKING:
         def __getattr__(self, name: str) -> object:
-            """Refuse what it has not, with what it has: its fields, and those of the first of each list."""
+            """Return what is meant by another name, of the answer or a block of it; refuse any other."""
             try:
                 return super().__getattr__(name)
             except AttributeError:
                 if name.startswith("_"):
                     raise
+                meant = _meant(self, name)
+                if len(meant) == 1:
+                    return meant[0]
                 raise AttributeError(f"{type(self).__name__} has no {name!r}{_alike(self, name)}") from None
 
     def _repr_html_(self) -> str:
@@ -93,6 +96,37 @@ def _flat(data: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, object]]:
             yield from _flat(value, f"{prefix}{key}.")
         elif not isinstance(value, list):
             yield prefix + key, value
+
+
+def _meant(answer: BaseModel, name: str) -> list[object]:
+    """Return the values that people call by a name (cost, days, step_time), nearest to the answer: its own fields',
+    then those of the only assignment, then of its blocks.
+    """
+    level = [answer]
+    while level:
+        here = [(field, getattr(model, field)) for model in level for field in type(model).model_fields]
+        if own := [getattr(model, name) for model in level if isinstance(getattr(type(model), name, None), property)]:
+            return own
+        if found := [value for field, value in here if value is not None and name.lower() in _called(field)]:
+            return found
+        level = [inner for field, value in here if field not in _ASIDE for inner in (
+            value if isinstance(value, tuple) and len(value) == 1 and field == _ONLY else [value])
+            if isinstance(inner, BaseModel)]
+    return []
+
+
+def _called(field: str) -> set[str]:
+    """Return what people call a field: cost_usd also cost, step_seconds step_time, duration_days days."""
+    front, _, unit = field.rpartition("_")
+    of_units = {front, *({f"{front}_time"} if unit == "seconds" else ())} if unit in _UNITS else set()
+    return {field, *of_units, *({unit} if field == "duration_days" else ())} - {""}
+
+
+_UNITS = ("usd", "seconds", "days", "bytes", "kwh", "kg")
+"""Units that the names of fields end with."""
+_ASIDE = ("provenance", "search", "objective", "doubt", "added", "counted", "infeasible")
+"""Blocks of an answer that are of the question or the search, and not of what is planned."""
+_ONLY = "assignments"
 
 
 def _alike(model: object, name: str) -> str:

@@ -21,6 +21,8 @@ FilePath = str | PathLike[str]
 Asked = FilePath | Mapping[str, object] | Document
 """A scenario: a file, the name of a shipped one, or what a file holds (as data, or as it was read)."""
 MOST_WORKERS = 256
+_CONFIGS = ("from_file", "from_config", "config", "config_file")
+"""What people call `from_`, a word that Python keeps to itself."""
 
 
 def wrong(name: str, value: object, expected: str) -> InputError:
@@ -57,6 +59,12 @@ def config(value: object) -> Config | None:
     if value is None or isinstance(value, Config):
         return value
     return read_config(str(path("from_", value)))
+
+
+def named_config(values: dict[str, object]) -> FilePath | None:
+    """Take the config of a framework out of keywords that call it otherwise: from_file, config."""
+    name = next((name for name in values if name in _CONFIGS), None)
+    return None if name is None else path(name, values.pop(name))
 
 
 def catalog(folders: object) -> Catalog:

@@ -55,6 +55,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     simple = arguments.one_of("prefer", prefer, ["simple"]) is not None
     measures, crew = arguments.words("pareto", pareto, "'cost,days'"), arguments.workers(workers)
     trace = None if replay is None else arguments.path("replay", replay)
+    from_ = from_ or arguments.named_config(values)
     overrides, names = by_path(values, "argument of planner.plan", catalog)
     labels, config = _labels(names), arguments.config(from_)
     if config is not None:
@@ -103,7 +104,7 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
                    from_: FilePath | Config | None = None, largest: str | None = None,
                    catalogs: FilePath | Iterable[FilePath] | Catalog = (), **values: object) -> Estimating:
     """Return what `estimate` answers when it is called, with what else may be asked of it. Raises PlannerError."""
-    facts = arguments.catalog(catalogs)
+    facts, from_ = arguments.catalog(catalogs), from_ or arguments.named_config(values)
     overrides, names = by_path(values, "argument of planner.estimate", facts)
     asked = arguments.reference(scenario)
     if isinstance(asked, str) and not _names_a_scenario(asked):

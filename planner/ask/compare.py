@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from planner.answer.assignment import Assignment
 from planner.answer.comparison import Comparison, Row, ServedFigures
@@ -17,7 +18,7 @@ from planner.catalog.price import Site
 from planner.errors import InputError
 from planner.jobs.fleet import Fleet
 from planner.jobs.holding import asks_what_holds
-from planner.jobs.job import Tried
+from planner.jobs.job import NOTHING_HELD, Held, Tried
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
@@ -55,38 +56,40 @@ class Compared:
 
 
 def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED, *, traced: bool = False,
-            defaults: Sequence[Default] = ()) -> list[Compared]:
+            defaults: Sequence[Default] = (), layout: Held = NOTHING_HELD) -> list[Compared]:
     """Return every candidate with every offer, best first. Raises PlannerError where the input is wrong.
 
     traced: it is asked where each figure comes from, which is known of one job alone. defaults: what nobody chose; runs
-    of years for want of a deadline are compared by the usual one, as they are planned.
+    of years for want of a deadline are compared by the usual one, as they are planned. layout: axes held at one value.
     """
     if isinstance(scenario, Portfolio):
         from planner.ask.portfolio.compare import compare_portfolio  # the other question, asked by giving jobs
 
-        if traced:
-            raise InputError("compare --trace applies to one workload, and the scenario is a portfolio of jobs")
+        if traced or layout:
+            raise InputError(f"compare {'--trace' if traced else '--layout'} applies to one workload, and the scenario "
+                             "is a portfolio of jobs")
         return sorted((Compared(row, made, None) for row, made in compare_portfolio(scenario, catalog, effort)),
                       key=lambda compared: compared.row.rank("cost"))
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens, or the load of a service; without, planner plan lists the "
                          "fewest GPUs of each kind")
-    plans = _ranked(scenario, catalog, effort, traced=traced)
+    ranked = partial(_ranked, catalog=catalog, effort=effort, traced=traced, held=layout)
+    plans = ranked(scenario)
     deadline = usual_deadline(plans[0].assignments, scenario, defaults, catalog)
-    sooner = [] if deadline is None else _ranked(by_deadline(scenario, deadline), catalog, effort, traced=traced)
+    sooner = [] if deadline is None else ranked(by_deadline(scenario, deadline))
     if deadline is None or not sooner[0].assignments:
         return plans
     said = no_deadline(plans[0].assignments[0], deadline, catalog)
     return [_noted(sooner[0], [said]), *sooner[1:]]
 
 
-def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: bool) -> list[Compared]:
+def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: bool, held: Held) -> list[Compared]:
     """Return every candidate with every offer, best first, of one question as it is asked."""
     question, site = question_of(scenario, catalog), site_of(scenario.sourcing, catalog)
     if traced:
         only(question, "compare --trace")
     market = question.terms.market
-    together = _together(question, effort)
+    together = _together(question, effort, held)
     known: dict[object, Tried] = {}
     plans = []
     offers = list(market.every_offer)
@@ -95,7 +98,7 @@ def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: 
         solved = None if together is None else _of_offer(together, alone, offer)
         if solved is None:
             with part(offer.label, at, len(offers)):
-                solved = wholly_settled(solve_lifted(alone, effort), known)
+                solved = wholly_settled(solve_lifted(alone, effort, held=held), known)
         plans.append(_compared(alone, solved, offer, site))
     plans += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
@@ -112,12 +115,12 @@ def several_models(asked: object) -> list[str]:
 
 
 def compare_models(questions: Mapping[str, AnyQuestion], catalog: Catalog, effort: Effort = UNLIMITED,
-                   defaults: Sequence[Default] = ()) -> list[Compared]:
+                   defaults: Sequence[Default] = (), layout: Held = NOTHING_HELD) -> list[Compared]:
     """Return what several models take, each on every kind of GPU at its best offer, best first."""
     plans: list[Compared] = []
     for model, question in questions.items():
         seen: set[str] = set()
-        for compared in compare(question, catalog, effort, defaults=defaults):
+        for compared in compare(question, catalog, effort, defaults=defaults, layout=layout):
             if compared.row.gpu not in seen:
                 seen.add(compared.row.gpu)
                 plans.append(replace(compared, row=compared.row.model_copy(update={"model": model})))
@@ -172,10 +175,10 @@ def _against_rent(compared: Compared, rents: list[float]) -> Compared:
                    break_even_utilization=estate.break_even_utilization(nodes, rent))
 
 
-def _together(question: ResolvedScenario, effort: Effort) -> Solved | None:
+def _together(question: ResolvedScenario, effort: Effort, held: Held) -> Solved | None:
     """Return the question solved on every candidate in one search, where it is of one job that ends; else none."""
     alone = len(question.terms.market.offers) > 1 and alone_in(question) is not None
-    solved = solve(question, effort, "every") if alone else None
+    solved = solve(question, effort, "every", held) if alone else None
     return None if solved is None or solved.columns[0].open_bound is not None else solved
 
 

@@ -159,6 +159,8 @@ def _changes(now: Assignment, *, least: bool = False) -> list[Change]:
                 if kept == "none" or (kept, mode) in (("selective", "full"), ("mixed", "full"))]
     changes += [(f"ZeRO-{stage} over {layout.shard}", {"zero": str(stage)})
                 for stage in range(layout.zero + 1, 4) if layout.shard > 1]
+    if layout.no_sync:
+        changes.append(("a reduction after every micro-batch (no_sync=0)", {"no_sync": "0"}))
     if layout.micro_batch > 1:
         less = 1 if least else layout.micro_batch // 2
         changes.append((f"micro-batch {less}", {"mbs": str(less)}))

@@ -193,6 +193,8 @@ class Catalog(Calibrated):
         if model is not None:
             return model
         size = size_of(name)
+        if size is None and (tuned := self._spellings("models", Model).within(name)) is not None:
+            return self._read("models", tuned, Model)
         if size is None:
             known = (*self._spellings("models", Model).known, *self._spellings("diffusion", Diffusion).known)
             raise UnknownName("model", name, known, unlike=(

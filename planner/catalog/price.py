@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from planner.catalog.hardware import Nics, Node
 from planner.catalog.ranges import Few, Hours
+from planner.catalog.regions import AREAS, area_of, form
 from planner.catalog.sourced import AsOf, Kind, Sourced
 from planner.units import DAY, Bytes, KgPerKwh, Seconds, Usd, UsdPerHour, UsdPerKw, UsdPerKwh, UsdPerKwMonth, Watts
 from planner.yaml_io import Frozen
@@ -68,6 +70,10 @@ class Offer(Frozen):
         return MINIMUM.get(self.term, usual or 0.0) if self.minimum is None else self.minimum
 
 
+ANYWHERE = "any"
+"""The region of offers whose provider does not say where they are."""
+
+
 class Reservation(Frozen):
     """How a provider lets many nodes at once, where these are not on demand."""
 
@@ -91,6 +97,32 @@ class PriceList(Sourced):
     areas: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Part of the world (us, canada, europe, asia) -> the regions of this provider that lie there."""
     offers: tuple[Offer, ...] = Field(min_length=1)
+
+    def sells_in(self, offer: Offer, regions: Collection[str]) -> bool:
+        """Say whether one of its offers is to be had in one of the regions, or these are none.
+
+        What a whole part of the world is offered for (`us`) is the price of a region there that has none of its own.
+        """
+        if not regions or offer.region in regions:
+            return True
+        return offer.region in AREAS and any(
+            area_of(region) == offer.region and self._names_alike(region) and not any(
+                (other.instance, other.term, other.region) == (offer.instance, offer.term, region)
+                for other in self.offers) for region in regions if region not in AREAS)
+
+    def _names_alike(self, region: str) -> bool:
+        """Say whether it names its regions as this one is named: us-west-2 beside its us-east-1."""
+        return any(form(offer.region) == form(region) for offer in self.offers
+                   if offer.region not in AREAS and offer.region != ANYWHERE)
+
+    def beside(self, region: str) -> list[str]:
+        """Return regions of its offers in the part of the world that a region is in, those that are named alike alone
+        where there are any.
+        """
+        area = area_of(region)
+        inside = self.regions(area) if area else set[str]()
+        alike = {each for each in inside if form(each) == form(region)} - AREAS.keys()
+        return sorted(alike or inside)
 
     def regions(self, name: str) -> set[str]:
         """Return the regions of its offers that a name means: its own, those of an area, those that begin with it."""

@@ -15,6 +15,13 @@ _ACTIVE = re.compile(r"-a\d+(\.\d+)?[bm]$", re.ASCII)
 """Ending of a mixture's name: parameters that a token uses."""
 
 
+_SIZED = re.compile(r"[a-z]{2}.*\d[bm]$", re.ASCII)
+"""A spelling of a family and a size."""
+_RESHAPED = frozenset(("vl", "vlm", "vision", "llava", "visual", "audio", "omni", "speech", "moe", "draft", "eagle", "eagle3",
+                       "medusa", "pruned", "minitron", "merge", "frankenmerge", "onnx", "mlx"))
+"""Words in the names of models that were made from another and have another shape."""
+
+
 @lru_cache(maxsize=4096)
 def canonical(name: str) -> str:
     """Return the form in which names are compared: lower case, no organization, `-Instruct` and the like dropped."""
@@ -47,6 +54,18 @@ class Spellings:
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
         return self.known.get(wanted) or self._by_letters.get(joined(wanted)) or self._shortened.get(wanted) or (
             self._newest.get(wanted))
+
+    def within(self, name: str) -> str | None:
+        """Return the entry whose spelling, with a size, stands in a longer name: llama-3-8b in llama-3-8b-sft-mixture.
+
+        None where no spelling does, or where words beside it say that the shape is another.
+        """
+        words = canonical(name).split("-")
+        inside = {"-".join(words[at:end]): end - at for at in range(len(words)) for end in range(at + 1, len(words) + 1)}
+        known = {each: many for each, many in inside.items() if each in self.known and _SIZED.search(each)}
+        longest = max(known.values(), default=0)
+        names = {self.known[each] for each, many in known.items() if many == longest}
+        return names.pop() if len(names) == 1 and not _RESHAPED.intersection(words) else None
 
     @cached_property
     def _by_letters(self) -> dict[str, str]:

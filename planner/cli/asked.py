@@ -33,7 +33,7 @@ RUN = ("plan", "compare", "estimate", "simulate")
 """Verbs that answer by their other names too, as the options are the same."""
 ASKED = ("plan", "compare", "estimate", "explain")
 """Those that a question in a sentence may begin with."""
-READ = ("plan", "estimate")
+READ = ("plan", "estimate", "compare", "explain")
 """Those that read the config of another tool."""
 FLAG_NAMES = frozenset(f"--{name.replace('_', '-')}" for name in NAMES)
 PRICED = frozenset(("price", "prices", "pricing"))

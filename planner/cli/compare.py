@@ -9,7 +9,7 @@ import click
 
 from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import note
-from planner.cli.question import any_question, asking, overrides
+from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.errors import InputError
 from planner.scenario.hardware_alone import hardware_alone
@@ -21,9 +21,12 @@ VARIED = ("model", "quantization", "precision", "engine", "method")
 @click.command("compare")
 @partial(asking, taken=("trace",))
 @click.option("--trace", is_flag=True, help="Show how each cost derives from the catalog.")
+@click.option("--layout", default="", metavar="AXIS=VALUE,..", help="Axes of the layout that are held in every plan, "
+              "such as tp=8,zero=3. Also alone: --tp 8.")
+@from_option
 @common
-def command(scenario: str | None, trace: bool, time_limit: float | None, workers: int, as_json: bool,
-            catalogs: tuple[Path, ...], **flags: object) -> int:
+def command(scenario: str | None, trace: bool, layout: str, from_: str | None, time_limit: float | None, workers: int,
+            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Solve the question for every candidate and every offer, and put the plans side by side.
 
     A candidate without a plan is a row with the reason; exit code 3 only if none has a plan. Hardware without a word of
@@ -31,6 +34,7 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     """
     from planner.answer.exit_code import exit_code
     from planner.ask.compare import compare, compare_models, comparison_of, several_models
+    from planner.ask.estimate import layout_text
     from planner.cli.plan import command as plan
     from planner.jobs.holding import asks_what_holds
     from planner.jobs.solved import effort_of
@@ -50,7 +54,9 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     several = several_models(named[varied])
     each = [{**flags, varied: (name,) if isinstance(flags[varied], tuple) else name} for name in several] or [flags]
     models = [name if varied == VARIED[0] else f"{flags['model'] or scenario}, {name}" for name in several]
-    asked, defaults = any_question(scenario, each[0], catalog)
+    config, held = read_from(from_), layout_text(layout)
+    asked, defaults = any_question(scenario, each[0], catalog, config=config)
+    say_read(config, as_json=as_json)
     if asks_what_holds(asked):
         if trace or (as_json and models):
             raise InputError("--trace is for costs, and this question, without an amount of work, has none" if trace
@@ -63,10 +69,10 @@ def command(scenario: str | None, trace: bool, time_limit: float | None, workers
     if models:
         if trace:
             raise InputError("--trace is of one model, and several are compared")
-        plans = compare_models({model: any_question(scenario, given, catalog)[0] for model, given in zip(
-            models, each, strict=True)}, catalog, effort, defaults)
+        plans = compare_models({model: any_question(scenario, given, catalog, config=config)[0] for model, given in zip(
+            models, each, strict=True)}, catalog, effort, defaults, held)
     else:
-        plans = compare(asked, catalog, effort, traced=trace, defaults=defaults)
+        plans = compare(asked, catalog, effort, traced=trace, defaults=defaults, layout=held)
     shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]
     warn((*text_notes(defaults), *outlying(shown, catalog), *(
         compared.row.note for compared in plans if compared.row.note)))

@@ -106,7 +106,8 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
             if rent.providers and prices.name not in rent.providers:
                 continue
             for offer in prices.offers:
-                if not _admits(rent, offer) or catalog.node(offer.node).name != name:
+                admitted = _admits(rent, offer) and prices.sells_in(offer, rent.regions)
+                if not admitted or catalog.node(offer.node).name != name:
                     continue
                 is_offered = True
                 reclaims = _reclaims(offer, catalog)
@@ -262,8 +263,7 @@ def _reclaims(offer: Offer, catalog: Catalog) -> float:
 
 
 def _admits(rent: Rent, offer: Offer) -> bool:
-    return offer.term in rent.terms and (not rent.regions or offer.region in rent.regions) and (
-        not rent.instances or offer.instance in rent.instances)
+    return offer.term in rent.terms and (not rent.instances or offer.instance in rent.instances)
 
 
 def _candidate(offer: Offer, catalog: Catalog) -> Candidate:

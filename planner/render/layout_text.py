@@ -62,6 +62,8 @@ def differences(a: Assignment, other: Assignment) -> Iterator[str]:
             yield _AXES[name].format(value) if name in _AXES else f"{name} {'on' if value else 'off'}"
 
 
+WHOLE_FROM = 2
+"""The ZeRO stage from which gradients that are not reduced are no longer sharded."""
 _REFERENCES = {"copy": "a frozen copy of the model beside it as the reference",
                "adapters-off": "the model with its adapters off as the reference",
                "precomputed": "log-probabilities of the reference worked out before training"}
@@ -100,6 +102,8 @@ def in_words(assignment: Assignment) -> str:
     parts.append(_copies_words(assignment))
     if assignment.kind != "serving":
         parts.append(_KEPT[layout.recompute])
+    if layout.no_sync and layout.zero >= WHOLE_FROM:
+        parts.append("gradients kept whole on each GPU until the last micro-batch (no_sync)")
     if reference := getattr(assignment, "reference", None):
         parts.append(_REFERENCES[reference])
     if isinstance(assignment, PostTrainingAssignment):

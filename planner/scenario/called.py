@@ -46,7 +46,7 @@ def as_called(reference: object, overrides: Mapping[str, object], answered: obje
     if isinstance(model, str) and isinstance(shape, str) and "," not in model and (
             not _alike(joined(canonical(model)), joined(canonical(shape)))):
         said.append(Default(name="model", value=f"{shape} for {model}", why="models of one shape have one name, "
-                            "and a family with a size alone means its newest"))
+                            "and so have those tuned from it; a family with a size alone means its newest"))
     return said
 
 

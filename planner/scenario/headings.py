@@ -5,6 +5,7 @@ A block that nobody knows is a heading: its keys are read as those of a flag, as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from planner.scenario.flag_names import INSTEAD
 from planner.scenario.flags import NAMES
 from planner.scenario.kind import KEYS
 from planner.scenario.limits import Limits, ServingLimits
-from planner.scenario.phrased import Phrased, phrased
+from planner.scenario.phrased import LATENCIES, Phrased, phrased
 from planner.scenario.portfolio import PortfolioLimits, PortfolioSourcing
 from planner.scenario.said import in_their_places, own_name
 
@@ -46,8 +47,9 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
         data = {**data, "hardware": {"candidates": places}}
     elif isinstance(places, dict) and isinstance(places.get("nodes"), list) and "candidates" not in places:
         data = {**data, "hardware": {"candidates" if key == "nodes" else key: each for key, each in places.items()}}
-    for key, value in data.items():
+    for key, stated in data.items():
         said = str(key).replace("_", "-")
+        value = _at_percentile(said, stated)
         if key in BLOCKS and isinstance(value, dict):
             kept[key] = {inner: each for inner, each in value.items() if inner in BLOCKS[key] or not _lift(
                 found, f"{key}.{inner}", [str(inner)], each, names, data, usual)}
@@ -64,6 +66,22 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
     return _in_places(kept)
 
 
+def _at_percentile(name: str, value: Any) -> Any:  # noqa: ANN401 - as a file has it
+    """Return a latency that a block states, {max: 5s, percentile: 95} or {p95: 5s}, as text; any other as it is."""
+    if not own_name(name, LATENCIES) or not isinstance(value, dict) or not 1 <= len(value) <= len(_BOUND):
+        return value
+    at = next((key for key in value if key in _AT), None)
+    bound = next((key for key in value if key in _BOUND or (at is None and _PERCENTILE.fullmatch(str(key)))), None)
+    if bound is None or set(value) - {at, bound}:
+        return value
+    said = str(bound if at is None else value[at]).lower().removesuffix("%")
+    return str(value[bound]) + ("" if said in _BOUND else f" at {said if said[0] in 'pm' else f'p{said}'}")
+
+
+_BOUND, _AT = ("max", "target", "limit", "value", "slo", "bound"), ("percentile", "at", "p", "quantile")
+_PERCENTILE = re.compile(r"p\d{2}(?:\.\d)?|mean", re.ASCII)
+
+
 def _kind(work: Mapping[Any, Any], names: frozenset[str]) -> str | None:
     return next((key for key in _KINDS if key in work and key not in names), None)
 
@@ -71,8 +89,8 @@ def _kind(work: Mapping[Any, Any], names: frozenset[str]) -> str | None:
 def _under(found: dict[str, tuple[str, Any]], heading: str, block: Mapping[Any, Any], names: frozenset[str],
            beside: Mapping[Any, Any], usual: UsualRequests) -> None:
     """Lift the keys below a heading. Raises UnknownName for one that is no value's."""
-    for inner, value in block.items():
-        where = f"{heading}.{inner}"
+    for inner, stated in block.items():
+        where, value = f"{heading}.{inner}", _at_percentile(str(inner), stated)
         if isinstance(value, dict) and str(inner) not in _MAPPED:
             _under(found, str(inner), value, names, beside, usual)
             continue

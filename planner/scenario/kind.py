@@ -27,12 +27,10 @@ KEYS["generation"] -= Generation.FOREIGN
 _MANY = "write --rate, such as 2 images/s, with --e2e for a latency, or --samples for a batch"
 INSTEAD: dict[Kind, dict[str, str]] = {
     "training": {"steps": "beside tokens or samples they have no effect"},
-    "generation": {"documents": "write --samples, the images or clips of a batch", "users": _MANY,
+    "generation": {"users": _MANY,
                    "concurrency": _MANY, "trace": _MANY, "ttft": "write --e2e, the latency of an image or clip",
-                   "tpot": "write --e2e, the latency of an image or clip",
-                   "global_batch": "write --batch, the images or clips of a call"},
+                   "tpot": "write --e2e, the latency of an image or clip"},
     "diffusion": {"tuning": "write --method lora, --method lokr or --method full",
-                  "global_batch": "write --batch, the images or clips of a step on all GPUs together",
                   "tokens": "write --steps, or --samples and --epochs",
                   "rate": "write --method inference to run it", "e2e": "write --method inference to run it",
                   "documents": "write --method inference and --samples to run it"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from statistics import NormalDist
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -16,7 +17,9 @@ MOST_TOKENS = 10**7
 WIDEST_CV = 10.0
 WIDEST_RATIO = 1000.0
 """Of p95 to p50."""
-_FORMS = "write 2000, {mean: 2000, cv: 0.8} or {p50: 1000, p95: 6000}"
+_FORMS = "write 2000, {mean: 2000, cv: 0.8}, {mean: 2000, p95: 6000} or {p50: 1000, p95: 6000}"
+_CALLED = {"average": "mean", "avg": "mean", "median": "p50", "std": "sd", "stddev": "sd", "stdev": "sd"}
+_PERCENTILE = re.compile(r"p(\d{2}(?:\.\d)?)", re.ASCII)
 _STANDARD = NormalDist()
 _Z95 = _STANDARD.inv_cdf(0.95)
 
@@ -80,7 +83,16 @@ def _answer(value: object) -> Length:
     return Length("mean", 0.0, 0.0) if value in (0, "0") and value is not False else _length(value)
 
 
-def _distribution(value: dict[object, object]) -> Length:
+def _distribution(value: dict[Any, object]) -> Length:
+    value = {_CALLED.get(str(key).lower(), str(key).lower()): each for key, each in value.items()}
+    if set(value) == {"mean", "sd"}:
+        value = {"mean": value["mean"], "cv": _number("sd", value["sd"]) / _tokens("mean", value["mean"])}
+    at = next((key for key in value if key != "p50" and _PERCENTILE.fullmatch(key)), "p95")
+    if set(value) in ({"mean", at}, {"p50", at}) and (at != "p95" or "mean" in value):
+        known = "mean" if "mean" in value else "p50"
+        first, high = _tokens(known, value[known]), _tokens(at, value[at])
+        value = {"p50": (median := _median(known, first, at, high)), "p95": median * math.exp(
+            _Z95 / _STANDARD.inv_cdf(float(at[1:]) / 100) * math.log(high / median))}
     if set(value) == {"mean", "cv"}:
         mean, cv = _tokens("mean", value["mean"]), _number("cv", value["cv"])
         if not 0 <= cv <= WIDEST_CV:
@@ -94,6 +106,22 @@ def _distribution(value: dict[object, object]) -> Length:
         return Length("p50", median, high)
     raise ValueError(f"a distribution of lengths has mean and cv, or p50 and p95, got {', '.join(map(str, value))}: "
                      f"{_FORMS}")
+
+
+def _median(known: str, value: float, at: str, high: float) -> float:
+    """Return the median of lengths of which the mean, or it itself, is known, and a percentile above it."""
+    z = _STANDARD.inv_cdf(float(at[1:]) / 100)
+    if not value <= high or z <= 0:
+        raise ValueError(f"{at} is at least {known}, got {known} {value:g} and {at} {high:g}")
+    if known == "p50":
+        return value
+    # of a lognormal distribution high / mean = exp(z s - s^2 / 2), the smaller s of the two
+    room = z * z - 2 * math.log(high / value)
+    if room < 0:
+        raise ValueError(f"{at} of {high:g} tokens is too far above a mean of {value:g}: at most "
+                         f"{value * math.exp(z * z / 2):,.0f}")
+    sigma = z - math.sqrt(room)
+    return value * math.exp(-sigma * sigma / 2)
 
 
 def _tokens(key: str, value: object) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
@@ -133,8 +134,26 @@ class Rent(Frozen):
     """Only these, as providers call them; empty means all, or where hardware is named as instances, those."""
 
 
+_ENTRY = {"node": "type gpu name hardware machine", "nodes": "count number quantity amount how_many machines"}
+"""Keys of what is owned, with what people call them."""
+
+
+def owned_entry(entry: Mapping[Any, object]) -> dict[Any, object]:
+    """Return one kind of nodes that are owned, as a block states it, under the planner's keys."""
+    meant = {said: key for key, called in _ENTRY.items() if key not in entry for said in called.split()}
+    return {meant.get(str(key).lower(), key): value for key, value in entry.items()}
+
+
 def owned_in_words(value: object) -> object:
-    """Return nodes by name from text such as `32xdgx-h100, 4x4090`, or from a list of such."""
+    """Return nodes by name from text such as `32xdgx-h100, 4x4090`, from a list of such, or of blocks with both."""
+    if isinstance(value, Mapping) and value and all(str(key).isdecimal() for key in value):
+        value = [f"{count}x{name}" for count, name in value.items()]  # {8: dgx-h100}
+    blocks = [owned_entry(entry) for entry in (value if isinstance(value, list | tuple) else [value])
+              if isinstance(entry, Mapping)]
+    owned = dict[object, object]((block["node"], block["nodes"]) for block in blocks
+                                 if block.keys() == {"node", "nodes"} and isinstance(block["node"], str))
+    if blocks and len(owned) == len(blocks):
+        return owned
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(entry, str) for entry in listed):
         return value

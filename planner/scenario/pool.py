@@ -11,6 +11,7 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.hardware_names import meant_by, owned_nodes, sold_as
 from planner.scenario.limits import Hardware, Limits, Rent, Sourcing
+from planner.scenario.regions import regions_asked
 from planner.scenario.serving import Serving
 from planner.scenario.sites import site_of
 from planner.scenario.unmodeled import seeing
@@ -42,7 +43,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
         if "terms" not in rent.model_fields_set:
             defaults.append(Default(name="terms", value=text(rent.terms), why="others only if asked for"))
         open_to_all = "providers" not in rent.model_fields_set
-        rent = _offers_asked(rent, catalog, document)
+        rent = _offers_asked(rent, catalog, document, defaults)
         rent = _of_instances(rent, hardware, catalog, defaults, open_to_all=open_to_all)
     own = _owned(sourcing, catalog, document, defaults)
 
@@ -123,31 +124,19 @@ def _owned(sourcing: Sourcing, catalog: Catalog, document: Document, defaults: D
     return own
 
 
-def _offers_asked(rent: Rent, catalog: Catalog, document: Document) -> Rent:
-    """Return `rent` with providers and regions as the catalog spells them; a part of the world is all its regions."""
-    lists = catalog.price_lists if rent.regions else []
-
-    def regions(name: str) -> list[str]:
-        return sorted({region for prices in lists for region in prices.regions(name)})
-
-    providers = {name.lower(): name for name in catalog.names("prices")} if rent.providers else {}
-    meant: dict[str, Callable[[str], list[str]]] = {
-        "providers": lambda name: [providers[name.lower()]] if name.lower() in providers else [], "regions": regions,
-        "instances": lambda name: sorted({offer.instance for prices in catalog.price_lists for offer in prices.offers
-                                          if offer.instance.lower() == name.lower()}) if rent.instances else []}
-    known = {"providers": list(providers.values()), "regions": sorted(
-        {area for prices in lists for area in prices.areas} | {o.region for prices in lists for o in prices.offers}),
-        "instances": sorted({offer.instance for prices in catalog.price_lists for offer in prices.offers})
-        if rent.instances else []}
+def _offers_asked(rent: Rent, catalog: Catalog, document: Document, defaults: Defaults) -> Rent:
+    """Return `rent` with providers, regions and instances as the catalog spells them."""
+    sold = {offer.instance for prices in catalog.price_lists for offer in prices.offers} if rent.instances else ()
     update: dict[str, tuple[str, ...]] = {"terms": rent.terms}
-    for field, found in meant.items():
-        names: dict[str, None] = {}
+    for field, known in (("providers", catalog.names("prices") if rent.providers else ()), ("instances", sold)):
+        spelled = {name.lower(): name for name in known}
         for at, name in enumerate(getattr(rent, field)):
             with named(document, "sourcing", "rent", field, at):
-                if not found(name):
-                    raise UnknownName(field.removesuffix("s"), name, known[field])
-                names |= dict.fromkeys(found(name))
-        update[field] = tuple(names)
+                if name.lower() not in spelled:
+                    raise UnknownName(field.removesuffix("s"), name, sorted(known))
+        update[field] = tuple(dict.fromkeys(spelled[name.lower()] for name in getattr(rent, field)))
+    if rent.regions:
+        update["regions"] = regions_asked(rent, catalog.price_lists, document, defaults)
     return rent.model_copy(update=update)
 
 
@@ -180,7 +169,7 @@ def _offered(rent: Rent, catalog: Catalog) -> list[str]:
     """Return the node types that some admitted offer names, sorted."""
     nodes = {catalog.node(offer.node).name for prices in catalog.price_lists for offer in prices.offers
              if offer.term in rent.terms and (not rent.providers or prices.name in rent.providers)
-             and (not rent.regions or offer.region in rent.regions)
+             and prices.sells_in(offer, rent.regions)
              and (not rent.instances or offer.instance in rent.instances)}
     if not nodes:
         raise InputError(f"no offer in the catalog has terms {text(rent.terms)} with the providers and "

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.horizon import USUAL, USUAL_START, Horizon
-from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_in_words
+from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_entry, owned_in_words
 from planner.scenario.moment import Growth, Moment, PerDay, Span, after, moment_of, written
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.scenario import AnyScenario
@@ -154,13 +154,13 @@ class PortfolioSourcing(Sourcing):
     @field_validator("own", mode="before")
     @classmethod
     def _in_short(cls, value: object) -> object:
-        """Read {dgx-h100: 8}, or 8xdgx-h100, as a list of one; of an entry `count` is the number of nodes."""
-        value = value if value == [] else owned_in_words(value)  # as a plan states none
+        """Read {dgx-h100: 8}, or 8xdgx-h100, as a list of one; a block may be one of several that differ in time."""
+        blocks = isinstance(value, list | tuple) and any(isinstance(entry, dict) for entry in value)
+        value = value if value == [] or blocks else owned_in_words(value)  # as a plan states none
         if isinstance(value, dict):
             return [{"node": node, "nodes": nodes} for node, nodes in value.items()]
-        return [{("nodes" if key == "count" else key): inner for key, inner in entry.items()}
-                if isinstance(entry, dict) and "nodes" not in entry else entry for entry in value] if isinstance(
-                    value, list | tuple) else value
+        return [owned_entry(entry) if isinstance(entry, dict) else entry for entry in value] if isinstance(
+            value, list | tuple) else value
 
     @property
     def undated(self) -> Sourcing:

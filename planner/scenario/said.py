@@ -29,6 +29,11 @@ _COUNTS = 1024
 """Up to which a bare number is one of GPUs and no name of a card (4090)."""
 
 
+_CACHED, _FOUND = frozenset(("prefix", "prefixes", "cache", "cached")), frozenset(("hit", "hits", "reuse", "cached"))
+_OF_CACHE = _CACHED | _FOUND | {"prompt", "prompts", "kv", "rate", "ratio", "share", "fraction", "percent", "tokens"}
+"""Words in the names of how much of prompts a cache has: --prefix-cache-hits, cached_prompt_share."""
+
+
 def own_name(said: str, known: Collection[str]) -> str | None:
     """Return the one of the `known` names, with dashes, that somebody means by a name; none where it is none's."""
     name = said.replace("_", "-")
@@ -39,7 +44,8 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     # --avg-tokens is a length where --total-tokens is all
     words = name.split("-")
     mean = "mean-length" if MEANS & set(words) and set(words) <= MEANS | OF_A_SAMPLE else ""
-    for each in (name, mean, "-".join(rest), side):
+    prefix = "prefix-hits" if set(words) <= _OF_CACHE and set(words) & _CACHED and set(words) & _FOUND else ""
+    for each in (name, mean, prefix, "-".join(rest), side):
         for spelling in (each, f"{each}s", each.removesuffix("s")):
             for own in (spelling, CALLED.get(spelling, "")) if spelling else ():
                 if own and own in known:

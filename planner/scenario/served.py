@@ -17,7 +17,8 @@ _TRAINED = {"tokens", "samples", "epochs", "dataset", "steps"}
 """Keys that say how much is trained."""
 _CALLED = {"sequence_length": "max_model_len", "stack": "engine"}
 """Keys of training, and what they are of a service."""
-_OTHERWISE = {"diffusion": {"global_batch": "batch"}, "generation": {"global_batch": "batch", "images": "samples"},
+_OTHERWISE = {"diffusion": {"global_batch": "batch"},
+              "generation": {"global_batch": "batch", "images": "samples", "documents": "samples"},
               "training": {"batch": "global_batch"}, "posttraining": {"global_batch": "prompts", "batch": "prompts"}}
 """Keys of other kinds, and what they are where a diffusion model trains, or is run, and where a language model trains;
 a batch of reinforcement learning is of prompts, as verl and OpenRLHF have it.

@@ -233,7 +233,8 @@ class Serving(Frozen):
             raise About("think", f"think applies to users, but {given[0]} is given")
         for loads, what, keys in _APART:
             for key in keys if given and given[0] in loads else ():
-                if getattr(self, key) != type(self).model_fields[key].default:
+                # what is allowed may be left
+                if getattr(self, key) not in (type(self).model_fields[key].default, "allowed"):
                     raise About(key, f"{key} does nothing to {what}")
         if self.arrivals is not None and self.rate is None:
             raise About("arrivals", "arrivals applies to a rate: give rate, such as 20 requests/s")

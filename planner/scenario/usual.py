@@ -21,7 +21,6 @@ from planner.scenario.limits import Limits, ServingLimits, Sourcing
 from planner.scenario.posttraining import PostTrainingScenario
 from planner.scenario.scenario import Scenario
 from planner.scenario.serving import Serving
-from planner.scenario.speculative import Speculative
 from planner.scenario.workload import AUTO, Training
 from planner.yaml_io import Document, Frozen
 
@@ -74,9 +73,14 @@ def tuned_on_samples(work: Training) -> Training:
     return work.model_copy(update={"method": "full"}) if alone else work
 
 
-def usual_drafts(service: Serving, recipes: Recipes) -> tuple[dict[str, Speculative], Defaults]:
-    """Return speculative decoding with the share accepted that a service leaves open, and what decided it."""
+def usual_drafts(service: Serving, recipes: Recipes) -> tuple[dict[str, object], Defaults]:
+    """Return speculative decoding with the share accepted that a service leaves open, prefill and decode on the same
+    replicas where they may be apart and nothing of the kind is planned, and what decided it.
+    """
     asked, usually = service.speculative, recipes.drafts
+    if service.disaggregated == "allowed" and (service.clients or service.documents):
+        return {"disaggregated": "no"}, [Default(
+            name="disaggregated", value="no, as allowed", why="separate replicas are planned for a rate alone")]
     if asked is None or asked.acceptance is not None:
         return {}, []
     return {"speculative": asked.model_copy(update={"acceptance": usually.acceptance})}, [Default(

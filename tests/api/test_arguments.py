@@ -136,7 +136,11 @@ def test_what_is_wrong_is_named_as_it_was_given(verb: str, values: dict[str, Any
 def test_a_function_and_a_figure_by_another_name() -> None:
     plan = planner.finetune(**JOB)  # type: ignore[attr-defined] - a name that people guess
     assert plan.provenance.scenario["workload"]["method"] == "full"
-    with pytest.raises(AttributeError, match=r"Plan has no 'cost'; did you mean assignments\[0\].cost_usd"):
-        plan.cost  # noqa: B018 - is what is refused
+    (best,) = plan.assignments
+    assert (plan.cost, plan.days, plan.gpus, plan.step_time, plan.fits) == (
+        best.cost_usd, best.duration_days, best.gpus, best.time.step_seconds, True)  # type: ignore[attr-defined]
+    assert planner.estimate("llama-3.1-8b", "rtx-4090-1x", "recompute=none", method="full").fits is False
+    with pytest.raises(AttributeError, match="Plan has no 'colour'"):
+        plan.colour  # noqa: B018 - is what is refused
     with pytest.raises(AttributeError, match="has no attribute 'bake'; it has compare, estimate"):
         planner.bake  # type: ignore[attr-defined]  # noqa: B018

@@ -116,9 +116,9 @@ def test_a_flag_overrides_a_file_and_the_rest_stays():
     (CHAT, {"workload.model": "llama-9"}, r"^--x: unknown model 'llama-9'"),
     ("chat-and-code", {"workload.rate": "5"}, r"^--x: the scenario has several workloads"),
 
-    (TRAINED, {"workload.kind": "batch"},
+    (TRAINED, {"workload.kind": "frob"},
      "expected 'training' or 'serving' or 'diffusion' or 'generation' or 'posttraining', "
-     "got 'batch'"),
+     "got 'frob'"),
 ])
 def test_the_two_kinds_are_kept_apart(reference, overrides, message):
     with pytest.raises(InputError, match=message):

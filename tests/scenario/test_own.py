@@ -37,6 +37,14 @@ def test_what_cannot_be_owned_is_refused(own: object, message: str) -> None:
         load_scenario({"workload": {"model": "gpt2", "tokens": "1G"}, "sourcing": {"own": own}}, {}, Catalog())
 
 
+@pytest.mark.parametrize("own", [
+    [{"node": "dgx-h100", "count": 4}], {"name": "dgx-h100", "nodes": 4}, [{"type": "dgx-h100", "number": 4}],
+    {"4": "dgx-h100"}, {"dgx-h100": 4}, "4xdgx-h100"])
+def test_what_is_owned_is_a_block_too(own: object) -> None:
+    scenario, _ = load_scenario({"model": "gpt2", "tokens": "1G", "own": own}, {}, Catalog())
+    assert scenario.sourcing.own == {"dgx-h100": 4}
+
+
 def test_who_names_other_nodes_beside_their_own_would_rent_them() -> None:
     scenario, defaults = load_scenario(None, {"workload.model": "gpt2", "workload.tokens": "1G",
                                               "sourcing.own": "4x4090", "hardware.candidates": "dgx-h100"}, Catalog())

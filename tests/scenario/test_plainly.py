@@ -111,6 +111,9 @@ def test_owned_gpus_of_a_portfolio_are_nodes_of_them() -> None:
       "hardware": {"gpus": ["h100", "h200"]}},
      {"workload": {"kind": "serving", "model": "llama-3.1-8b"}, "rate": "6/second", "input": 800,
       "on": ["h100", "h200"]}),
+    ({"latency": {"ttft": {"max": "5s", "percentile": 95}, "tpot": {"p99": "60ms"}}, "e2e": {"target": "9s"},
+      "requests": {"prefix_cache_hits": 0.8}}, {
+          "ttft": "5s at p95", "tpot": "60ms at p99", "e2e": "9s", "prefix_hits": 0.8}),
     ({"dataset": {"samples": 35000, "avg_tokens": 900}, "epochs": 3}, {
         "samples": 35000, "mean_length": 900, "epochs": 3}),
     ({"cluster": {"node": "dgx-h100", "nodes": 16}, "limits": {"max_days": 45}}, {

@@ -62,7 +62,10 @@ def test_a_value_is_read_and_written_back(key, given, expected):
     ("rate", 1e10, "a rate is 1e-06 to 1e+09 requests/s"), ("rate", "1e400", "it must be above zero and finite"),
     ("input", 0, "length must be above zero"), ("input", 2.5, "2.5 is not a length"), ("input", "x", "is not a length"),
     ("input", 10**8, "a length is 1 to 10,000,000 tokens, got 1e+08"), ("input", "2 s", "unknown unit 's'"),
-    ("input", [1], "[1] is not a length in tokens: write 2000, {mean: 2000, cv: 0.8} or {p50: 1000, p95: 6000}"),
+    ("input", [1], "[1] is not a length in tokens: write 2000, {mean: 2000, cv: 0.8}, {mean: 2000, p95: 6000} or "
+     "{p50: 1000, p95: 6000}"),
+    ("input", {"mean": 100, "p95": 500}, "p95 of 500 tokens is too far above a mean of 100: at most 387"),
+    ("input", {"mean": 100, "p95": 50}, "p95 is at least mean"),
     ("input", {"mean": 2000}, "a distribution of lengths has mean and cv, or p50 and p95, got mean"),
     ("input", {"p50": 10, "cv": 1}, "has mean and cv, or p50 and p95, got p50, cv"),
     ("input", {"mean": 2000, "cv": -1}, "cv, the standard deviation over the mean, is 0 to 10, got -1"),

@@ -10,6 +10,7 @@ from importlib import import_module
 from math import ceil, lcm
 
 from planner.catalog.load import Catalog
+from planner.catalog.posttraining import PostTrainingRuns
 from planner.catalog.recipes import Recipes
 from planner.errors import InputError, UnknownName
 from planner.scenario.configs import readers
@@ -43,7 +44,7 @@ class Config:
     @property
     def serves(self) -> bool:
         """Whether it starts an inference engine."""
-        return "workload.engine" in self.reading.values
+        return "workload.engine" in self.reading.values and "workload.prompts" not in self.reading.values
 
     def alone(self, reference: object) -> Config:
         """Return the config where no scenario is named beside it. Raises InputError where one is."""
@@ -58,6 +59,7 @@ class Config:
         if MODEL not in values:
             values[MODEL] = _model(self, catalog)
             self.reading.put(MODEL, values[MODEL], "its name or sizes")
+        self._drawn(values, catalog.posttraining_runs)
         method, own = values.get("workload.method"), self.reading.values.get("workload.method")
         if method in catalog.recipes.preference.methods and own in ADAPTERS:
             values.setdefault("workload.tuning", own)
@@ -66,6 +68,16 @@ class Config:
             for key in ("workload.lora_rank", "workload.lora_targets"):
                 values.pop(key, None)
         return values
+
+    def _drawn(self, values: dict[str, object], runs: PostTrainingRuns) -> None:
+        """Put in how long prompts and answers usually are, where a config says the longest alone."""
+        usual = (("workload.input", self.reading.longest_prompt, runs.prompt),
+                 ("workload.output", self.reading.longest_answer, runs.answer * (self.reading.longest_answer or 0)))
+        for path, most, mean in usual:
+            if most is not None and path not in values:
+                values[path] = max(1, min(most, round(mean)))
+                self.reading.defaults.append(f"{path.removeprefix('workload.')} {values[path]} of at most {most:,} "
+                                             "tokens, as is usual: --input and --output say yours")
 
     def planned(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
         """Return what a plan is asked: the values, with the batch of a step where the config counts micro-batches.

@@ -42,6 +42,9 @@ class Reading:
     accumulation: int | None = None
     """Micro-batches of a step, where the config counts in these."""
     steps: int | None = None
+    longest_prompt: int | None = None
+    longest_answer: int | None = None
+    """Tokens of prompts and of drawn answers at most; how long they are is what is usual."""
     of_samples: dict[str, object] = field(default_factory=dict)
     """Scenario values that count only where the question has samples: passes over them, and packing."""
     defaults: list[str] = field(default_factory=list)

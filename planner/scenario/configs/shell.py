@@ -15,6 +15,13 @@ _ARITHMETIC = re.compile(r"\$\(\(([^()]*)\)\)")
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Div: operator.floordiv}
+_SLURM = re.compile(r"^#SBATCH[ \t]+--?([a-zA-Z-]+)[= ][ \t]*(\d+)", re.MULTILINE | re.ASCII)
+_SLURM_SETS = {**dict.fromkeys(("nodes", "N"), ("SLURM_NNODES", "SLURM_JOB_NUM_NODES")),
+               **dict.fromkeys(("ntasks", "n"), ("SLURM_NTASKS", "SLURM_NPROCS")),
+               "gpus-per-node": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
+               "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",)}
+"""Options of a job -> the variables that Slurm sets by them."""
+_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL | re.ASCII)
 HELD = "_"
 """The first word of flags that a variable or an array holds."""
 MOST = 10**9
@@ -31,7 +38,7 @@ class Command:
 
 def commands(text: str) -> list[Command]:
     """Return what each line of a script runs, and what its arrays of flags hold."""
-    known: dict[str, str] = {}
+    known = {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
     lines = []
     for statement in _statements(text):
         line, assigned = statement, _ASSIGNED.fullmatch(statement)
@@ -132,9 +139,13 @@ def _words(line: str) -> list[str]:
 
 
 def _command(words: list[str]) -> Command:
-    """Return words and flags; `--flag=value`, `--flag value`, `-tp 2`; of several values the list."""
+    """Return words and flags; `--flag=value`, `--flag value`, `-tp 2`, Hydra's `a.b=value`; of several values the list.
+    """
     command, key = Command(), None
     for word in words:
+        if (override := _OVERRIDE.fullmatch(word)) is not None:
+            command.flags[override[1].replace("_", "-")] = override[2]
+            continue
         if len(word) > 1 and word.startswith("-") and not word[1:].replace(".", "", 1).isdigit():
             name, equals, value = word.lstrip("-").partition("=")
             key = name.replace("_", "-")

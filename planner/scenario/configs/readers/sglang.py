@@ -9,7 +9,8 @@ from planner.scenario.configs.source import Source
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
-    words = [*source.words, *(str(word) for value in source.keys.values()
+    # the value of a dotted key is of another program's
+    words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
     return source.form == "command" and any(word.startswith(("sglang", "lmsysorg/sglang")) for word in words)
 

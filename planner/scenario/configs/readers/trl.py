@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from planner.scenario.configs import trainer
+from planner.scenario.configs import reinforced, trainer
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
+from planner.scenario.tuned import ADAPTERS
 
-SCRIPTS = {"sft": None, "dpo": "dpo", "kto": "kto", "reward": "reward-model", "orpo": "orpo", "cpo": "simpo"}
+SCRIPTS = {"sft": None, "grpo": "grpo", "rloo": "rloo", "dpo": "dpo", "kto": "kto", "reward": "reward-model", "orpo": "orpo", "cpo": "simpo"}
 """Of TRL -> the method; CPOTrainer with loss_type simpo."""
 OWN = {"desirable_weight": "kto", "undesirable_weight": "kto", "cpo_alpha": "simpo", "simpo_gamma": "simpo",
        "center_rewards_coefficient": "reward-model", "precompute_ref_log_probs": "dpo", "ref_model_init_kwargs": "dpo",
@@ -46,12 +47,40 @@ def read(reading: Reading) -> None:
                       recomputes=reading.word("gradient_checkpointing") != "false")
     script = _script(reading.source)
     method = SCRIPTS[script] if script else next((OWN[key] for key in OWN if reading.source.has(key)), None)
+    if (script in reinforced.METHODS) or reading.source.has("num_generations"):
+        _drawing(reading, script or "grpo")
+        return
     if method is None and script is None and reading.source.has("beta") and not reading.source.has("num_generations"):
         method = "dpo"
     if method is not None:
         trainer.preferences(reading, method, "the script" if script else "its keys",
                             precomputed="precompute_ref_log_probs")
     trainer.sharding(reading, "trl")
+
+
+def _drawing(reading: Reading, method: str) -> None:
+    """Read GRPO and RLOO: a step has the answers that all GPUs take at once, and each of its micro-batches."""
+    trains = reading.values.pop("workload.method")
+    each = reading.number("num_generations") or 8
+    gpus = reading.number("num_processes", "nproc_per_node") or 8
+    micro = int(reading.layout.pop("mbs")) * (reading.accumulation or 1)
+    batch = reading.number("generation_batch_size")
+    reinforced.method(reading, method, "the script", "grpo")
+    reading.put("workload.tuning", trains if trains in ADAPTERS else None, "use_peft")
+    reading.put("workload.samples_per_prompt", each, "num_generations")
+    reading.put("workload.prompts", max(1, (batch or micro * gpus) // each), "per_device_train_batch_size")
+    reading.counted.append(f"prompts of a step: {batch or f'{micro} answers on each of {gpus} GPUs'}, {each} to each")
+    reinforced.lengths(reading, ("max_prompt_length",), ("max_completion_length",))
+    held = reading.text("beta")
+    reading.put("workload.reference", "initial" if held not in (None, "0", "0.0") else "none", "beta")
+    for idle in ("workload.sequence_length", "workload.packing", "workload.optimizer", "workload.precision",
+                 "workload.loss", "workload.lora_targets"):
+        reading.values.pop(idle, None)
+    reading.layout.clear()
+    reading.steps, steps = None, reading.steps
+    reading.put("workload.steps", steps, "max_steps")
+    reading.put("workload.stack", "trl", "the kind of file")
+    reading.gpus = gpus
 
 
 READER = Reader("a TRL config", tells, read)

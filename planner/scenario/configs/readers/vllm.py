@@ -14,7 +14,8 @@ SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
-    words = [*source.words, *(str(word) for value in source.keys.values()
+    # the value of a dotted key is of another program's
+    words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
     return source.form == "command" and ("vllm" in words or any(word.startswith(SERVERS) for word in words))
 

@@ -1,0 +1,59 @@
+"""What configs of frameworks of reinforcement learning share: answers of a step, their lengths, the reference, GPUs."""
+
+from __future__ import annotations
+
+from planner.scenario.configs.reading import Reading
+from planner.scenario.tuned import RANK
+
+METHODS = {"grpo": "grpo", "gae": "ppo", "ppo": "ppo", "rloo": "rloo", "remax": "reinforce", "gspo": "grpo",
+           "group_norm": "grpo", "dr_grpo": "grpo", "grpo_passk": "grpo", "dapo": "grpo", "opo": "grpo",
+           "reinforce": "reinforce", "reinforce_baseline": "reinforce", "reinforce_plus_plus": "reinforce",
+           "reinforce_plus_plus_baseline": "reinforce", "reinforce++": "reinforce"}
+"""Estimators of the advantage -> the method whose step they have."""
+
+
+def method(reading: Reading, named: str | None, key: str, default: str) -> None:
+    """Put down the method. Raises InputError for an estimator that is not known."""
+    if named is None:
+        reading.defaults.append(f"{key} {default}")
+    elif named not in METHODS:
+        raise reading.wrong((key,), named, ", ".join(METHODS))
+    reading.put("workload.kind", "posttraining", key)
+    reading.put("workload.method", METHODS[named or default], key)
+
+
+def answers(reading: Reading, prompts: tuple[str, ...], each: tuple[str, ...], default: tuple[int, int]) -> None:
+    """Put down the prompts of a step, and the answers to each."""
+    for path, keys, usual in (("workload.prompts", prompts, default[0]),
+                              ("workload.samples_per_prompt", each, default[1])):
+        count = reading.number(*keys)
+        if count is None:
+            reading.defaults.append(f"{keys[0]} {usual}")
+        reading.put(path, count or usual, keys[0])
+
+
+def lengths(reading: Reading, prompt: tuple[str, ...], answer: tuple[str, ...]) -> None:
+    """Put down the longest prompt and answer that are taken; how long they are follows from what is usual."""
+    longest = reading.number(*answer)
+    reading.longest_prompt, reading.longest_answer = reading.number(*prompt), longest
+    if longest and reading.longest_prompt:
+        reading.put("workload.max_model_len", longest + reading.longest_prompt, answer[0])
+
+
+def adapters(reading: Reading, rank: int | None, key: str, *, four_bits: bool = False) -> None:
+    """Put down what trains: all weights, or adapters of a rank above zero."""
+    if rank or four_bits:
+        reading.put("workload.tuning", "qlora" if four_bits else "lora", key)
+        reading.put("workload.lora_rank", rank or RANK, key)
+
+
+def together(reading: Reading, nodes: tuple[str, ...], each: tuple[str, ...], default: int | None = None) -> None:
+    """Count the GPUs of all nodes."""
+    per_node = reading.number(*each) or default
+    reading.gpus = per_node * (reading.number(*nodes) or 1) if per_node else None
+
+
+def rank_of(reading: Reading, *keys: str) -> int | None:
+    """Return the rank of adapters; none where it is 0, by which these frameworks have none."""
+    said = reading.text(*keys)
+    return int(said) if said is not None and said.isdecimal() and said != "0" else None
