@@ -20,6 +20,7 @@ from planner.evidence.kinds import EvidenceFile
 from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
+from planner.evidence.run_logs import Ran
 from planner.evidence.spread import NONE, Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.cluster import fit_cluster
@@ -105,17 +106,18 @@ def summary(residuals: Floats) -> dict[str, float]:
 
 
 def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_of: str, *,
-              stated: Mapping[str, str] | None = None, progress: Progress = lambda share: None) -> Calibration:
+              stated: Mapping[str, str] | None = None, started: Ran | None = None,
+              progress: Progress = lambda share: None) -> Calibration:
     """Fit the catalog's constants to the evidence, and write them and their residuals to `folder`.
 
     Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
     The priors are the catalog's figures without what `folder` fitted before, so that the same evidence gives the same
-    bytes. Whole runs decide what runs add to their steps, once the others are in the catalog. Raises InputError where
+    bytes. started: what a log of training is of. Whole runs decide what runs add to their steps, once the others are in the catalog. Raises InputError where
     no row has a measured speed.
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)
-    evidence = [read_evidence(path, stated) for path in paths]
+    evidence = [read_evidence(path, stated, started) for path in paths]
     ships = real(folder) == real(data_root("catalogs"))
     links = _links(evidence, before, paths, folder, as_of)
     parts = _fits(evidence, before, progress, own=not ships)

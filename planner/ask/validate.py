@@ -14,13 +14,14 @@ from planner.evidence.reading import read_evidence
 from planner.evidence.summary import SPED, TRAINED, summarize
 
 
-def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None = None) -> Validation:
+def validate_file(path: Path, catalog: Catalog, stated: Mapping[str, str] | None = None,
+                  started: Ran | None = None) -> Validation:
     """Return rows, skipped rows and summary of an evidence CSV, or of another tool's output.
 
-    stated: columns that such an output leaves open, by name.
+    stated: columns that such an output leaves open, by name. started: what a log of training is of.
     Raises InputError where the file cannot be read or is of none of the known kinds. Skipped rows are no error.
     """
-    evidence = read_evidence(path, stated)
+    evidence = read_evidence(path, stated, started)
     comparison = compare(evidence, catalog)
     order = rank_served(comparison.speeds) if comparison.speeds else rank(comparison.outcomes)
     return Validation(

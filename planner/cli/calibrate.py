@@ -14,6 +14,7 @@ import click
 from planner.cli import options
 from planner.cli.options import common, console, is_quiet, open_catalog
 from planner.cli.printing import say_json
+from planner.cli.started import of_a_log, started_by
 from planner.errors import EXIT_OK
 from planner.render.page import Head, Page
 from planner.text_io import json_text
@@ -28,19 +29,20 @@ PARTS = 1000
 
 @click.command("calibrate")
 @click.argument("evidence", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="EVIDENCE.csv...")
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+@click.option("-o", "--output", "--out", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Catalog folder to write, for --catalogs.")
 @click.option("--as-of", metavar="YEAR-MONTH", callback=options.as_of, help="Date to record. Default: this month.")
 @options.run
+@of_a_log
 @common
-def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated: dict[str, str], as_json: bool,
-            catalogs: tuple[Path, ...]) -> int:
+def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated: dict[str, str], from_: str | None,
+            node: str | None, gpus: int | None, as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Fit constants to measured runs, and write them as a catalog folder.
 
     Rows are those of `planner validate`. A constant that the rows do not decide keeps the catalog's figure. The folder
     takes effect with --catalogs.
     """
-    open_catalog(catalogs)
+    started = started_by(from_, node, gpus, open_catalog(catalogs), evidence)
 
     from planner.ask.calibrate import calibrate
 
@@ -50,7 +52,7 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated:
             bar.update(max(0, int(share * PARTS) - bar.pos))
 
         calibration = calibrate(evidence, output, catalogs, as_of or f"{date.today():%Y-%m}", stated=stated,
-                          progress=progress)
+                                started=started, progress=progress)
     result = calibration.as_json()
     if as_json:
         say_json(json_text(result, indent=2))

@@ -12,6 +12,7 @@ from planner.answer.validation import Errors, Rank, Skipped, Validation, Verdict
 from planner.cli import options
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import say_json
+from planner.cli.started import of_a_log, started_by
 from planner.errors import EXIT_OK
 from planner.render.page import Head, Page
 
@@ -19,13 +20,15 @@ from planner.render.page import Head, Page
 @click.command("validate")
 @click.argument("evidence", type=click.Path(path_type=Path), metavar="EVIDENCE.csv")
 @options.run
+@of_a_log
 @common
-def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tuple[Path, ...]) -> int:
+def command(evidence: Path, stated: dict[str, str], from_: str | None, node: str | None, gpus: int | None,
+            as_json: bool, catalogs: tuple[Path, ...]) -> int:
     """Compare predictions with the measurements in a CSV file.
 
     The kind of file is recognized by its header; the output of nccl-tests, vllm bench serve, SGLang's bench_serving and
     GuideLLM is read too, and so are logs of Megatron-LM, torchtitan and DeepSpeed, and the Trainer's
-    trainer_state.json, beside the plan.json that started the run. Skipped rows are listed with -v; they change no
+    trainer_state.json, beside the plan.json that started the run, or with --from and --node. Skipped rows are listed with -v; they change no
     exit code.
     """
     catalog = open_catalog(catalogs)
@@ -33,7 +36,7 @@ def command(evidence: Path, stated: dict[str, str], as_json: bool, catalogs: tup
     from planner.answer.schema import to_json
     from planner.ask.validate import validate_file
 
-    result = validate_file(evidence, catalog, stated)
+    result = validate_file(evidence, catalog, stated, started_by(from_, node, gpus, catalog, (evidence,)))
     if as_json:
         say_json(to_json(result))
         return EXIT_OK

@@ -19,7 +19,7 @@ from planner.evidence.outputs import output_rows
 from planner.evidence.rates import RateRun
 from planner.evidence.rl_logs import KIND, learned_rows
 from planner.evidence.rows import ServeRun
-from planner.evidence.run_logs import run_rows
+from planner.evidence.run_logs import Ran, run_rows
 from planner.evidence.skipping import why
 from planner.text_io import read_text
 
@@ -28,14 +28,14 @@ MAX_CELL = 10_000
 """Characters of a cell."""
 
 
-def read_evidence(path: Path, stated: Mapping[str, str] | None = None) -> EvidenceFile:
+def read_evidence(path: Path, stated: Mapping[str, str] | None = None, started: Ran | None = None) -> EvidenceFile:
     """Return the rows of an evidence file, or of another tool's output. Raises InputError.
 
-    stated: columns that such an output leaves open, by name.
+    stated: columns that such an output leaves open, by name. started: what a log of training is of.
     """
     text = read_text(path, MAX_BYTES)
     learned = learned_rows(text, path)
-    ran = run_rows(text, path) if learned is None else None
+    ran = run_rows(text, path, started) if learned is None else None
     output = (KIND, learned) if learned is not None else ("train_throughput", ran) if ran is not None else output_rows(
         text, path, _columns(stated or {}))
     if output is not None:

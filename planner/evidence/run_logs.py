@@ -26,6 +26,8 @@ from planner.text_io import read_text
 from planner.units import GIB
 
 Cells = dict[str, str]
+Ran = tuple[TrainingAssignment, Mapping[str, object]]
+"""What started a run: a training job as placed, and what was asked of it."""
 PLAN = "plan.json"
 WARMING = 0.1
 """Share of the steps, at least one where there are several, that is left out: kernels are chosen, caches filled."""
@@ -37,15 +39,15 @@ _MEMORY = {"peak_gib", "reserved"}
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
-def run_rows(text: str, path: Path) -> list[Cells] | None:
+def run_rows(text: str, path: Path, started: Ran | None = None) -> list[Cells] | None:
     """Return the one run of a log as cells; none where the text is no log of a run. Raises InputError.
 
-    The plan is read from `plan.json` beside the log.
+    What started it is read from `plan.json` beside the log, where it is not given.
     """
     for reader in (_megatron, _torchtitan, _deepspeed, _litgpt, trainer):
         steps = list(reader(text))
         if any(step.keys() - _MEMORY for step in steps):
-            (placed, asked), batch = _plan_beside(path), _batch(text)
+            (placed, asked), batch = started or _plan_beside(path), _batch(text)
             placed = placed if batch is None else placed.model_copy(update={"global_batch": batch})
             return [_row(steps, placed, asked, path)]
     return None
@@ -84,7 +86,7 @@ def _plan_beside(path: Path) -> tuple[TrainingAssignment, Mapping[str, object]]:
     beside = path.with_name(PLAN)
     if not beside.exists():
         raise InputError(f"a log does not say what ran: expected {PLAN}, as planner launch writes it, in the same "
-                         "folder", file=str(path))
+                         "folder, or the config that started it (--from sft.yaml --node dgx-h100)", file=str(path))
     text = read_text(beside)
     for read in (_estimate, _first):
         try:
