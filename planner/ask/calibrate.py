@@ -112,8 +112,8 @@ def calibrate(paths: Sequence[Path], folder: Path, catalogs: Sequence[Path], as_
 
     Training rows decide stacks and calibration; serving rows then decide the steps of engines under what was fitted.
     The priors are the catalog's figures without what `folder` fitted before, so that the same evidence gives the same
-    bytes. started: what a log of training is of. Whole runs decide what runs add to their steps, once the others are in the catalog. Raises InputError where
-    no row has a measured speed.
+    bytes. Whole runs decide what runs add to their steps, once the others are in the catalog. started: what a log of
+    training is of. Raises InputError where no row has a measured speed.
     """
     real(folder)  # minutes before it is written to
     before = Catalog(catalogs, unfitted=folder)

@@ -11,6 +11,7 @@ from planner.catalog.residuals import SPEEDS
 from planner.evidence.compare import compare
 from planner.evidence.ranking import rank, rank_served
 from planner.evidence.reading import read_evidence
+from planner.evidence.run_logs import Ran
 from planner.evidence.summary import SPED, TRAINED, summarize
 
 

@@ -17,8 +17,8 @@ _ACTIVE = re.compile(r"-a\d+(\.\d+)?[bm]$", re.ASCII)
 
 _SIZED = re.compile(r"[a-z]{2}.*\d[bm]$", re.ASCII)
 """A spelling of a family and a size."""
-_RESHAPED = frozenset(("vl", "vlm", "vision", "llava", "visual", "audio", "omni", "speech", "moe", "draft", "eagle", "eagle3",
-                       "medusa", "pruned", "minitron", "merge", "frankenmerge", "onnx", "mlx"))
+_RESHAPED = frozenset(("vl", "vlm", "vision", "llava", "visual", "audio", "omni", "speech", "moe", "draft", "eagle",
+                       "eagle3", "medusa", "pruned", "minitron", "merge", "frankenmerge", "onnx", "mlx"))
 """Words in the names of models that were made from another and have another shape."""
 
 
@@ -61,7 +61,8 @@ class Spellings:
         None where no spelling does, or where words beside it say that the shape is another.
         """
         words = canonical(name).split("-")
-        inside = {"-".join(words[at:end]): end - at for at in range(len(words)) for end in range(at + 1, len(words) + 1)}
+        ends = range(1, 1 + len(words))
+        inside = {"-".join(words[at:end]): end - at for end in ends for at in range(end)}
         known = {each: many for each, many in inside.items() if each in self.known and _SIZED.search(each)}
         longest = max(known.values(), default=0)
         names = {self.known[each] for each, many in known.items() if many == longest}

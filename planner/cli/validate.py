@@ -28,8 +28,8 @@ def command(evidence: Path, stated: dict[str, str], from_: str | None, node: str
 
     The kind of file is recognized by its header; the output of nccl-tests, vllm bench serve, SGLang's bench_serving and
     GuideLLM is read too, and so are logs of Megatron-LM, torchtitan and DeepSpeed, and the Trainer's
-    trainer_state.json, beside the plan.json that started the run, or with --from and --node. Skipped rows are listed with -v; they change no
-    exit code.
+    trainer_state.json, beside the plan.json that started the run, or with --from and --node.
+    Skipped rows are listed with -v; they change no exit code.
     """
     catalog = open_catalog(catalogs)
 

@@ -26,7 +26,8 @@ def _formats(names: tuple[str, ...]) -> dict[str, str]:
 SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "workload.kind": (("training", "serving", "diffusion", "generation", "posttraining"), {
         "training": "train", "serving": "service serve inference llmserving batch batchinference offline "
-                                         "offlineinference embedding embeddings chat completion", "diffusion": "diffusiontraining",
+                                         "offlineinference embedding embeddings chat completion",
+        "diffusion": "diffusiontraining",
         "generation": "imagegeneration videogeneration diffusioninference",
         "posttraining": "rl rlhf reinforcementlearning"}),
     "workload.method": ((*get_args(Method), *get_args(RlMethod)), {

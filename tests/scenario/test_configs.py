@@ -55,6 +55,21 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
                                                                       "recompute": "selective"}, 32),
     ("trainer.sh", {"model": "mistralai/Mistral-7B-v0.1", "method": "full", "stack": "accelerate-fsdp", "gpus": 4,
                     "seq_len": 2048}, {"mbs": "2", "zero": "3", "recompute": "full"}, 128),
+    ("verl_grpo.sh", {"model": "Qwen/Qwen2.5-7B-Instruct", "method": "grpo", "prompts": 1024, "samples_per_prompt": 5,
+                      "input": 130, "output": 717, "max_model_len": 3072, "reference": "initial", "stack": "verl",
+                      "engine": "vllm", "gpus": 16},
+     {"tp": "1", "pp": "1", "cp": "1", "rollout_tp": "2", "recompute": "full"}, None),
+    ("openrlhf.sh", {"model": "OpenRLHF/Llama-3-8b-sft-mixture", "method": "grpo", "prompts": 1024, "gpus": 8,
+                     "samples_per_prompt": 8, "reward_model": "OpenRLHF/Llama-3-8b-rm-700k", "output": 358,
+                     "placement": "colocated", "stack": "openrlhf"}, {}, None),
+    ("python3 -m openrlhf.cli.train_dpo --pretrain meta-llama/Llama-3.1-8B --max_len 4096 --train_batch_size 256 "
+     "--micro_train_batch_size 1 --zero_stage 3 --gradient_checkpointing --lora_rank 0",
+     {"method": "dpo", "tuning": "full", "seq_len": 4096, "stack": "deepspeed"}, {"zero": "3", "mbs": "1"}, 256),
+    # 8 x 4 answers on each of 8 GPUs are to 32 prompts
+    ("trl_grpo.yaml", {"model": "Qwen/Qwen2.5-3B-Instruct", "method": "grpo", "prompts": 32, "samples_per_prompt": 8,
+                       "input": 130, "output": 358, "stack": "trl", "reference": "initial", "gpus": 8}, {}, None),
+    # Slurm sets the number of nodes
+    ("trainer_slurm.sh", {"model": "meta-llama/Llama-3.1-70B", "gpus": 32, "seq_len": 8192}, {"mbs": "1"}, 128),
     # the script's one node does not hold TP 8 x PP 16
     ("gpt3.sh", {"model": "gpt-3-175b", "precision": "fp16", "seq_len": 2048, "gpus": 128,
                  "tokens": 500_000 * 1536 * 2048}, {"tp": "8", "pp": "16", "mbs": "1", "sp": "0", "zero": "0",

@@ -58,7 +58,7 @@ def test_so_many_gpus_that_no_node_type_has_are_a_part_of_one() -> None:
     assert (best.node, best.gpus, best.sourcing) == ("a100-sxm-80gb-2x", 2, "owned")
 
 
-@pytest.mark.parametrize("on", ["rtx-3090-1x", "2x4090", "rtx-a5000-4x", "mi300x-1x"])
+@pytest.mark.parametrize("on", ["rtx-3080-1x", "2x4090", "rtx-a5000-4x", "mi300x-1x"])
 def test_nodes_that_nobody_offers_are_the_users_own(on: str) -> None:
     answer = plan(**TUNE, on=on)
     (best,) = answer.assignments
@@ -69,29 +69,29 @@ def test_nodes_that_nobody_offers_are_the_users_own(on: str) -> None:
 
 
 def test_a_gpu_that_nobody_offers_is_the_smallest_machine_of_ones_own_that_does_it() -> None:
-    (best,) = plan(**TUNE, on="3090").assignments
-    assert (best.node, best.nodes, best.sourcing) == ("rtx-3090-1x", 1, "owned")
+    (best,) = plan(**TUNE, on="3080").assignments
+    assert (best.node, best.nodes, best.sourcing) == ("rtx-3080-1x", 1, "owned")
 
 
 def test_one_machine_of_ones_own_may_be_too_few() -> None:
-    few = plan(**TUNE, on="rtx-3090-1x").assignments[0]
+    few = plan(**TUNE, on="rtx-3080-1x").assignments[0]
     assert few.duration_days is not None
-    answer = plan(**TUNE, on="rtx-3090-1x", deadline=f"{few.duration_days * 24 * 60 * 0.7} min")
+    answer = plan(**TUNE, on="rtx-3080-1x", deadline=f"{few.duration_days * 24 * 60 * 0.7} min")
     assert answer.status == "optimal"
     assert answer.assignments[0].nodes > 1
-    assert any(note.startswith(f"one rtx-3090-1x does not do it: {answer.assignments[0].nodes} of your own are counted")
+    assert any(note.startswith(f"one rtx-3080-1x does not do it: {answer.assignments[0].nodes} of your own are counted")
                for note in answer.notes)
 
 
 def test_terms_and_providers_that_are_asked_for_are_not_dropped() -> None:
     with pytest.raises(InputError, match="no candidate has a usable offer"):
-        plan(**TUNE, on="rtx-3090-1x", terms="spot")
-    answer = plan(**TUNE, on="rtx-3090-1x,rtx-4090-1x")
+        plan(**TUNE, on="rtx-3080-1x", terms="spot")
+    answer = plan(**TUNE, on="rtx-3080-1x,rtx-4090-1x")
     assert answer.assignments[0].node == "rtx-4090-1x"
     assert answer.search.removed["no_offer"] == 1
-    assert any("rtx-3090-1x is left out" in note for note in answer.notes)
+    assert any("rtx-3080-1x is left out" in note for note in answer.notes)
 
 
 def test_compare_knows_machines_of_ones_own() -> None:
-    assert {(row.node, row.kind) for row in compare(**TUNE, on="rtx-3090-1x,rtx-3090-2x").rows} == {
-        ("rtx-3090-1x", "owned"), ("rtx-3090-2x", "owned")}
+    assert {(row.node, row.kind) for row in compare(**TUNE, on="rtx-3080-1x,rtx-3080-2x").rows} == {
+        ("rtx-3080-1x", "owned"), ("rtx-3080-2x", "owned")}

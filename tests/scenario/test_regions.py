@@ -29,7 +29,7 @@ def offers(node: str, *regions: str) -> set[tuple[str, str, float]]:
 
 def test_what_a_part_of_the_world_is_offered_for_is_the_price_of_its_regions() -> None:
     assert taken("us-west-2") == (("us-west-2",), [])
-    everywhere = offers("dgx-h100", "us")
+    everywhere = offers("dgx-h100", "us", "us-west-1")
     assert offers("dgx-h100", "us-west-2") == {offer for offer in everywhere if offer[1] == "us"}
     # a region with a price of its own has no other
     assert offers("dgx-h100", "us-west-1") == {offer for offer in everywhere if offer[1] == "us-west-1"}

@@ -7,7 +7,8 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 from planner.scenario.tuned import ADAPTERS
 
-SCRIPTS = {"sft": None, "grpo": "grpo", "rloo": "rloo", "dpo": "dpo", "kto": "kto", "reward": "reward-model", "orpo": "orpo", "cpo": "simpo"}
+SCRIPTS = {"sft": None, "grpo": "grpo", "rloo": "rloo", "dpo": "dpo", "kto": "kto",
+           "reward": "reward-model", "orpo": "orpo", "cpo": "simpo"}
 """Of TRL -> the method; CPOTrainer with loss_type simpo."""
 OWN = {"desirable_weight": "kto", "undesirable_weight": "kto", "cpo_alpha": "simpo", "simpo_gamma": "simpo",
        "center_rewards_coefficient": "reward-model", "precompute_ref_log_probs": "dpo", "ref_model_init_kwargs": "dpo",
@@ -78,6 +79,7 @@ def _drawing(reading: Reading, method: str) -> None:
         reading.values.pop(idle, None)
     reading.layout.clear()
     reading.steps, steps = None, reading.steps
+    reading.accumulation = None
     reading.put("workload.steps", steps, "max_steps")
     reading.put("workload.stack", "trl", "the kind of file")
     reading.gpus = gpus
