@@ -34,10 +34,10 @@ def command(scenario: str | None, trace: bool, layout: str, from_: str | None, t
     """
     from planner.answer.exit_code import exit_code
     from planner.ask.compare import compare, compare_models, comparison_of, several_models
-    from planner.ask.estimate import layout_text
     from planner.cli.plan import command as plan
     from planner.jobs.holding import asks_what_holds
     from planner.jobs.solved import effort_of
+    from planner.layouts.axes import layout_text
     from planner.money.caution import outlying
     from planner.render.comparison import render_comparison, render_comparison_line
     from planner.render.comparison_lines import MOST_ROWS
