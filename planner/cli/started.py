@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,8 +21,7 @@ of_a_log = stacked(
 """Adds the options that say what a log of training is of."""
 
 
-def started_by(from_: str | None, node: str | None, gpus: int | None, catalog: Catalog, logs: tuple[Path, ...]
-               ) -> Ran | None:
+def started_by(from_: str | None, node: str | None, gpus: int | None, catalog: Catalog) -> Ran | None:
     """Return what a config starts, as an estimate of it has it; none without one. Raises InputError for one that
     serves, and for a place without a config.
     """
@@ -31,12 +29,10 @@ def started_by(from_: str | None, node: str | None, gpus: int | None, catalog: C
         if node is not None or gpus is not None:
             raise InputError("--node and --gpus say where the config of --from ran, and none is given")
         return None
-    from planner.answer.assignment import TrainingAssignment
     from planner.ask.estimate import estimating
+    from planner.evidence.run_logs import ran
     from planner.scenario.configs.read import read_config
 
     made = estimating(None, {} if gpus is None else {"limits.gpus": gpus}, catalog, node=node, layout={},
                       labels={"limits.gpus": "--gpus", "node": "--node"}, config=read_config(from_)).answer().assignment
-    if not isinstance(made, TrainingAssignment):
-        raise InputError(f"expected the config of a trainer, as {', '.join(map(str, logs))} is its log", file=from_)
-    return made, made.asked or {}
+    return ran(made, from_)

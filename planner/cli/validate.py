@@ -36,7 +36,7 @@ def command(evidence: Path, stated: dict[str, str], from_: str | None, node: str
     from planner.answer.schema import to_json
     from planner.ask.validate import validate_file
 
-    result = validate_file(evidence, catalog, stated, started_by(from_, node, gpus, catalog, (evidence,)))
+    result = validate_file(evidence, catalog, stated, started_by(from_, node, gpus, catalog))
     if as_json:
         say_json(to_json(result))
         return EXIT_OK

@@ -15,7 +15,7 @@ from statistics import median
 
 from pydantic import ValidationError
 
-from planner.answer.assignment import TrainingAssignment
+from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.layout import Layout
 from planner.answer.schema import Plan
 from planner.errors import InputError
@@ -51,6 +51,13 @@ def run_rows(text: str, path: Path, started: Ran | None = None) -> list[Cells] |
             placed = placed if batch is None else placed.model_copy(update={"global_batch": batch})
             return [_row(steps, placed, asked, path)]
     return None
+
+
+def ran(placed: Assignment, config: str) -> Ran:
+    """Return what a config starts, as an estimate has it. Raises InputError where that is no training."""
+    if not isinstance(placed, TrainingAssignment):
+        raise InputError("expected the config of a trainer, whose log it is", file=config)
+    return placed, placed.asked or {}
 
 
 def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, asked: Mapping[str, object], path: Path
