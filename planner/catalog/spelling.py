@@ -15,8 +15,6 @@ _ACTIVE = re.compile(r"-a\d+(\.\d+)?[bm]$", re.ASCII)
 """Ending of a mixture's name: parameters that a token uses."""
 
 
-_SIZED = re.compile(r"[a-z]{2}.*\d[bm]$", re.ASCII)
-"""A spelling of a family and a size."""
 _RESHAPED = frozenset(("vl", "vlm", "vision", "llava", "visual", "audio", "omni", "speech", "moe", "draft", "eagle",
                        "eagle3", "medusa", "pruned", "minitron", "merge", "frankenmerge", "onnx", "mlx"))
 """Words in the names of models that were made from another and have another shape."""
@@ -63,7 +61,7 @@ class Spellings:
         words = canonical(name).split("-")
         ends = range(1, 1 + len(words))
         inside = {"-".join(words[at:end]): end - at for end in ends for at in range(end)}
-        known = {each: many for each, many in inside.items() if each in self.known and _SIZED.search(each)}
+        known = {each: many for each, many in inside.items() if each in self.known and _has_size(each)}
         longest = max(known.values(), default=0)
         names = {self.known[each] for each, many in known.items() if many == longest}
         return names.pop() if len(names) == 1 and not _RESHAPED.intersection(words) else None
@@ -84,6 +82,11 @@ class Spellings:
         """Spellings that leave the active parameters out (qwen3-235b)."""
         short = ((_ACTIVE.sub("", spelling), name, spelling) for spelling, name in self.known.items())
         return _alone((each, name) for each, name, spelling in short if each != spelling)
+
+
+def _has_size(spelling: str) -> bool:
+    """Say whether a spelling is of a family and a size."""
+    return spelling[:2].isalpha() and spelling[-1] in "bm" and spelling[-2:-1].isdigit()
 
 
 def _alone(named: Iterable[tuple[str, str]]) -> dict[str, str]:
