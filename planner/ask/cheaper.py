@@ -1,4 +1,4 @@
-"""Another engine or format than the default one, where nobody named any and it serves for clearly less."""
+"""Another engine or format than the default one, or a stack that few use, where it does the work for clearly less."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from planner.answer.schema import Plan
 from planner.ask.unchosen import ENGINE, FORMAT
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.jobs.kinds import by_engines, in_narrower_formats, question_of
+from planner.jobs.kinds import question_of
+from planner.jobs.otherwise import by_engines, by_last_stacks, in_narrower_formats
 from planner.jobs.settle import settle
 from planner.jobs.solved import solve_lifted
 from planner.scenario.default import Default
@@ -20,12 +21,15 @@ from planner.units import show_usd
 
 def cheaper_ways(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog, effort: Effort
                  ) -> list[str]:
-    """Return in words which other engine, and which format of fewer bits a weight, cost clearly less than the plan."""
+    """Return in words which other engine, format of fewer bits a weight, or stack that few use costs clearly less than
+    the plan.
+    """
     if plan.objective.value is None or not plan.assignments or scenario.objective != "cost":
         return []
     was = {default.name: default.value for default in defaults}
     return [*(_by_engine(plan, was[ENGINE], scenario, catalog, effort) if ENGINE in was else []),
-            *(_by_format(plan, was[FORMAT], scenario, catalog, effort) if FORMAT in was else [])]
+            *(_by_format(plan, was[FORMAT], scenario, catalog, effort) if FORMAT in was else []),
+            *_by_stack(plan, scenario, catalog, effort)]
 
 
 def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
@@ -50,6 +54,19 @@ def _by_format(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, ef
         if cost is not None:
             doubt = "" if known else ", and if its speed, which no published run confirms, is as computed"
             return [_said(plan, FORMAT, was, cost, name, f"if its answers are good enough{doubt}")]
+    return []
+
+
+def _by_stack(plan: Plan, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
+    """Return in words which stacks that few use for such a run cost less, where none of them is the plan's."""
+    for names, changed in by_last_stacks(scenario, catalog):
+        if all(made.stack not in names for made in plan.assignments):
+            cost, known = _cheaper(changed, plan, catalog, effort)
+            if cost is not None:
+                doubt = "" if known else ", if its speed, which no published run confirms, is as computed"
+                return [f"{' and '.join(names)}, which few use for this, does it for {show_usd(cost)} "
+                        f"({cost / (plan.objective.value or cost) - 1:+.0%}){doubt}: --stack {','.join(names)} plans "
+                        "that"]
     return []
 
 

@@ -20,6 +20,7 @@ from planner.jobs.fleet import Fleet
 from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import NOTHING_HELD, Held, Tried
 from planner.jobs.kinds import question_of
+from planner.jobs.otherwise import is_last_resort
 from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
 from planner.money.rent import RentalOffer
@@ -105,7 +106,12 @@ def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: 
     rents = [usd for compared in plans if compared.row.kind == "rent"
              and (usd := _rent_again_and_again(compared, use)) is not None]
     plans = [_late(_against_rent(compared, rents), scenario.limits) for compared in plans]
-    return sorted(plans, key=lambda compared: compared.row.rank(question.terms.objective))
+    def rank(compared: Compared) -> tuple[object, ...]:
+        """What few use is behind what is in use, as it is where one plan is chosen."""
+        none, *rest = compared.row.rank(question.terms.objective)
+        return (none, any(is_last_resort(made, scenario, catalog) for made in compared.assignments), *rest)
+
+    return sorted(plans, key=rank)
 
 
 def several_models(asked: object) -> list[str]:

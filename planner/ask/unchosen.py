@@ -11,7 +11,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.jobs.kinds import by_engines, in_narrower_formats
+from planner.jobs.otherwise import by_engines, in_narrower_formats
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Deadline
 from planner.scenario.scenario import AnyScenario, ServingScenario

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeGuard
 
 from planner.answer.assignment import Assignment
 from planner.answer.simulation import Simulation
-from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.diffusion.estimate import estimate_diffusion
@@ -29,14 +28,13 @@ from planner.jobs.serving.batch import batch_job
 from planner.jobs.serving.estimate import best_replica, estimate_serving
 from planner.jobs.serving.estimate import idle_keys as idle_serving
 from planner.jobs.serving.job import serving_job, with_load
-from planner.jobs.serving.narrower import in_fewer_bits, narrower
+from planner.jobs.serving.narrower import narrower
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.solved import ResolvedScenario
 from planner.jobs.training.one_layout import check_axes, estimate_training, is_whole, open_layout, with_steps
 from planner.jobs.training.one_layout import idle_keys as idle_training
 from planner.jobs.training.resolved import training_of
 from planner.money.rent import usual_candidate
-from planner.scenario.default import Default
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
@@ -48,9 +46,9 @@ from planner.scenario.usual import usual_precision, usual_release
 from planner.simulate.trace import Trace
 from planner.yaml_io import Frozen
 
-__all__ = ["asks_for_load", "at_load", "at_one", "by_engines", "check_axes", "computed_on", "estimate_of",
-           "idle_in", "in_narrower_formats", "jobs_of", "loads_of", "on_node", "open_layout", "question_of",
-           "service_of", "with_steps"]
+__all__ = ["asks_for_load", "at_load", "at_one", "check_axes", "computed_on",
+           "estimate_of", "idle_in", "jobs_of", "loads_of", "on_node",
+           "open_layout", "question_of", "service_of", "with_steps"]
 
 
 def question_of(scenario: AnyScenario, catalog: Catalog) -> ResolvedScenario:
@@ -206,30 +204,6 @@ def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenar
     precision, _ = usual_precision([node], catalog)
     work = scenario.workload.model_copy(update={"precision": precision})
     return scenario.model_copy(update={"workload": work})
-
-
-def by_engines(scenario: AnyScenario, catalog: Catalog
-               ) -> Iterator[tuple[str, str, Default | None, AnyScenario]]:
-    """Yield a question of one service by each engine but its own: the own, the other, its release where that is not the
-    newest, and the question.
-    """
-    if not isinstance(scenario, ServingScenario) or scenario.workload is None or isinstance(
-            scenario.workload, Generation):
-        return
-    for other in catalog.all("engines", Engine):
-        if other.name != (was := scenario.workload.engine):
-            work = scenario.workload.model_copy(update={"engine": other.name, "engine_version": None})
-            old = usual_release(work, scenario.hardware.candidates, catalog)
-            work = work.model_copy(update={"engine_version": old.value} if old else {})
-            yield was, other.name, old, scenario.model_copy(update={"workload": work})
-
-
-def in_narrower_formats(scenario: AnyScenario) -> Iterator[tuple[str, ServingScenario]]:
-    """Yield a question of one service of text with its weights in each format of fewer bits, the widest first."""
-    if isinstance(scenario, ServingScenario) and scenario.workload is not None and not isinstance(
-            scenario.workload, Generation):
-        for name, work in in_fewer_bits(scenario.workload):
-            yield name, scenario.model_copy(update={"workload": work})
 
 
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScenario:

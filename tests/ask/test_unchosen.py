@@ -140,3 +140,15 @@ def test_weights_in_fewer_bits_that_cost_less_are_named() -> None:
     assert f" {other.objective.value:,.0f} USD " in named
     assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
     assert not [note for note in planner.plan(**asked, quantization="bf16").notes if "is the default, and" in note]
+
+
+def test_a_stack_that_few_use_is_named_where_it_costs_less_and_is_not_the_best_of_a_comparison() -> None:
+    """One A100 holds an 8B with its states in 16 bits, and with usual ones on NVMe alone, weeks a run."""
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "tokens": "1B", "method": "full", "on": "a100-sxm-80gb-1x"}
+    plan = planner.plan(**asked)
+    named, = [note for note in plan.notes if ", which few use for this, " in note]
+    other = planner.plan(**asked, stack=named.split(",")[0])
+    assert f" {other.objective.value:,.2f} USD " in named
+    assert (other.objective.value or 0.0) < 0.1 * (plan.objective.value or 0.0)
+    asked["on"] = "h200,a100-80gb"
+    assert planner.compare(**asked).rows[0].cost_usd == planner.plan(**asked).objective.value

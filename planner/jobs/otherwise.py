@@ -1,0 +1,54 @@
+"""A question as it would be with another of what people use, where it leaves that open: engine, format, stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.answer.assignment import Assignment
+from planner.catalog.engine import Engine
+from planner.catalog.load import Catalog
+from planner.jobs.serving.narrower import in_fewer_bits
+from planner.scenario.default import Default
+from planner.scenario.generation import Generation
+from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
+from planner.scenario.usual import usual_release
+from planner.scenario.workload import AUTO
+
+
+def by_engines(scenario: AnyScenario, catalog: Catalog
+               ) -> Iterator[tuple[str, str, Default | None, AnyScenario]]:
+    """Yield a question of one service by each engine but its own: the own, the other, its release where that is not the
+    newest, and the question.
+    """
+    if not isinstance(scenario, ServingScenario) or scenario.workload is None or isinstance(
+            scenario.workload, Generation):
+        return
+    for other in catalog.all("engines", Engine):
+        if other.name != (was := scenario.workload.engine):
+            work = scenario.workload.model_copy(update={"engine": other.name, "engine_version": None})
+            old = usual_release(work, scenario.hardware.candidates, catalog)
+            work = work.model_copy(update={"engine_version": old.value} if old else {})
+            yield was, other.name, old, scenario.model_copy(update={"workload": work})
+
+
+def by_last_stacks(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[tuple[str, ...], Scenario]]:
+    """Yield a question of a run that leaves its stack open by the stacks that few use for its method, and these."""
+    if not isinstance(scenario, Scenario) or scenario.workload.stack != (AUTO,):
+        return
+    names = tuple(stack.name for stack in catalog.last_stacks(scenario.workload.method or "pretrain"))
+    if names:
+        work = scenario.workload.model_copy(update={"stack": names})
+        yield names, scenario.model_copy(update={"workload": work})
+
+
+def is_last_resort(made: Assignment, scenario: AnyScenario, catalog: Catalog) -> bool:
+    """Say whether a run that leaves its stack open is by one that few use for its method."""
+    return any(made.stack in names for names, _ in by_last_stacks(scenario, catalog))
+
+
+def in_narrower_formats(scenario: AnyScenario) -> Iterator[tuple[str, ServingScenario]]:
+    """Yield a question of one service of text with its weights in each format of fewer bits, the widest first."""
+    if isinstance(scenario, ServingScenario) and scenario.workload is not None and not isinstance(
+            scenario.workload, Generation):
+        for name, work in in_fewer_bits(scenario.workload):
+            yield name, scenario.model_copy(update={"workload": work})
