@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+import planner
 from planner.catalog.importers import hf_reading
 from planner.catalog.importers.hf import import_config
 from planner.catalog.importers.hf_families import FAMILIES
 from planner.catalog.importers.hf_reading import FACTORS, LISTS, NESTED, NUMBERS, PARTS, SWITCHES, TEXTS
 from planner.catalog.load import Catalog
 from planner.cli.main import main
+from planner.errors import InputError, UnknownName
 from planner.physics.shapes import active_parameters, parameters
 
 
@@ -237,3 +239,21 @@ def test_an_entry_is_named_after_the_file_the_repository_or_as_told(tmp_path: Pa
     assert import_config(plain, "2026-11-22").name == "my-8b"
     assert import_config(plain, "2026-11-22", name="Foo/Bar-7B").name == "bar-7b"
     assert import_config(saved(tmp_path, config, "my-model"), "2026-11-22").name == "my-model"
+
+
+def test_a_model_may_be_the_path_of_its_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the user's own machine answers; what a server is asked opens no path."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text(json.dumps(CONFIGS["llama-3.1-70b"]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    asked: dict[str, Any] = {"method": "full", "tokens": "1B", "seq_len": 8192, "on": "dgx-h100"}
+    whole = planner.plan(model="llama-3.1-70b", **asked).objective.value
+    for name in ("mine", "mine/config.json", str(tmp_path / "mine" / "config.json")):
+        assert planner.plan(model=name, **asked).objective.value == whole
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"broken\.json"):
+        planner.plan(model="broken.json", **asked)
+    with pytest.raises(InputError, match="unknown model"):
+        planner.plan(model="nowhere/config.json", **asked)
+    with pytest.raises(UnknownName):
+        Catalog().model("mine/config.json")

@@ -69,7 +69,7 @@ def named_config(values: dict[str, object]) -> FilePath | None:
 
 def catalog(folders: object) -> Catalog:
     """Return the shipped catalog with folders on top: one, or several of which the later wins; or one that is open."""
-    return folders if isinstance(folders, Catalog) else Catalog(paths("catalogs", folders))
+    return folders if isinstance(folders, Catalog) else Catalog(paths("catalogs", folders), configs=True)
 
 
 def paths(name: str, value: object) -> list[Path]:

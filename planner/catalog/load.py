@@ -16,6 +16,7 @@ from typing import TypeVar
 from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
 from planner.catalog.calibration import ArchitectureRates
+from planner.catalog.config_path import of_config
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.engine import Engine
 from planner.catalog.entry_file import read_entry
@@ -56,8 +57,11 @@ def data_root(folder: str) -> Path:
 class Catalog(Calibrated):
     """Lazy, read-only view of the catalog folders. `folders` are the user's, later ones override earlier ones."""
 
-    def __init__(self, folders: Sequence[Path] = (), *, unfitted: Path | None = None) -> None:
-        """Open the shipped folder and the user's; `unfitted` is one whose fitted constants are left out."""
+    def __init__(self, folders: Sequence[Path] = (), *, unfitted: Path | None = None, configs: bool = False) -> None:
+        """Open the shipped folder and the user's; `unfitted` is one whose fitted constants are left out.
+
+        configs: whether a model may be the path of a Hugging Face config; not where others than its owner ask.
+        """
         self.roots = [data_root("catalogs"), *(checked(folder, ALL_KINDS) for folder in folders)]
         self._entries: dict[tuple[str, str], Sourced] = {}
         self._files: dict[str, dict[str, Path]] = {}
@@ -65,6 +69,7 @@ class Catalog(Calibrated):
         self._parts: dict[str, Node] = {}
         self._unfitted = unfitted
         share(self, (tuple(self.roots), unfitted))
+        self._configs = configs
 
     def files(self, kind: str) -> dict[str, Path]:
         """Return the winning file of every entry of `kind`, by name."""
@@ -185,11 +190,12 @@ class Catalog(Calibrated):
         return self._find("fabrics", name, Fabric, "fabric")
 
     def model(self, name: str) -> Model:
-        """Return a model by short name or Hugging Face id, in any case, organization optional; or by its size alone.
+        """Return a model by short name or Hugging Face id, in any case, organization optional; by its size alone; or by
+        the path of its config.json, or of the folder with it.
 
-        Raises UnknownName.
+        Raises UnknownName, and InputError for a config that cannot be read.
         """
-        model = self.known_model(name)
+        model = self.known_model(name) or (of_config(name) if self._configs else None)
         if model is not None:
             return model
         size = size_of(name)
@@ -198,8 +204,8 @@ class Catalog(Calibrated):
         if size is None:
             known = (*self._spellings("models", Model).known, *self._spellings("diffusion", Diffusion).known)
             raise UnknownName("model", name, known, unlike=(
-                "none of the catalog is like it: planner catalog import hf config.json -o DIR adds a model from its "
-                "Hugging Face config, and a size such as 13b stands for a dense one"))
+                "none of the catalog is like it: the path of its Hugging Face config.json stands for a model, and a "
+                "size such as 13b for a dense one"))
         return sized(name, size, self._find("models", TEMPLATE, Model, "model"))
 
     def known_model(self, name: str) -> Model | None:

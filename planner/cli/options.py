@@ -135,7 +135,7 @@ def open_catalog(folders: tuple[Path, ...], settings: GlobalOptions | None = Non
     if settings is None:
         settings = _settings(context) if context is not None else GlobalOptions()
     if folders not in settings.opened:
-        settings.opened[folders] = Catalog(folders)
+        settings.opened[folders] = Catalog(folders, configs=True)
     return settings.opened[folders]
 
 

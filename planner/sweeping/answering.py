@@ -31,7 +31,7 @@ def answer(task: SweepTask, terms: SweepTerms, catalog: Catalog | None = None) -
 @lru_cache(maxsize=2)
 def _catalog(folders: tuple[str, ...], digest: str) -> Catalog:
     """Return the catalog of these folders, kept for the next variant; errors are not kept."""
-    catalog = Catalog([Path(folder) for folder in folders])
+    catalog = Catalog([Path(folder) for folder in folders], configs=True)
     if catalog.digest != digest:
         raise InputError(f"the catalog of {platform.node()} has digest {catalog.digest}, not {digest} as where the "
                          "sweep was started: install the same planner and catalog folders there")

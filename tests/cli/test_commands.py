@@ -233,7 +233,7 @@ def test_validation_is_shown_as_a_table_or_as_json(planner, monkeypatch):
                                    "false_oom": 0, "tight_oom": 1},
                           "rank": {"groups": 1, "median_spearman": 0.9, "mean_top1_regret": 0.02}}}
     fake = ModuleType("planner.ask.validate")
-    fake.validate_file = lambda path, catalog, stated: Validation.model_validate(result)
+    fake.validate_file = lambda path, catalog, stated, started: Validation.model_validate(result)
     monkeypatch.setitem(sys.modules, "planner.ask.validate", fake)
     ran = planner("validate", "runs.csv")
     assert (ran.code, ran.err) == (0, "")
