@@ -191,9 +191,7 @@ class Catalog(Calibrated):
 
     def model(self, name: str) -> Model:
         """Return a model by short name or Hugging Face id, in any case, organization optional; by its size alone; or by
-        the path of its config.json, or of the folder with it.
-
-        Raises UnknownName, and InputError for a config that cannot be read.
+        the path of its config. Raises UnknownName, and InputError for a config that cannot be read.
         """
         model = self.known_model(name) or (of_config(name) if self._configs else None)
         if model is not None:
