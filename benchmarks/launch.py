@@ -5,8 +5,9 @@
 builds the environment (about 3.3 GB, two minutes) where it is missing, writes the files of every plan that a target
 can be told, each at one of the schedulers, has its parser read them all, compares what it made of them with the plan,
 breaks one key and sees that it is refused; does the same with the jobs of the schedulers; and writes the rows of
-docs/launch.md. `llama-server` has to be on PATH; $PLANNER_TRTLLM_CONTRACT and $PLANNER_CRDS name the contract of
-trtllm-serve and the folder with the CRD of LeaderWorkerSets (planner/launch/checks). Without one, a row says so.
+docs/launch.md. `llama-server` has to be on PATH; $PLANNER_TRTLLM_CONTRACT, $PLANNER_NEMO_RL and $PLANNER_CRDS name the
+contract of trtllm-serve, a checkout of NeMo RL and the folder with the CRD of LeaderWorkerSets
+(planner/launch/checks). Without one, a row says so.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get
           "llama-cpp": ("*.sh", "--parallel ", "--paralell "),
           "verl": ("train.sh", "actor.ppo_mini_batch_size", "actor.ppo_mini_batchsize"),
           "openrlhf": ("train.sh", "--rollout.n_samples_per_prompt", "--rollout.n_sample_per_prompts"),
+          "nemo-rl": ("train.sh", "grpo.num_prompts_per_step", "grpo.num_prompt_per_step"),
           "trl-grpo": ("train.yaml", "num_generations", "num_generation"),
           "ms-swift-grpo": ("train.yaml", "num_generations", "num_generation"),
           "simpletuner": ("config.json", "train_batch_size", "train_batchsize"),

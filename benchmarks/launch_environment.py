@@ -21,7 +21,7 @@ NEEDED = 8 * 2**30
 WHOLE = ("accelerate", "transformers", "trl", "deepspeed", "torchtitan", "skypilot", "dstack", "ray",
          "kubernetes-validate", "kubeflow-trainer-api")
 """Of the table of releases: installed with what they ask for."""
-OF_THE_PLACE = ("tensorrt-llm", "llama-server")
+OF_THE_PLACE = ("tensorrt-llm", "llama-server", "nemo-rl")
 """Of the table, and on no package index."""
 BESIDE = (
     "peft", "datasets<5", "tyro", "rich", "omegaconf", "hydra-core", "tensorboard", "six", "einops", "jsonargparse",

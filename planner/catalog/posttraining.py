@@ -66,6 +66,8 @@ class RlFramework(Frozen):
     """Most GPUs that it runs on; none sets no bound."""
     swaps: bool = False
     """Whether the trainer's weights and states wait on the host between updates by default."""
+    stays: bool = True
+    """Whether they can stay on the GPU while an engine draws there."""
     most_lag: int = Field(default=0, ge=0, le=1000)
     """Steps that answers may lie behind the policy at most."""
     sync: Rate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.jobs.posttraining.held import AXES
 from planner.jobs.training.one_layout import KEYS
 from planner.scenario.flags import NAMES, TABLE
 
@@ -13,7 +14,7 @@ _LEFT_OUT = (None, False, "all", "none", "the stack's")
 
 def typed(instead: Mapping[str, object]) -> str:
     """Return values of a layout and of flags as the command line takes them; the search chooses what is neither."""
-    layout = ",".join(f"{key}={value}" for key, value in instead.items() if key in KEYS)
+    layout = ",".join(f"{key}={value}" for key, value in instead.items() if key in (*KEYS, *AXES))
     flags = {name: value for name, value in instead.items() if name in NAMES}
     said = [f"--layout {layout}"] if layout else []
     left = [_flag(name) for name, value in flags.items() if value in _LEFT_OUT]

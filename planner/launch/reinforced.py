@@ -82,6 +82,7 @@ VALUES: Mapping[str, Callable[[Reinforced], object]] = {
     "trainer": lambda w: w.trainer,
     "trainer_gpus": lambda w: w.placed.trainer_gpus,
     "tp": lambda w: w.placed.layout.tp,
+    "sp": lambda w: bool(w.placed.layout.sequence_parallel),
     "pp": lambda w: w.placed.layout.pp,
     "cp": lambda w: w.placed.layout.cp,
     "ep": lambda w: w.placed.layout.ep,

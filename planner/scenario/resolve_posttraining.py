@@ -143,8 +143,8 @@ def _frameworks(work: PostTraining, law: PostTrainingLaw, document: Document, at
 
 def _check_told(work: PostTraining, target: Target, document: Document, at: tuple[str | int, ...]) -> None:
     """Raise InputError for a key of the question that a target has no words for."""
-    for key in ("method", "tuning"):
-        if (value := getattr(work, key)) not in (has := target.only.get(key, (value,))):
+    for key, value in (("method", work.method), ("tuning", work.tuning), ("reward", work.reward.by)):
+        if value not in (has := target.only.get(key, (value,))):
             raise document.error((*at, key), f"{work.launchable} cannot be told {key} {value} (it has "
                                  f"{', '.join(map(str, has))})")
 

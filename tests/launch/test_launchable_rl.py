@@ -111,6 +111,6 @@ def test_the_nearest_of_another_framework_is_named(tmp_path: Path) -> None:
 
 
 def test_of_one_framework_nothing_is_written_for() -> None:
-    assert not tellable("auto", "areal", catalog()).targets
+    assert not tellable(_work().model_copy(update={"launchable": "auto"}), "areal", catalog()).targets
     with pytest.raises(Unsupported, match="areal"):
         catalog().releases.some("areal", work="posttraining")

@@ -105,7 +105,7 @@ def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
         if asks.values or told.targets else np.ones(len(policy), bool))
     here, host = on_node(question, placed), _host_usable(question)
     columns = list[Floats]()
-    for swaps in ((False, True) if placed.colocated else (False,)):
+    for swaps in ((False, True) if framework.stays else (True,)) if placed.colocated else (False,):
         if not asks.keeps("swap", int(swaps)) or not told.admits({**shared, "swapped": int(swaps)}):
             continue
         mine = replace(placed, swaps=swaps)

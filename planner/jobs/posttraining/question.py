@@ -70,7 +70,7 @@ class RlQuestion:
     @cached_property
     def told(self) -> Tellable:
         """What a way is held to, so that its files can say it."""
-        return tellable(self.asked.launchable, self.name, self.catalog)
+        return tellable(self.asked, self.name, self.catalog)
 
     @cached_property
     def lean(self) -> RlQuestion:

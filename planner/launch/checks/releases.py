@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 LLAMA_SERVER = "llama-server"
 CONTRACT = "PLANNER_TRTLLM_CONTRACT"
 """File tests/unittest/api_stability/references/trtllm_serve_cli.yaml of TensorRT-LLM's repository."""
+NEMO_RL = "PLANNER_NEMO_RL"
+"""Checkout of NVIDIA-NeMo/RL."""
 PATIENCE = 60
 """Seconds."""
 
@@ -44,5 +48,13 @@ def _tensorrt_llm() -> str:
         return "by its published contract"
 
 
-_OWN = {"llama-cpp": _llama_cpp, "tensorrt-llm": _tensorrt_llm}
+def _nemo_rl() -> str:
+    if NEMO_RL not in os.environ:
+        raise ImportError(f"${NEMO_RL} names no checkout of NVIDIA-NeMo/RL")
+    said = dict(re.findall(r"^(MAJOR|MINOR|PATCH) = (\d+)$", (
+        Path(os.environ[NEMO_RL]) / "nemo_rl" / "package_info.py").read_text(), re.MULTILINE))
+    return f"{said['MAJOR']}.{said['MINOR']}.{said['PATCH']}"
+
+
+_OWN = {"llama-cpp": _llama_cpp, "tensorrt-llm": _tensorrt_llm, "nemo-rl": _nemo_rl}
 """Stacks that are no Python package, or are read without it."""

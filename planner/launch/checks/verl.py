@@ -46,13 +46,14 @@ def _trainer(config: Any) -> dict[str, object]:  # noqa: ANN401 - the stack's ow
         kept = split.override_transformer_config.recompute_granularity or "none"
         assert config.actor_rollout_ref.ref.megatron.tensor_model_parallel_size == split.tensor_model_parallel_size
         found: dict[str, object] = {
-            "trainer": "megatron", "tp": split.tensor_model_parallel_size, "pp": split.pipeline_model_parallel_size,
+            "trainer": "megatron", "sp": split.sequence_parallel and split.tensor_model_parallel_size > 1,
+            "tp": split.tensor_model_parallel_size, "pp": split.pipeline_model_parallel_size,
             "cp": split.context_parallel_size, "ep": split.expert_model_parallel_size,
             **({} if split.expert_tensor_parallel_size is None else {"expert_tp": split.expert_tensor_parallel_size}),
             "zero": int(split.use_distributed_optimizer), "recompute": kept}
     else:
         split, model = actor.fsdp_config, config.actor_rollout_ref.model
-        found = {"trainer": "fsdp", "tp": 1, "pp": 1, "ep": 1, "cp": actor.ulysses_sequence_parallel_size,
+        found = {"trainer": "fsdp", "tp": 1, "sp": False, "pp": 1, "ep": 1, "cp": actor.ulysses_sequence_parallel_size,
                  "zero": 0 if gpus == 1 else 3 if split.reshard_after_forward else 2,
                  "recompute": "full" if model.enable_gradient_checkpointing else "none"}
     own = {} if actor.strategy != "megatron" else actor.optim.override_optimizer_config

@@ -65,6 +65,7 @@ TABLE: TableOf[Reinforced] = {
     ("trainer",): only("trainer", "deepspeed", reason="it trains with DeepSpeed", instead={"stack": "openrlhf"}),
     ("tp", "cp", "zero"): lambda w: {"ds.tensor_parallel_size": w.placed.layout.tp,
                                      "ds.ring_attn_size": w.placed.layout.cp, "ds.zero_stage": w.placed.layout.zero},
+    ("sp",): only("sp", False, reason="its tensor parallelism keeps sequences whole"),
     ("pp",): only("pp", 1, reason="it has no pipeline"),
     ("ep",): only("ep", 1, reason="it keeps experts whole"),
     ("expert_tp",): lambda w: {} if w.value("expert_tp") in (None, w.value("tp")) else No(

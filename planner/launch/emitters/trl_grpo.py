@@ -72,6 +72,7 @@ TABLE: TableOf[Reinforced] = {
     ("placement", "policy_lag", "trainer_gpus", "rollout_gpus"): only(
         "placement", "colocated", reason="rollouts elsewhere are a server of their own",
         instead={"placement": "colocated"}),
+    ("sp",): only("sp", False, reason="it splits by data alone", instead={"tp": 1}),
     ("expert_tp",): only("expert_tp", None, 1, reason="it splits by data alone"),
     ("swapped",): only("swapped", False, reason="the trainer stays on the GPU"),
     ("recompute",): _recompute,

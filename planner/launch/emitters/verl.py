@@ -29,7 +29,9 @@ def _split(work: Reinforced) -> Settings | No:
         own = {} if layout.expert_tp is None else {
             f"{role}.megatron.expert_tensor_parallel_size": layout.expert_tp for role in _roles(work)}
         return {"model_engine": "megatron", **degrees, **own,
-                **{f"{role}.megatron.use_distributed_optimizer": layout.zero > 0 for role in _roles(work)}}
+                **{f"{role}.megatron.{key}": value for role in _roles(work) for key, value in (
+                    ("use_distributed_optimizer", layout.zero > 0),
+                    ("sequence_parallel", bool(layout.sequence_parallel)))}}
     # one GPU alone has nothing to shard, which its FSDP finds by itself
     sharded = layout.zero in (2, 3) or layout.dp * layout.cp == 1
     if layout.tp * layout.pp * layout.ep > 1 or not sharded:
@@ -123,7 +125,7 @@ def _reward(work: Reinforced) -> Settings:
 
 
 TABLE: TableOf[Reinforced] = {
-    ("trainer", "tp", "pp", "cp", "ep", "expert_tp", "zero"): _split,
+    ("trainer", "tp", "sp", "pp", "cp", "ep", "expert_tp", "zero"): _split,
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag"): _placement,
     ("swapped", "offload"): _away,
     ("recompute",): _recompute,
