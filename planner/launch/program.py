@@ -95,6 +95,8 @@ class Program:
     """Script that a new machine or container runs first; empty where the image has everything."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
+    on_ray: bool = False
+    """Whether it starts a cluster of Ray, where none is told it is there: $RAY_STARTED."""
 
     @property
     def nodes(self) -> int:
@@ -118,6 +120,8 @@ class Job:
     notes: tuple[str, ...] = field(default=())
     log: str = "train.log"
     """Where what a training job prints comes to lie, as a word of a shell."""
+    gather: str = ""
+    """The line that brings it there; empty where it lies there already."""
 
 
 def variables_file(variables: Sequence[Variable]) -> str:

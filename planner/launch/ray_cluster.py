@@ -1,4 +1,7 @@
-"""Programs that run on Ray: one node starts the cluster and the program, the others join and wait for its end."""
+"""Programs that run on Ray: one node starts the cluster and the program, the others join and wait for its end.
+
+Within a job of Ray the cluster is there, which $RAY_STARTED says, and the program alone is started.
+"""
 
 from __future__ import annotations
 
@@ -29,5 +32,6 @@ def on_ray(head: str, nodes: int, gpus: int, environment: Mapping[str, str], lin
     several = ['if [[ "${NODE_RANK:?}" != 0 ]]; then', f'  until ray start --address="${{MASTER_ADDR:?}}:{PORT}" '
                f"--num-gpus={gpus} --block; do sleep 5; done", "  exit", "fi", start,
                f'python3 "$here/{JOIN}" {nodes}'] if nodes > 1 else [start]
-    body = [*lines, *several, "trap 'ray stop' EXIT", " \\\n  ".join(program)]
+    cluster = ['if [[ -z "${RAY_STARTED:-}" ]]; then', *(f"  {line}" for line in several), "  trap 'ray stop' EXIT", "fi"]
+    body = [*lines, *cluster, " \\\n  ".join(program)]
     return {"train.sh": script(head, environment, body), **({JOIN: _JOIN} if nodes > 1 else {})}

@@ -92,7 +92,8 @@ def _back(program: Program, job: Job, release: Target) -> list[str]:
         return ["## And back", "", "Predicted against measured:", "", "```bash", f"planner validate {program.feedback}",
                 "```", ""] if program.feedback else []
     log = program.feedback if program.serves and program.feedback else "bench.json" if program.serves else job.log
-    test = ["bash bench.sh  # or, from elsewhere: bash bench.sh HOST"] if program.serves and program.feedback else []
+    first = ["bash bench.sh  # or, from elsewhere: bash bench.sh HOST"] if program.serves and program.feedback else [
+        job.gather] if job.gather and not program.serves else []
     return ["## And back", "", "Predicted against measured, from the log of a run beside this folder's plan.json; with "
-            "several runs, constants fitted to your cluster:", "", "```bash", *test, f"planner validate {log}",
+            "several runs, constants fitted to your cluster:", "", "```bash", *first, f"planner validate {log}",
             f"planner calibrate {log} -o my-cluster", "```", ""]

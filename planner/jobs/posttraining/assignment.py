@@ -72,6 +72,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
                          dp=dp, shard=dp * cp if zero else 1, zero=zero, micro_batch=way.policy.micro_batch,
                          micro_batches=way.policy.micro_batches,
                          recompute=RECOMPUTE[int(row["recompute"])],
+                         sequence_parallel=tp > 1 and way.question.policy.stack.sequence_parallel,
                          precision=way.question.policy.typical.precisions[0],
                          offload=Offload(optimizer=out, parameters=float(row.get("offload_parameters", 0.0)),
                                          to="host" if out else "none")),

@@ -173,7 +173,7 @@ def emit(work: Reinforced) -> Program:
     files = on_ray(f"{head}: runs on every node", nodes, gpus, {}, lines, [
         "python3 examples/run_grpo.py", f"--config examples/configs/{config}", '"${PLAN[@]}"'])
     own = ("Its FSDP does not pack sequences that it splits: micro-batches of as many tokens, padded.",)
-    return Program(target=work.target, variables=(CHECKOUT, *variables(work, DATA)),
+    return Program(target=work.target, on_ray=True, variables=(CHECKOUT, *variables(work, DATA)),
                    parts=(Part("train", "train.sh", nodes, gpus),), files=files,
                    notes=("The rule that judges is env.math of the config; another, or a server, is an environment of "
                           "its own (docs/guides/environments.md of the checkout).",

@@ -179,7 +179,7 @@ def emit(work: Reinforced) -> Program:
              'PLAN+=("data.train_files=$DATA/train.parquet" "data.val_files=$DATA/test.parquet")', ""]
     head = f"verl {work.release.release}: runs on every node"
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
-    return Program(target=work.target, variables=variables(work),
+    return Program(target=work.target, on_ray=True, variables=variables(work),
                    files=on_ray(head, nodes, gpus, {}, lines, ["python3 -m verl.trainer.main_ppo", '"${PLAN[@]}"']),
                    parts=(Part("train", "train.sh", nodes, gpus),),
                    notes=("reward.custom_reward_function.path names your own rule, where data_source does not.",))

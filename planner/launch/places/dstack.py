@@ -43,7 +43,10 @@ def job(program: Program, assignment: Assignment) -> Job:
                  **({"regions": [offer.region]} if "-" in offer.region else {}),
                  "spot_policy": "spot" if offer.term == "spot" else "on-demand"}
     files[TASK] = dump(task)
-    return Job(files, f"dstack apply -f {TASK}", notes=(
+    # without a job's number it has the log of the first node's alone
+    several = f"for node in $(seq 0 {nodes - 1}); do dstack logs --job $node {task['name']}; done > train.log"
+    gather = several if nodes > 1 else f"dstack logs {task['name']} > train.log"
+    return Job(files, f"dstack apply -f {TASK}", gather=gather, notes=(
         "dstack: nodes of one task are of one fleet. " + (
             "The offer is the plan's." if "backends" in task else
             "The plan has no offer that dstack knows: its fleet decides which nodes, by the "

@@ -27,7 +27,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     name = label(title(assignment))
     objects = _service(program, name) if program.serves else [_job_set(program, name)]
     return Job({MANIFEST: "---\n".join(dump(one) for one in objects)}, applied(program, name),
-               notes=tuple(_notes(program, name)))
+               notes=tuple(_notes(program, name)), gather=logs(name))
 
 
 def applied(program: Program, name: str) -> str:
@@ -35,6 +35,11 @@ def applied(program: Program, name: str) -> str:
     given = " ".join(f"--from-file={file}" for file in [VARIABLES, *program.files])
     return (f"kubectl create configmap {name} {given} --dry-run=client -o yaml | kubectl apply -f - && "
             f"kubectl apply -f {MANIFEST}")
+
+
+def logs(name: str) -> str:
+    """Return the line that gathers what the pods of a JobSet print."""
+    return f"kubectl logs -l jobset.sigs.k8s.io/jobset-name={name} --tail=-1 > train.log"
 
 
 def label(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Ray: a job that starts each node's script on a node of its own in the cluster."""
+"""Ray: a job that starts each node's script on a node of its own, or what runs on Ray on the cluster that is there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import os
 import subprocess
 
 import ray
-from ray.util.placement_group import placement_group
+from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 GPUS = {gpus}
@@ -30,7 +30,7 @@ def address():
 
 @ray.remote(num_cpus=1)
 def start(rank, addresses):
-    """Run the script of a node; Ray has set which GPUs it sees."""
+    """Run what each node runs; Ray has set which GPUs it sees."""
     ours = {environment}
     subprocess.run(["bash", "-c", "{words}"], check=True, env={{**os.environ, **ours}})
 
@@ -47,11 +47,16 @@ def main():
 
     addresses = ray.get([address.options(**on(rank, 0)).remote() for rank in range(len(GPUS))])
     ray.get([start.options(**on(rank, each)).remote(rank, addresses) for rank, each in enumerate(GPUS)])
-
+    remove_placement_group(group)
+{then}
 
 if __name__ == "__main__":
     main()
 '''
+_ON_CLUSTER = '''    ray.shutdown()
+    subprocess.run(["bash", "{script}"], check=True, env={{**os.environ, "RAY_STARTED": "1"}})
+'''
+"""Follows where the program has the cluster's nodes to itself."""
 
 
 def job(program: Program, assignment: Assignment) -> Job:
@@ -67,10 +72,16 @@ def job(program: Program, assignment: Assignment) -> Job:
         environment, script, files = '{"NODE": str(rank), "NODES": " ".join(addresses)}', NODE, {
             NODE: node_script(program)}
     words = f"bash {program.prepare} && exec bash {script}" if program.prepare else f"exec bash {script}"
-    files[DRIVER] = _TEXT.format(gpus=gpus, environment=environment, words=words)
-    start = f'source {VARIABLES} && ray job submit --address "$RAY_ADDRESS" --working-dir . -- python3 {DRIVER}'
+    then = _ON_CLUSTER.format(script=script) if program.on_ray else ""
+    if program.on_ray:
+        words = f"bash {program.prepare}" if program.prepare else "true"
+    files[DRIVER] = _TEXT.format(gpus=gpus, environment=environment, words=words, then=then)
+    start = (f'source {VARIABLES} && ray job submit --address "$RAY_ADDRESS" --working-dir . -- python3 {DRIVER} 2>&1 | '
+             f"tee {part.name}.log")
+    own = (f"{program.target} runs on the cluster itself, which has the plan's nodes and no others.",)
     return Job(files, start, (ADDRESS,), (
-        "Ray: nodes of the cluster have the plan's GPUs; those of several types are taken as they come.",))
+        "Ray: nodes of the cluster have the plan's GPUs; those of several types are taken as they come.",
+        *(own if program.on_ray else ())))
 
 
-PLACE = Place("ray", job)
+PLACE = Place("ray", job, "ray_job", "ray")

@@ -24,7 +24,7 @@ def job(program: Program, assignment: Assignment) -> Job:
         f"for rank in $(seq 0 {part.nodes - 1}); do",
         f'  ssh "${{hosts[rank]}}" "cd \'$here\' && $told NNODES={part.nodes} NODE_RANK=$rank'
         f' MASTER_ADDR=${{hosts[0]}} MASTER_PORT={PORT} bash {part.script}" > "{part.name}-$rank.log" 2>&1 &'],
-        log=f"{part.name}-0.log")
+        gather=f"cat {part.name}-*.log > {part.name}.log  # of every node: some print a step on the last alone")
 
 
 def _service(program: Program) -> Job:
@@ -44,7 +44,7 @@ def _service(program: Program) -> Job:
     return replace(made, files={**files, **made.files}, notes=(*made.notes, f"$HOSTS names, in this order: {order}."))
 
 
-def _over_ssh(program: Program, what: str, nodes: int, loop: list[str], log: str = "") -> Job:
+def _over_ssh(program: Program, what: str, nodes: int, loop: list[str], gather: str = "") -> Job:
     told = " ".join(f'"{one.name}=${one.name}"' for one in program.variables)
     lines = ["#!/usr/bin/env bash", f"# Starts {what} of $HOSTS over ssh.", "set -euo pipefail",
              'here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"', f'source "$here/{VARIABLES}"',
@@ -54,7 +54,7 @@ def _over_ssh(program: Program, what: str, nodes: int, loop: list[str], log: str
              '  pids+=("$!")', "done", *ended("pids")]
     return Job({START: "\n".join(lines) + "\n"}, f"bash {START}", (HOSTS,), (
         "ssh: this folder is at the same path on every node. HF_TOKEN is not sent along: `hf auth login` on each.",),
-        log=log)
+        gather=gather)
 
 
 PLACE = Place("torchrun", job)

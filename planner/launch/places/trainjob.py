@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
-from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label, prepared
+from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label, logs, prepared
 from planner.launch.program import PORT, Job, Program
 from planner.launch.title import title
 from planner.yaml_io import dump
@@ -32,7 +32,7 @@ def job(program: Program, assignment: Assignment) -> Job:
                      "trainer": {"image": program.image, "command": ["bash", "-c", prepared(program, words)],
                                  "numNodes": part.nodes, "numProcPerNode": part.gpus,
                                  "resourcesPerNode": {"limits": {program.resource: str(part.gpus)}}}}}
-    return Job({MANIFEST: dump(made)}, applied(program, name), notes=(
+    return Job({MANIFEST: dump(made)}, applied(program, name), gather=logs(name), notes=(
         f"Kubeflow Trainer: the ClusterTrainingRuntime is {RUNTIME}, which it installs.",))
 
 
