@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.jobs.posttraining.held import AXES
-from planner.jobs.training.one_layout import KEYS
+from planner.jobs.diffusion.options import AXES as DIFFUSION
+from planner.jobs.generation.options import AXES as GENERATION
+from planner.jobs.posttraining.held import AXES as POSTTRAINING
+from planner.jobs.training.one_layout import KEYS as TRAINING
 from planner.scenario.flags import NAMES, TABLE
 
+_LAYOUT = {*TRAINING, *POSTTRAINING, *DIFFUSION, *GENERATION}
+"""What `--layout` may name of some kind of work."""
 _LEFT_OUT = (None, False, "all", "none", "the stack's")
 """Values that a question has where nobody states one."""
 
 
 def typed(instead: Mapping[str, object]) -> str:
     """Return values of a layout and of flags as the command line takes them; the search chooses what is neither."""
-    layout = ",".join(f"{key}={value}" for key, value in instead.items() if key in (*KEYS, *AXES))
+    layout = ",".join(f"{key}={value}" for key, value in instead.items() if key in _LAYOUT)
     flags = {name: value for name, value in instead.items() if name in NAMES}
     said = [f"--layout {layout}"] if layout else []
     left = [_flag(name) for name, value in flags.items() if value in _LEFT_OUT]

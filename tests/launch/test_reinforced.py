@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,16 @@ import pytest
 from planner.answer.layout import Offload
 from planner.ask.estimate import estimating
 from planner.catalog.load import Catalog
+from planner.jobs.posttraining.held import AXES as HELD
 from planner.launch.axes import CannotExpress, settings_of
 from planner.launch.check import differences
 from planner.launch.emitter import ReinforcedEmitter
 from planner.launch.folder import launched
 from planner.launch.given import Given, estimated
+from planner.launch.nearest import typed
 from planner.launch.reinforced import VALUES, Reinforced, reinforced_of
+from planner.scenario.flags import NAMES
+from planner.scenario.posttraining import Reward
 from tests.launch.emitters import axes_of, emitters_of
 
 EMITTERS = emitters_of(ReinforcedEmitter)
@@ -33,16 +38,31 @@ def given() -> dict[str, Given]:
     return {target: placed(CATALOG.releases.target(target).stacks[0]) for target in EMITTERS}
 
 
+LAYOUT = ("tp", "pp", "cp", "ep", "expert_tp", "dp", "zero", "recompute", "micro_batch", "sequence_parallel")
+ASKED = ("tuning", "lora_rank", "max_model_len", "reward")
+
+
 def work_of(given: dict[str, Given], target: str, **changed: Any) -> Reinforced:
-    work = reinforced_of(given[target].placed, given[target].asked, CATALOG, target)
-    layout = {name: changed.pop(name) for name in ("tp", "dp", "zero", "recompute") if name in changed}
+    return otherwise(reinforced_of(given[target].placed, given[target].asked, CATALOG, target), **changed)
+
+
+def otherwise(work: Reinforced, **changed: Any) -> Reinforced:
+    """Return the work with parts of it changed, unchecked."""
+    layout = {name: changed.pop(name) for name in LAYOUT if name in changed}
     if "offload" in changed:
         layout["offload"] = Offload(optimizer=changed.pop("offload"), to="host")
     there = {name.removeprefix("rollout_"): changed.pop(name) for name in list(changed) if name.startswith("rollout_")}
+    asked = {name: changed.pop(name) for name in ASKED if name in changed}
+    asked |= {name: changed[name] for name in ("prompts", "samples_per_prompt") if name in changed}
+    framework = CATALOG.posttraining_law.frameworks[changed.get("framework", work.placed.framework)]
+    if "reference" in changed:
+        phases = [one for one in work.placed.phases if one.phase != "reference"]
+        own = [phases[0].model_copy(update={"phase": "reference"})] if changed.pop("reference") else []
+        changed["phases"] = (*phases, *own)
     placed = work.placed.model_copy(update={
         "layout": work.placed.layout.model_copy(update=layout),
         "rollouts": work.placed.rollouts.model_copy(update=there), **changed})
-    return replace(work, placed=placed)
+    return replace(work, placed=placed, asked=work.asked.model_copy(update=asked), framework=framework)
 
 
 @pytest.mark.parametrize("target", sorted(EMITTERS))
@@ -54,12 +74,105 @@ def test_every_axis_is_named_and_written(given: dict[str, Given], target: str) -
     assert {8, 3000} <= {value for value in settings.values() if isinstance(value, int)}
 
 
+APART = {"placement": "disaggregated", "policy_lag": 1, "rollout_gpus": 8, "gpus": 16, "nodes": 2, "swapped": False}
+MEGATRON = {"framework": "skyrl", "stack": "megatron-core", "zero": 1, "offload": 0.0}
+SPLIT = {**MEGATRON, "tp": 2, "dp": 4, "sequence_parallel": True}
+OTHER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "trainer": (MEGATRON, {"stack": "deepspeed"}), "trainer_gpus": ({}, {"trainer_gpus": 4, "gpus": 4, "rollout_gpus": 4}),
+    "tp": (MEGATRON, {"tp": 8, "dp": 1}), "sp": (SPLIT, {"sequence_parallel": False}), "pp": ({}, {"pp": 2}),
+    "cp": ({"cp": 1}, {"cp": 2}), "ep": ({}, {"ep": 2}), "expert_tp": ({**SPLIT, "ep": 2}, {"expert_tp": 1}),
+    "zero": ({}, {"zero": 2}), "recompute": ({"recompute": "full"}, {"recompute": "selective"}),
+    "offload": ({"offload": 0.0}, {"offload": 0.5}), "swapped": ({"swapped": True}, {"swapped": False}),
+    "placement": ({}, APART), "policy_lag": (APART, {"policy_lag": 2}), "method": ({}, {"method": "ppo"}),
+    "lora_rank": ({}, {"tuning": "lora", "lora_rank": 32}),
+    "quantized": ({"tuning": "lora"}, {"tuning": "qlora"}), "prompts": ({}, {"prompts": 32}),
+    "samples_per_prompt": ({}, {"samples_per_prompt": 16}), "max_model_len": ({}, {"max_model_len": 4000}),
+    "packed": ({"micro_batch": 1, "micro_batch_tokens": 3000}, {"micro_batch": 2, "micro_batch_tokens": 6000}),
+    "reference": ({"reference": False}, {"reference": True}), "reward": ({}, {"reward": Reward(by="model")}),
+    "rollouts_node": ({}, {"rollout_node": "l40s-8x"}), "engine": ({}, {"rollout_engine": "sglang"}),
+    "rollout_gpus": (APART, {"rollout_gpus": 16, "gpus": 24, "nodes": 3}), "rollout_tp": ({"rollout_tp": 1}, {"rollout_tp": 4}),
+    "rollout_pp": ({}, {"rollout_pp": 2}), "rollout_ep": ({"rollout_tp": 4}, {"rollout_ep": 2}),
+    "rollout_dp": ({"rollout_tp": 1}, {"rollout_dp": 2}), "memory_fraction": ({}, {"rollout_memory_fraction": 0.33}),
+    "concurrency": ({}, {"rollout_concurrency": 77})}
+"""Of each axis what a plan has, and another value; what is not stated is that of the fixture."""
+UNSAID = {(target, "concurrency") for target in ("openrlhf", "trl-grpo", "ms-swift-grpo")}
+"""They have no word for how many sequences an engine draws at once: all that there are, or as many as it holds."""
+WHOLE = {"trainer", "tp", "sp", "swapped", "placement"}
+"""Axes that a target may have no word for at all, so that it refuses already the plan that has them."""
+
+
+def refusal(target: str, work: Reinforced) -> CannotExpress | None:
+    try:
+        EMITTERS[target].emit(work)
+    except CannotExpress as error:
+        return error
+    return None
+
+
+def test_every_axis_has_another_value() -> None:
+    assert set(OTHER) == set(VALUES)
+
+
+@pytest.mark.parametrize("axis", OTHER)
+@pytest.mark.parametrize("target", sorted(EMITTERS))
+def test_no_axis_is_dropped(given: dict[str, Given], target: str, axis: str) -> None:
+    before, changes = OTHER[axis]
+    base = work_of(given, target, **before)
+    other = otherwise(base, **changes)
+    assert base.value(axis) != other.value(axis)
+    refused = refusal(target, base)
+    if refused is not None:
+        assert WHOLE & {axis for names in EMITTERS[target].table for axis in names if {*names} & {*refused.refused}}
+        return
+    refused = refusal(target, other)
+    if refused is None:
+        same = dict(EMITTERS[target].emit(base).files) == dict(EMITTERS[target].emit(other).files)
+        assert same == ((target, axis) in UNSAID), f"{target} says nothing of {axis}"
+        return
+    together = next(names for names in EMITTERS[target].table if axis in names)
+    assert {*together} & {*refused.refused}, f"{target} refuses {[*refused.refused]}, not {axis}"
+
+
+@pytest.mark.parametrize("target", sorted(EMITTERS))
+def test_what_is_refused_names_the_nearest_that_is_told(given: dict[str, Given], target: str) -> None:
+    for axis, (before, changes) in OTHER.items():
+        asked = work_of(given, target, **{**before, **changes})
+        refused = refusal(target, asked)
+        for name, one in refused.refused.items() if refused else ():
+            assert typed(one.instead), (axis, name)
+            assert {*one.instead} <= {*HELD, *NAMES}, f"{one.instead} is not what a question may say"
+        if refused is not None and "stack" not in refused.instead:
+            left = refusal(target, nearest(given, target, asked, refused.instead))
+            assert left is None or not {*left.refused} & {*refused.refused}, (axis, refused.instead, left)
+
+
+def nearest(given: dict[str, Given], target: str, asked: Reinforced, instead: Mapping[str, object]) -> Reinforced:
+    """Return the work with the values that a refusal names."""
+    said: dict[str, Any] = {{"offload_optimizer": "offload", "swap": "swapped", "engine": "rollout_engine"}.get(
+        key, key): value for key, value in instead.items()}
+    if "rollouts_on" in said:
+        said["rollout_node"] = asked.placed.node
+        del said["rollouts_on"]
+    if said.get("placement") == "colocated":
+        said |= {"policy_lag": 0, "rollout_gpus": asked.placed.trainer_gpus, "swapped": given[target].placed.swapped}
+    if said.get("tp") == 1:
+        said |= {"sequence_parallel": False, "expert_tp": None}
+    if said.get("reward") == "rule":
+        said["reward"] = Reward(by="rule")
+    return otherwise(asked, **said)
+
+
 @pytest.mark.parametrize(("target", "changed", "told"), [
+    ("nemo-rl", {"stack": "megatron-core", "tp": 4, "cp": 2, "dp": 1, "sequence_parallel": True, "recompute": "full"},
+     {"tensor_model_parallel_size": 4, "megatron_cfg.sequence_parallel": True, "divisible_by": 16,
+      "megatron_cfg.activation_checkpointing": True, "dtensor_cfg.enabled": False}),
+    ("nemo-rl", {**APART, "trainer_gpus": 8}, {"cluster.num_nodes": 2, "colocated.enabled": False, "async_engine": True,
+                                               "resources.num_nodes": 1, "importance_sampling_correction": True}),
     ("verl", {"recompute": "full"}, {"enable_gradient_checkpointing": True, "recompute_granularity": "full"}),
     ("verl", {"placement": "disaggregated", "policy_lag": 2, "trainer_gpus": 8, "rollout_gpus": 16},
      {"trainer_mode": "separate_async", "num_warmup_batches": 2, "rollout.nnodes": 2, "trainer.nnodes": 1}),
     ("verl", {"swapped": True}, {"param_offload": True, "optimizer_offload": True}),
-    ("verl", {"stack": "verl-fsdp", "tp": 1, "dp": 8, "zero": 3, "offload": 1.0},
+    ("verl", {"stack": "verl-fsdp", "tp": 1, "dp": 8, "zero": 3, "offload": 1.0, "sequence_parallel": False},
      {"fsdp_config.offload_policy": True, "fsdp_config.param_offload": False}),
     ("verl", {"offload": 1.0, "stack": "megatron-core"}, {"optimizer_cpu_offload": True, "optimizer_offload": False}),
     ("openrlhf", {"swapped": True}, {"ds.enable_sleep": True}),

@@ -26,7 +26,7 @@ def _split(work: Reinforced) -> Settings | No:
              f"{MEGATRON}.enabled": work.trainer == "megatron", f"{DTENSOR}.enabled": work.trainer == "fsdp"}
     if work.trainer == "megatron":
         if layout.zero > 1:
-            return No(f"ZeRO {layout.zero} (its Megatron shards optimizer states)", {"zero": 1})
+            return No(f"ZeRO {layout.zero} (its Megatron shards optimizer states)", {"stack": "nemo-rl"})
         return {**whole, **{f"{MEGATRON}.{key}": getattr(layout, name) for key, name in _DEGREES.items()},
                 f"{MEGATRON}.expert_tensor_parallel_size": layout.expert_tp or tp, f"{MEGATRON}.sequence_parallel": sp,
                 f"{OPTIMIZER}.use_distributed_optimizer": layout.zero > 0}
@@ -36,7 +36,7 @@ def _split(work: Reinforced) -> Settings | No:
         return No(f"TP {tp}, CP {cp}, PP {layout.pp}, EP {layout.ep} (its FSDP splits matrices, or sequences)",
                   {"pp": 1, "ep": 1, **({"cp": 1} if tp > 1 else {})})
     if layout.zero != 3 and layout.dp * cp * tp > 1:
-        return No(f"ZeRO {layout.zero} (its FSDP shards weights)", {"zero": 3})
+        return No(f"ZeRO {layout.zero} (its FSDP shards weights)", {"stack": "nemo-rl"})
     return {**whole, f"{DTENSOR}._v2": True, f"{DTENSOR}.tensor_parallel_size": tp,
             f"{DTENSOR}.context_parallel_size": cp, f"{DTENSOR}.sequence_parallel": sp}
 

@@ -37,6 +37,8 @@ def _sharding(work: Reinforced) -> Settings | No:
     layout, away = work.placed.layout, work.placed.layout.offload.optimizer
     if away and (work.trainer == "fsdp" or away != 1):
         return No(f"{away:g} of the optimizer states (all, with DeepSpeed)", {"offload_optimizer": 0})
+    if work.trainer == "megatron":
+        return No("megatron (it trains with FSDP or DeepSpeed)", {"stack": "trl"})
     if work.trainer == "deepspeed":
         zero = f"{DS}:zero_optimization"
         return {f"{ARGS}:deepspeed": DS, f"{zero}.stage": layout.zero, f"{DS}:bf16": {"enabled": True},
@@ -46,7 +48,7 @@ def _sharding(work: Reinforced) -> Settings | No:
     if layout.zero == 0:
         return {}
     if layout.zero == 1:
-        return No("1 (FSDP shards gradients too)", {"zero": 2})
+        return No("1 (FSDP shards gradients too)", {"stack": "trl"})
     return {f"{ARGS}:fsdp": ("full_shard" if layout.zero == 3 else "shard_grad_op") + " auto_wrap",
             f"{ARGS}:fsdp_config": {"version": 2, "reshard_after_forward": layout.zero == 3,
                                     "auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}}
@@ -73,8 +75,8 @@ TABLE: TableOf[Reinforced] = {
         "placement", "colocated", reason="rollouts elsewhere are a server of their own",
         instead={"placement": "colocated"}),
     ("sp",): only("sp", False, reason="it splits by data alone", instead={"tp": 1}),
-    ("expert_tp",): only("expert_tp", None, 1, reason="it splits by data alone"),
-    ("swapped",): only("swapped", False, reason="the trainer stays on the GPU"),
+    ("expert_tp",): only("expert_tp", None, 1, reason="it splits by data alone", instead={"tp": 1}),
+    ("swapped",): only("swapped", False, reason="the trainer stays on the GPU", instead={"swap": 0}),
     ("recompute",): _recompute,
     ("method",): plain("method", f"{ARGS}:loss_type", {"grpo": "grpo"}),
     ("lora_rank",): _adapters,
@@ -83,7 +85,7 @@ TABLE: TableOf[Reinforced] = {
     ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
     ("reference",): lambda w: {f"{ARGS}:beta": 1e-3 if w.has("reference") else 0.0},
     ("reward",): lambda w: {},
-    ("rollouts_node",): only("rollouts_node", True, reason="they share GPUs"),
+    ("rollouts_node",): only("rollouts_node", True, reason="they share GPUs", instead={"rollouts_on": None}),
     ("engine",): only("engine", "vllm", reason="it draws with vLLM"),
     ("rollout_tp", "memory_fraction", "concurrency"): lambda w: {
         f"{ARGS}:use_vllm": True, f"{ARGS}:vllm_mode": "colocate",

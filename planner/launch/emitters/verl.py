@@ -23,6 +23,8 @@ def _split(work: Reinforced) -> Settings | No:
     layout = work.placed.layout
     if work.trainer == "deepspeed":
         return No("deepspeed (it trains with FSDP or Megatron)", {"stack": "verl"})
+    if work.trainer == "megatron" and layout.zero > 1:
+        return No(f"ZeRO {layout.zero} (its Megatron shards optimizer states)", {"stack": "verl"})
     if work.trainer == "megatron":
         degrees = {f"{role}.megatron.{key}": getattr(layout, name) for role in _roles(work)
                    for name, key in _MEGATRON.items()}
@@ -34,9 +36,9 @@ def _split(work: Reinforced) -> Settings | No:
                     ("sequence_parallel", bool(layout.sequence_parallel)))}}
     # one GPU alone has nothing to shard, which its FSDP finds by itself
     sharded = layout.zero in (2, 3) or layout.dp * layout.cp == 1
-    if layout.tp * layout.pp * layout.ep > 1 or not sharded:
+    if layout.tp * layout.pp * layout.ep > 1 or layout.sequence_parallel or not sharded:
         return No(f"TP {layout.tp}, PP {layout.pp}, EP {layout.ep}, ZeRO {layout.zero} (its FSDP shards weights, and "
-                  "splits sequences)", {"zero": 3})
+                  "splits sequences)", {"tp": 1, "pp": 1, "ep": 1} if sharded else {"stack": "verl"})
     block = {ACTOR: f"{ACTOR}.fsdp_config", REF: f"{REF}.fsdp_config", "critic": "critic.model.fsdp_config"}
     return {"model_engine": "dp", **{
         f"{role}.{key}": value for role in _roles(work) for key, value in (
@@ -103,7 +105,7 @@ def _rollouts(work: Reinforced) -> Settings | No:
     there = work.placed.rollouts
     whole = there.tp * there.dp
     if there.ep not in (1, whole):
-        return No(f"EP {there.ep} of {whole} GPUs (1, or all of a replica)", {"ep": 1})
+        return No(f"EP {there.ep} of {whole} GPUs (1, or all of a replica)", {"rollout_ep": 1})
     return {f"{ROLLOUT}.name": there.engine, f"{ROLLOUT}.tensor_model_parallel_size": there.tp,
             f"{ROLLOUT}.pipeline_model_parallel_size": there.pp, f"{ROLLOUT}.data_parallel_size": there.dp,
             f"{ROLLOUT}.expert_parallel_size": there.ep, f"{ROLLOUT}.max_num_seqs": there.concurrency,
@@ -131,12 +133,12 @@ TABLE: TableOf[Reinforced] = {
     ("recompute",): _recompute,
     ("method",): plain("method", "algorithm.adv_estimator", _ESTIMATORS),
     ("lora_rank",): _adapters,
-    ("quantized",): only("quantized", False, reason="its weights are of 16 bits"),
+    ("quantized",): only("quantized", False, reason="its weights are of 16 bits", instead={"tuning": "lora"}),
     ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
     ("reference",): lambda w: {f"{ACTOR}.use_kl_loss": w.has("reference"), "algorithm.use_kl_in_reward": False},
     ("reward",): _reward,
     ("rollouts_node",): only("rollouts_node", True, reason="all its nodes are of one type",
-                             instead={"rollouts_on": "the trainer's"}),
+                             instead={"rollouts_on": None}),
     ("rollout_pp",): only("rollout_pp", 1, reason="its engines have no pipeline", instead={"rollout_pp": 1}),
     ("engine", "rollout_tp", "rollout_ep", "rollout_dp", "memory_fraction", "concurrency"): _rollouts,
 }
