@@ -67,6 +67,7 @@ BROKEN = {"megatron-bridge": ("pretrain.py", "get_mixed_precision_config(", "get
           "skyserve": ("service.yaml", "readiness_probe:", "readines_probe:"),
           "dstack": (".dstack.yml", "commands:", "comands:"),
           "dynamo": ("dynamo.yaml", "components:", "component:"),
+          "ray": ("ray_job.py", "placement_group_bundle_index=", "placement_group_bundle_indx="),
           "ray-serve": ("ray-serve.yaml", "engine_kwargs:", "engine_kwrgs:")}
 """Of each target and scheduler a file, a key in it, and the same with a slip."""
 NOT_TRIED = "not tried"

@@ -60,15 +60,26 @@ for at in range(layers):
 w.write_header_to_file(); w.write_kv_data_to_file(); w.write_tensors_to_file(); w.close()
 """
 """Writes a model of random weights, by the package gguf of the environment."""
+_CLUSTER = """
+import json, os, subprocess, sys
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "num_gpus": 8, "include_dashboard": False})
+cluster.add_node(num_cpus=2, num_gpus=8)
+job = json.dumps({"runtime_env": {"working_dir": sys.argv[1]}})
+env = {**os.environ, "RAY_ADDRESS": cluster.address, "RAY_JOB_CONFIG_JSON_ENV_VAR": job}
+subprocess.run([sys.executable, "ray_job.py"], cwd=sys.argv[1], env=env, check=True)
+"""
+"""Two nodes of Ray, on which the driver of a folder runs as `ray job submit` runs it."""
 
 
-def _folder(place: Path, target: str, asked: dict[str, str], layout: str, node: str = "h100-sxm-1x") -> Path:
+def _folder(place: Path, target: str, asked: dict[str, str], layout: str, node: str = "h100-sxm-1x",
+            scheduler: str | None = None) -> Path:
     catalog, folder = Catalog(), place / target
     words = {f"workload.{key}": value for key, value in asked.items()}
     found = estimating(None, words, catalog, node=node, labels={},
                        layout=dict(part.split("=") for part in layout.split(","))).answer().assignment
     folder.mkdir()
-    for name, text in launched(estimated(found), catalog, target).files.items():
+    for name, text in launched(estimated(found), catalog, target, scheduler).files.items():
         with (folder / name).open("w") as file:
             file.write(text)
     return folder
@@ -158,8 +169,25 @@ def torchtitan(place: Path) -> str:
     return f"{losses[-1][0]} steps on 2 processes, loss {losses[0][1]} to {losses[-1][1]}; {len(rows)} rows come back"
 
 
+def ray(place: Path) -> str:
+    """Start a job of two nodes on a cluster of Ray with two on this machine, whose GPUs are made up."""
+    folder = _folder(place, "megatron-lm", {"model": "llama-3.1-8b", "global_batch": "32", "stack": "megatron-core"},
+                     "tp=2,dp=8", "dgx-h100", "ray")
+    said_by = 'echo "$NODE_RANK of $NNODES: $CUDA_VISIBLE_DEVICES" >> "$SAID"'
+    for name, line in (("install.sh", ""), ("train.sh", said_by)):
+        with (folder / name).open("w") as file:
+            file.write(line + "\n")
+    said = folder / "said"
+    ran = subprocess.run([str(shutil.which("python3")), "-c", _CLUSTER, str(folder)], text=True, capture_output=True,
+                         timeout=PATIENCE, check=False, env={
+                             **os.environ, "SAID": str(said), "RAY_raylet_start_wait_time_s": f"{PATIENCE}"})
+    if ran.returncode:
+        raise SystemExit(f"ray: {ran.stderr[-3500:]}")
+    return "; ".join(sorted(said.read_text().splitlines()))
+
+
 STARTED: dict[str, Callable[[Path], str]] = {
-    "accelerate": accelerate, "torchtitan": torchtitan, "llama-cpp": llama_cpp}
+    "accelerate": accelerate, "torchtitan": torchtitan, "llama-cpp": llama_cpp, "ray": ray}
 
 
 def main(names: list[str]) -> None:

@@ -85,11 +85,14 @@ def emitter_of(target: str) -> AnyEmitter:
     return known[target]
 
 
-def plain(axis: str, key: str, words: Mapping[str, object]) -> Callable[[Told], Settings | No]:
-    """Return what to say of an axis whose values are words of the stack; one that means nothing to say is None."""
+def plain(axis: str, key: str, words: Mapping[str, object], asked: str = "") -> Callable[[Told], Settings | No]:
+    """Return what to say of an axis whose values are words of the stack; one that means nothing to say is None.
+
+    asked: the axis as a question names it, where that differs.
+    """
     def say(work: Told) -> Settings | No:
         value = str(work.value(axis))
         if value not in words:
-            return No(f"{value} (it has {', '.join(words)})", {axis: next(iter(words))})
+            return No(f"{value} (it has {', '.join(words)})", {asked or axis: next(iter(words))})
         return {} if words[value] is None else {key: words[value]}
     return say

@@ -32,6 +32,7 @@ def on_ray(head: str, nodes: int, gpus: int, environment: Mapping[str, str], lin
     several = ['if [[ "${NODE_RANK:?}" != 0 ]]; then', f'  until ray start --address="${{MASTER_ADDR:?}}:{PORT}" '
                f"--num-gpus={gpus} --block; do sleep 5; done", "  exit", "fi", start,
                f'python3 "$here/{JOIN}" {nodes}'] if nodes > 1 else [start]
-    cluster = ['if [[ -z "${RAY_STARTED:-}" ]]; then', *(f"  {line}" for line in several), "  trap 'ray stop' EXIT", "fi"]
+    several.append("trap 'ray stop' EXIT")
+    cluster = ['if [[ -z "${RAY_STARTED:-}" ]]; then', *(f"  {line}" for line in several), "fi"]
     body = [*lines, *cluster, " \\\n  ".join(program)]
     return {"train.sh": script(head, environment, body), **({JOIN: _JOIN} if nodes > 1 else {})}

@@ -126,3 +126,15 @@ def test_a_ray_job_starts_every_node(tmp_path):
     compile(files["ray_job.py"], "ray_job.py", "exec")
     assert "GPUS = [8, 8]" in files["ray_job.py"]
     assert "exec bash train.sh" in files["ray_job.py"]
+
+
+@pytest.mark.parametrize(("scheduler", "line"), [
+    ("kubernetes", "kubectl logs -l jobset.sigs.k8s.io/jobset-name={name} --tail=-1 > train.log"),
+    ("trainjob", "kubectl logs -l jobset.sigs.k8s.io/jobset-name={name} --tail=-1 > train.log"),
+    ("skypilot", "sky logs {name} --no-follow --tail 0 > train.log"),
+    ("dstack", "for node in $(seq 0 1); do dstack logs --job $node {name}; done > train.log"),
+    ("torchrun", "cat train-*.log > train.log"), ("ray", "| tee train.log"), ("slurm", 'validate "$(ls -t llama-3')])
+def test_the_page_says_where_the_log_of_a_run_comes_from(scheduler, line):
+    page = made(scheduler, "megatron-lm", rented(placed("tp=2,dp=8")))["README.md"]
+    line = line.replace("{name}", "llama-3-1-8b-pretrain-8192-tok")
+    assert line in page.partition("## Start")[2]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,7 +81,8 @@ APART = {"placement": "disaggregated", "policy_lag": 1, "rollout_gpus": 8, "gpus
 MEGATRON = {"framework": "skyrl", "stack": "megatron-core", "zero": 1, "offload": 0.0}
 SPLIT = {**MEGATRON, "tp": 2, "dp": 4, "sequence_parallel": True}
 OTHER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "trainer": (MEGATRON, {"stack": "deepspeed"}), "trainer_gpus": ({}, {"trainer_gpus": 4, "gpus": 4, "rollout_gpus": 4}),
+    "trainer": (MEGATRON, {"stack": "deepspeed"}),
+    "trainer_gpus": ({}, {"trainer_gpus": 4, "gpus": 4, "rollout_gpus": 4}),
     "tp": (MEGATRON, {"tp": 8, "dp": 1}), "sp": (SPLIT, {"sequence_parallel": False}), "pp": ({}, {"pp": 2}),
     "cp": ({"cp": 1}, {"cp": 2}), "ep": ({}, {"ep": 2}), "expert_tp": ({**SPLIT, "ep": 2}, {"expert_tp": 1}),
     "zero": ({}, {"zero": 2}), "recompute": ({"recompute": "full"}, {"recompute": "selective"}),
@@ -90,7 +94,8 @@ OTHER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "packed": ({"micro_batch": 1, "micro_batch_tokens": 3000}, {"micro_batch": 2, "micro_batch_tokens": 6000}),
     "reference": ({"reference": False}, {"reference": True}), "reward": ({}, {"reward": Reward(by="model")}),
     "rollouts_node": ({}, {"rollout_node": "l40s-8x"}), "engine": ({}, {"rollout_engine": "sglang"}),
-    "rollout_gpus": (APART, {"rollout_gpus": 16, "gpus": 24, "nodes": 3}), "rollout_tp": ({"rollout_tp": 1}, {"rollout_tp": 4}),
+    "rollout_gpus": (APART, {"rollout_gpus": 16, "gpus": 24, "nodes": 3}),
+    "rollout_tp": ({"rollout_tp": 1}, {"rollout_tp": 4}),
     "rollout_pp": ({}, {"rollout_pp": 2}), "rollout_ep": ({"rollout_tp": 4}, {"rollout_ep": 2}),
     "rollout_dp": ({"rollout_tp": 1}, {"rollout_dp": 2}), "memory_fraction": ({}, {"rollout_memory_fraction": 0.33}),
     "concurrency": ({}, {"rollout_concurrency": 77})}
@@ -209,3 +214,25 @@ def test_a_plan_of_deepspeed_is_not_told_to_verl_as_one_of_fsdp(given: dict[str,
     planned = given[framework].placed.model_copy(update={"stack": "deepspeed"})
     with pytest.raises(CannotExpress, match="trainer: deepspeed"):
         launched(replace(given[framework], placed=planned), CATALOG, "verl", "slurm")
+
+
+@pytest.mark.parametrize("target", ["verl", "openrlhf", "nemo-rl"])
+def test_within_a_job_of_ray_no_cluster_is_started(given: dict[str, Given], tmp_path: Path, target: str) -> None:
+    files = launched(given[target], CATALOG, target, "ray").files
+    assert '"RAY_STARTED": "1"' in files["ray_job.py"]
+    assert "bash install.sh\"]" in files["ray_job.py"]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "NeMo-RL").mkdir()
+    for name in ("ray", "python3", "nvidia-smi"):
+        (tmp_path / "bin" / name).write_text(f'#!/bin/bash\necho {name} $1 >> "$SAID"\n')
+        (tmp_path / "bin" / name).chmod(0o755)
+    for more, said in (({}, ["ray start", "python3", "ray stop"]), ({"RAY_STARTED": "1"}, ["python3"])):
+        (tmp_path / "said").unlink(missing_ok=True)
+        ran = subprocess.run(["bash", "train.sh"], cwd=tmp_path, text=True, capture_output=True, check=False, env={
+            **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "SAID": str(tmp_path / "said"),
+            "IN_NEMO_RL": "1", **more})
+        assert ran.returncode == 0, ran.stderr
+        lines = [line for line in (tmp_path / "said").read_text().splitlines() if not line.startswith("nvidia-smi")]
+        assert [line[:len(start)] for line, start in zip(lines, said, strict=True)] == said

@@ -30,9 +30,9 @@ install("triton", "flash_attn", "nemo_automodel", "megatron", "vllm", "torchdata
 sys.modules["transformers"].__version__ = "5.8.1"  # type: ignore[attr-defined]
 typing.TypedDict = typing_extensions.TypedDict
 sys.path.insert(0, os.environ[NEMO_RL])
-import nemo_rl.algorithms.grpo as grpo  # noqa: E402
 import nemo_rl.models.generation.vllm.vllm_generation as engine  # noqa: E402
 import nemo_rl.models.policy.lm_policy as policy  # noqa: E402
+from nemo_rl.algorithms import grpo  # noqa: E402
 from nemo_rl.utils.config import load_config, parse_hydra_overrides, register_omegaconf_resolvers  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 

@@ -53,7 +53,8 @@ def _submitted(folder: Path, start: str) -> str:
 
 def _loaded(path: Path) -> ModuleType:
     spec = spec_from_file_location(f"driver_{abs(hash(path))}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

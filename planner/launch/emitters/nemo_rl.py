@@ -105,7 +105,7 @@ def _batch(work: Reinforced) -> Settings | No:
 def _rollouts(work: Reinforced) -> Settings | No:
     there = work.placed.rollouts
     if there.ep not in (1, there.tp * there.dp) or (there.dp > 1 and there.ep == 1):
-        return No(f"EP {there.ep} of {there.tp * there.dp} GPUs (all of a replica, or one where attention has one copy)",
+        return No(f"EP {there.ep} of {there.tp * there.dp} GPUs (all of a replica, or 1 where attention has one copy)",
                   {"rollout_ep": there.tp * there.dp})
     waits = work.placed.policy_lag == 0 and there.pp == 1
     if there.dp > 1 and not waits:
@@ -118,8 +118,10 @@ def _rollouts(work: Reinforced) -> Settings | No:
 
 
 def _method(work: Reinforced) -> Settings | No:
-    known = _ESTIMATORS.get(work.placed.method)
-    return No(f"{work.placed.method} (it has {', '.join(_ESTIMATORS)})", {"method": "grpo"}) if known is None else known
+    known = _ESTIMATORS.get(str(work.placed.method))
+    if known is None:
+        return No(f"{work.placed.method} (it has {', '.join(_ESTIMATORS)})", {"method": "grpo"})
+    return known
 
 
 def _adapters(work: Reinforced) -> Settings:

@@ -104,7 +104,8 @@ def emit(work: Reinforced) -> Program:
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
     own = (*variables(work, DATA), *(() if work.asked.reward.by == "model" else (REWARD,)))
     files = on_ray(head, nodes, gpus, {}, lines, ["python3 -m openrlhf.cli.train_ppo_ray", '"${PLAN[@]}"'])
-    return Program(target=work.target, on_ray=True, variables=own, parts=(Part("train", "train.sh", nodes, gpus),), files=files)
+    return Program(target=work.target, on_ray=True, variables=own, files=files,
+                   parts=(Part("train", "train.sh", nodes, gpus),))
 
 
 EMITTER = ReinforcedEmitter("openrlhf", TABLE, emit)

@@ -120,7 +120,7 @@ TABLE: TableOf[Diffused] = {
     ("offload_activations",): _spilled,
     ("offload_optimizer",): only("offload_optimizer", 0, reason="it keeps the optimizer's states on the GPU",
                                  instead={"offload_optimizer": 0}),
-    ("base",): plain("base", f"{CONFIG}:base_model_precision", BASES),
+    ("base",): plain("base", f"{CONFIG}:base_model_precision", BASES, "quantization"),
     ("method", "lora_rank", "lokr_factor", "lora_targets"): _adapters,
     ("optimizer",): plain("optimizer", f"{CONFIG}:optimizer", OPTIMIZERS),
     ("latents",): _latents,

@@ -76,8 +76,8 @@ def job(program: Program, assignment: Assignment) -> Job:
     if program.on_ray:
         words = f"bash {program.prepare}" if program.prepare else "true"
     files[DRIVER] = _TEXT.format(gpus=gpus, environment=environment, words=words, then=then)
-    start = (f'source {VARIABLES} && ray job submit --address "$RAY_ADDRESS" --working-dir . -- python3 {DRIVER} 2>&1 | '
-             f"tee {part.name}.log")
+    start = (f'source {VARIABLES} && ray job submit --address "$RAY_ADDRESS" --working-dir . -- python3 {DRIVER} '
+             f"2>&1 | tee {part.name}.log")
     own = (f"{program.target} runs on the cluster itself, which has the plan's nodes and no others.",)
     return Job(files, start, (ADDRESS,), (
         "Ray: nodes of the cluster have the plan's GPUs; those of several types are taken as they come.",

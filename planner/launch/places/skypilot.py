@@ -37,8 +37,10 @@ def job(program: Program, assignment: Assignment) -> Job:
         nodes, port, files, run = sum(group.nodes for group in groups), SERVES, {NODE: node_script(program)}, ON_NODE
     made = task(program, assignment, nodes, port, run)
     files[TASK] = dump(made)
-    return Job(files, f'HF_TOKEN="${{HF_TOKEN:-}}" sky launch -c {made["name"]} --secret HF_TOKEN {TASK}', gather=f"sky logs {made['name']} --no-follow --tail 0 > train.log", notes=(
-        f"{rents(program)} `sky launch --dryrun` says what would be rented.",))
+    name = made["name"]
+    return Job(files, f'HF_TOKEN="${{HF_TOKEN:-}}" sky launch -c {name} --secret HF_TOKEN {TASK}', notes=(
+        f"{rents(program)} `sky launch --dryrun` says what would be rented.",),
+        gather=f"sky logs {name} --no-follow --tail 0 > train.log")
 
 
 def rents(program: Program) -> str:

@@ -54,7 +54,7 @@ def every(question: RlQuestion, gpus: int) -> list[float]:
     found = list[float]()
     if "colocated" in placements and not asked.policy_lag:
         trained = list(layouts_of(question, gpus))
-        for swaps in (False, True):
+        for swaps in (False, True) if question.framework.stays else (True,):
             found += one_placement(question, trained, gpus, gpus, swaps=swaps, together=True)
     if "disaggregated" in placements:
         for trainer in range(1, gpus):
