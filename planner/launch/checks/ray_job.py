@@ -16,7 +16,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import click
 import ray
 from ray.dashboard.modules.job.cli import submit
 from ray.dashboard.modules.job.common import JobSubmitRequest
@@ -46,8 +45,7 @@ def _submitted(folder: Path, start: str) -> str:
     runtime = RuntimeEnv(working_dir=str((folder / said["working_dir"]).resolve()))
     JobSubmitRequest(entrypoint=shlex.join(said["entrypoint"]), runtime_env={"working_dir": runtime["working_dir"]})
     python, driver = said["entrypoint"]
-    if python != "python3":
-        raise click.UsageError(f"the entrypoint is {python}")
+    assert python == "python3", f"the entrypoint is {python}"
     return str(driver)
 
 
