@@ -156,8 +156,11 @@ def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, rep
         work += law.forward * other.forward_seconds + phase + weights(other) * copy
     for other in [policy, *([models.critic] if models.critic else [])]:
         work += law.update * other.update_seconds + phase + 2 * other.states * copy
+    moved = made.weights / (framework.reshard if together else framework.sync)
+    if framework.broadcast is not None and not together:
+        moved = 2 * parameters(CATALOG.model(asked.model)) / framework.broadcast
     sync = phase + (framework.adapter_sync * policy.layers if policy.adapted and framework.adapter_sync is not None
-                    else made.weights / (framework.reshard if together else framework.sync))
+                    else moved)
     if framework.written is not None and not policy.adapted:
         sync += 2 * parameters(CATALOG.model(asked.model)) / framework.written
     if not together and asked.policy_lag:
