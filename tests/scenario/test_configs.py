@@ -76,6 +76,9 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
                                                    "recompute": "none"}, 1536),
     ("llama3_fp8.sh", {"model": "llama-3-8b", "precision": "fp8", "gpus": 8, "seq_len": 8192},
      {"mbs": "1", "zero": "1", "recompute": "none"}, 128),
+    ("nemo.yaml", {"model": "llama-3-70b", "method": "pretrain", "precision": "bf16", "gpus": 256, "seq_len": 8192,
+                   "tokens": 238_418 * 1024 * 8192},
+     {"tp": "4", "pp": "4", "cp": "2", "vpp": "5", "sp": "1", "mbs": "1", "zero": "1", "recompute": "none"}, 1024),
     ("mixtral.sh", {"model": "mixtral-8x7b", "gpus": 2, "seq_len": 1024}, {"pp": "2", "mbs": "1"}, 1),
     ("vllm.txt", {"model": "meta-llama/Llama-3.1-70B-Instruct", "engine": "vllm", "quantization": "fp8",
                   "kv_cache": "fp8", "max_model_len": 8192, "memory_fraction": 0.95}, {"tp": "4"}, None),
@@ -85,6 +88,12 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
      "--chunked-prefill-size -1", {"max_sequences": 16, "memory_fraction": 0.7}, {}, None),
     ("vllm serve Qwen/Qwen3-235B-A22B -dp 8 --enable-expert-parallel", {"model": "Qwen/Qwen3-235B-A22B", "gpus": 8},
      {"dp": "8", "ep": "8"}, None),
+    ("trtllm.yaml", {"engine": "tensorrt-llm", "kv_cache": "fp8", "max_model_len": 8192, "memory_fraction": 0.85,
+                     "max_sequences": 256, "max_batched_tokens": 8192, "gpus": 8}, {"tp": "1", "dp": "8", "ep": "8"},
+     None),
+    ("trtllm-serve Qwen/Qwen3-8B --backend pytorch --tp_size 2 --max_batch_size 64 "
+     "--kv_cache_free_gpu_memory_fraction 0.8",
+     {"model": "Qwen/Qwen3-8B", "engine": "tensorrt-llm", "memory_fraction": 0.8, "gpus": 2}, {"tp": "2"}, None),
     ("compose.yaml", {"model": "meta-llama/Llama-3.3-70B-Instruct", "engine": "vllm", "quantization": "fp8",
                       "max_model_len": 16384}, {"tp": "4"}, None),
     ("deployment.yaml", {"model": "mistralai/Mistral-7B-Instruct-v0.3", "engine": "vllm",
@@ -107,7 +116,7 @@ def given(name: str) -> str:
 @pytest.mark.parametrize(("name", "values", "layout", "batch"), FOUND, ids=lambda one: str(one)[:30])
 def test_published_configs_are_read(name: str, values: dict[str, Any], layout: dict[str, str], batch: int | None):
     config = read_config(given(name))
-    stated = MODEL if name.startswith(("acc_", "ds_")) else {}
+    stated = MODEL if name.startswith(("acc_", "ds_", "trtllm.yaml")) else {}
     found, axes = config.asked(stated, {}, 8, CATALOG)
     assert {key: found.get(FLAGS[key]) for key in values} == values
     assert {axis: axes.get(axis) for axis in layout} == layout
@@ -117,6 +126,7 @@ def test_published_configs_are_read(name: str, values: dict[str, Any], layout: d
 @pytest.mark.parametrize("name", [one[0] for one in FOUND], ids=lambda one: str(one)[:30])
 def test_every_one_is_estimated(name: str):
     stated: dict[str, Any] = {"model": "llama-3.1-8b"} if name.startswith(("acc_", "ds_")) else {}
+    stated |= {"model": "qwen3-235b-a22b"} if name == "trtllm.yaml" else {}
     answer = planner.estimate(node="dgx-h200", from_=given(name), **stated)
     assert answer.memory.peak_bytes > 0
 

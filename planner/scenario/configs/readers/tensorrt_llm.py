@@ -1,0 +1,53 @@
+"""A line that starts TensorRT-LLM (`trtllm-serve MODEL ...`), or the YAML of its options (llmapi/llm_args.py)."""
+
+from __future__ import annotations
+
+from planner.scenario.configs import serving
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source
+
+OWN = ("enable_attention_dp", "cuda_graph_config", "moe_config", "enable_chunked_prefill", "max_num_tokens",
+       "kv_cache_config", "speculative_config", "print_iter_log", "enable_autotuner", "stream_interval")
+"""Keys of the YAML, of which a file has some."""
+FEW = 2
+
+
+def tells(source: Source) -> bool:
+    """Say whether it is one, by the program that is started, or by keys that only its options have together."""
+    if source.form == "command":
+        return any(word.endswith("trtllm-serve") for word in source.words)
+    return source.form == "yaml" and sum(map(source.has, OWN)) >= FEW and not source.has("model.path")
+
+
+def read(reading: Reading) -> None:
+    """Read model, cache, longest request, degrees and copies of attention."""
+    reading.put("workload.engine", "tensorrt-llm", "the program")
+    words = [word for word in reading.source.words if not word.endswith("trtllm-serve") and word != "serve"]
+    serving.model(reading, reading.text("model") or next(iter(words), None), "model")
+    cache = reading.word("kv_cache_config.dtype", "kv_cache_dtype")
+    if cache is not None and cache not in serving.CACHES:
+        raise reading.wrong(("kv_cache_config.dtype",), cache, ", ".join(serving.CACHES))
+    reading.put("workload.kv_cache", serving.CACHES.get(cache or ""), "kv_cache_config.dtype")
+    serving.lengths(reading, reading.number("max_seq_len"), "max_seq_len")
+    serving.limits(reading, "kv_cache_config.free_gpu_memory_fraction" if reading.source.has("kv_cache_config")
+                   else "kv_cache_free_gpu_memory_fraction", "max_batch_size", "max_num_tokens")
+    tp = reading.number("tensor_parallel_size", "tp_size")
+    if tp is None and (options := reading.text("extra_llm_api_options", "config")) is not None:
+        raise reading.wrong(("extra_llm_api_options",), options, "--tp_size, or that file itself, with --model, as it "
+                            "has the degrees")
+    tp = tp or 1
+    ep = reading.number("moe_expert_parallel_size", "ep_size")
+    if reading.on("enable_attention_dp"):
+        # copies of attention share the GPUs of the experts
+        reading.axis("tp", 1, "enable_attention_dp")
+        reading.axis("dp", tp, "enable_attention_dp")
+    else:
+        reading.axis("tp", tp, "tensor_parallel_size")
+    reading.axis("ep", ep, "moe_expert_parallel_size")
+    pp = serving.degree(reading, "pp", "pipeline_parallel_size", "pp_size")
+    serving.unsaid(reading, "speculative_config" if reading.source.has("speculative_config") else "",
+                   "enable_block_reuse" if reading.on("kv_cache_config.enable_block_reuse") else "")
+    reading.gpus = tp * pp
+
+
+READER = Reader("a TensorRT-LLM command, or its options", tells, read)
