@@ -18,6 +18,7 @@ from planner.solver.fleet.exact import exact
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.reading import solved
 from planner.solver.fleet.relaxing import Relaxation
+from planner.solver.fleet.schedule import Block, Load, Service
 from planner.solver.fleet.scheduling import schedule
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.windows import improved
@@ -89,6 +90,23 @@ def test_its_steps_keep_the_optimum_between_bound_and_value(monkeypatch: pytest.
         assert check_schedule(problem, found) == [], seed
         assert (found.value is None) == (best.value is None), seed
         assert best.value is None or found.bound <= best.value <= found.value <= (1 + 1e-5) * best.value, seed
+
+
+def test_services_are_proven_where_cp_sat_has_no_time_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their nodes are whole: CP-SAT's bound of a service that grows was 0, and its fleet twice as dear as need be."""
+    asked = portfolio(40, 8, 52, 1)
+    loads = tuple(Load(tuple(range(at * 52 // 6, (at + 1) * 52 // 6)), tuple(
+        (round(1.2e6 * 1.1**at * level), 42) for level in (2, 4, 6, 7))) for at in range(6))
+    rates = {1: 1_300_000, 2: 1_300_000, 3: 1_350_000, 5: 2_300_000, 6: 2_200_000, 7: 2_300_000}
+    service = Service(tuple(Block(at, 1, rate) for at, rate in rates.items()), loads)
+    problem = replace(asked, tasks=(), services=(service,))
+    whole = solved(problem, Model(problem), Settings(linearization=2))
+    assert whole.status == "optimal"
+    monkeypatch.setattr("planner.solver.fleet.exact.BRIEF", 0.0)
+    found = exact(problem, replace(LIMITED, deterministic_limit=0.0), None)
+    assert check_schedule(problem, found) == []
+    assert found.bound is not None
+    assert found.bound <= whole.value == found.value <= (1 + 1e-5) * found.bound
 
 
 def test_a_limit_of_the_clock_ends_cp_sat() -> None:

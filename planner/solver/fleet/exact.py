@@ -21,6 +21,8 @@ NEAR_GAP, NEAR_NODES = 5e-3, 20
 """At which that schedule is good enough, and nodes of branch and bound for it."""
 MOST_BRANCHED, NODES = 20_000, 2_000
 """Variables up to which HiGHS bounds the whole in little time, and its nodes for it."""
+FEW_NODES = 50
+"""Of HiGHS, before anything else is known of services."""
 NARROW = 1e-5
 """Share of the value that is no longer worth a search."""
 SLACK = 1e-6
@@ -47,6 +49,10 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
         found = replace(better(found, start), interrupted=found.interrupted)
     if found.status in ("optimal", "infeasible") or found.interrupted:
         return found
+    if problem.services:
+        found = _whole(problem, model, found, stop)
+        if _is_done(found):
+            return found
     if problem.tasks:  # services alone are nodes and no ways: there is nothing to relax
         found, model = _relaxed(problem, model, settings, found, stop)
     if _is_done(found):
@@ -80,7 +86,7 @@ def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule
         if not _is_done(found):
             found = better(found, _tried(problem, model, settings, LONGER, found, stop))
         if not _is_done(found):
-            found = _branched(problem, model, found, stop)
+            found = _branched(problem, model, found, NODES, stop)
     except KeyboardInterrupt:
         if relaxation is not None:
             found = better(found, Schedule("undecided", bound=relaxation.bound))
@@ -113,11 +119,21 @@ def _near(problem: Problem, found: Schedule, relaxed: Relaxed, stop: float | Non
     return better(bounded, read(problem, model, first.values)) if first.values else bounded
 
 
-def _branched(problem: Problem, model: Model, found: Schedule, stop: float | None) -> Schedule:
+def _whole(problem: Problem, model: Model, found: Schedule, stop: float | None) -> Schedule:
+    """Return what HiGHS makes of services with all else: their nodes are whole, and relaxed they cost far less, so that
+    CP-SAT and prices of the relaxation prove little.
+    """
+    try:
+        return _branched(problem, model, found, FEW_NODES, stop)
+    except KeyboardInterrupt:
+        return replace(found, interrupted=True)
+
+
+def _branched(problem: Problem, model: Model, found: Schedule, nodes: int, stop: float | None) -> Schedule:
     """Return what HiGHS makes of all ways where they are few enough, if it is better."""
     if len(model.program.lower) > MOST_BRANCHED:
         return found
-    whole = branched(model.program, 0.0, NODES, _part(stop))
+    whole = branched(model.program, 0.0, nodes, _part(stop))
     bounded = better(found, Schedule("undecided", bound=whole.bound))
     return better(bounded, read(problem, model, whole.values)) if whole.values else bounded
 
