@@ -18,7 +18,7 @@ _BARE = re.compile(r"[-+\d.,_eE]+", re.ASCII)
 _PERCENT = re.compile(r"(\d+(?:\.\d*)?) ?(?:%|percent)", re.ASCII)
 _PACE = re.compile(r"[-+\d.,_eE]+ ?t.*", re.IGNORECASE | re.ASCII)
 """Tokens a second: no unit of time begins with t."""
-_CV = re.compile(r"cv ?= ?(\d+(?:\.\d*)?)", re.ASCII)
+_CV = re.compile(r"\{?(?:cv ?[=:]? ?)?(\d+(?:\.\d*)?)\}?", re.ASCII)
 _AT = re.compile(r"(?<![a-z0-9])(?:(mean|average|avg)|(median)|p(\d+(?:\.\d+)?))(?![a-z0-9])", re.IGNORECASE | re.ASCII)
 _BETWEEN = {"at", "the", "@", "<", "<=", "=", ":", "of", "under", "below", "within", "most"}
 """What stands before a latency, and between it and its percentile."""
@@ -83,7 +83,7 @@ def _arrivals(value: object) -> Arrivals:
         return Arrivals()
     if isinstance(value, str) and (match := _CV.fullmatch(trimmed(value, "variation"))):
         value = {"cv": float(match.group(1))}
-    cv = value.get("cv") if isinstance(value, dict) and set(value) == {"cv"} else None
+    cv = value.get("cv") if isinstance(value, dict) and set(value) == {"cv"} else value
     if not isinstance(cv, int | float) or isinstance(cv, bool):
         raise ValueError(f"expected poisson, or the variation of the gaps such as {{cv: 2}}, got {value!r}")
     if not 0 <= cv <= 20:

@@ -67,7 +67,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "plain": "crossentropy ce standard", "fused": "liger cce cutcrossentropy fusedlinearcrossentropy"}),
     "workload.disaggregated": (get_args(Disaggregated), {"no": "off false none never", "allowed": "yes true on",
                                                          "only": "always must"}),
-    "workload.arrivals": (("poisson",), {"poisson": "random exponential"}),
+    "workload.arrivals": (("poisson", "cv=0"), {"poisson": "random exponential",
+                                                "cv=0": "constant uniform steady even"}),
     "sourcing.rent.providers": (("aws", "azure", "gcp", "lambda", "oci"), {
         "aws": "amazon amazonwebservices ec2", "azure": "microsoft msft", "gcp": "google googlecloud gce",
         "lambda": "lambdalabs lambdacloud", "oci": "oracle oraclecloud"}),

@@ -35,6 +35,8 @@ def read(data):
     ("output", {"mean": "300 tokens", "cv": 0}, Length("mean", 300, 0)),
     ("output", {"p50": 100, "p95": 600}, Length("p50", 100, 600)),
     ("arrivals", "poisson", Arrivals(1.0)), ("arrivals", {"cv": 2}, Arrivals(2.0)),
+    ("arrivals", "2", Arrivals(2.0)), ("arrivals", 0.5, Arrivals(0.5)), ("arrivals", "{cv: 2}", Arrivals(2.0)),
+
     ("ttft", "2 s", Target(2.0)), ("ttft", "2s at p99", Target(2.0, 99.0)), ("ttft", "2 s at P99.9", Target(2.0, 99.9)),
     ("ttft", "under 1 s", Target(1.0)), ("ttft", "at most 1 s", Target(1.0)), ("ttft", "< 1 s", Target(1.0)),
     ("tpot", "50 ms at p50", Target(0.05, 50.0)), ("tpot", "50ms at mean", Target(0.05, "mean")),
