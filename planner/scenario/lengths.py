@@ -18,7 +18,9 @@ WIDEST_CV = 10.0
 WIDEST_RATIO = 1000.0
 """Of p95 to p50."""
 _FORMS = "write 2000, {mean: 2000, cv: 0.8}, {mean: 2000, p95: 6000} or {p50: 1000, p95: 6000}"
-_CALLED = {"average": "mean", "avg": "mean", "median": "p50", "std": "sd", "stddev": "sd", "stdev": "sd"}
+_CALLED = {"average": "mean", "avg": "mean", "median": "p50", "std": "sd", "stddev": "sd", "stdev": "sd",
+           "max": "p99.9", "maximum": "p99.9", "longest": "p99.9"}
+"""The longest is taken for that of a thousand."""
 _PERCENTILE = re.compile(r"p(\d{2}(?:\.\d)?)", re.ASCII)
 _STANDARD = NormalDist()
 _Z95 = _STANDARD.inv_cdf(0.95)
