@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
@@ -12,7 +14,7 @@ from planner.errors import PlannerError
 from planner.jobs.kinds import question_of
 from planner.jobs.otherwise import by_engines, by_last_stacks, in_narrower_formats
 from planner.jobs.settle import settle
-from planner.jobs.solved import solve_lifted
+from planner.jobs.solved import Solved, solve_lifted
 from planner.scenario.default import Default
 from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import Effort
@@ -39,9 +41,14 @@ def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, ef
     """
     nodes = tuple(dict.fromkeys(one.node for one in (*plan.assignments, *plan.alternatives)))
     on_these = {"hardware": scenario.hardware.model_copy(update={"candidates": nodes})}
+    computed = ((solved.objective.value, name, solved) for _, name, _, changed in by_engines(scenario, catalog)
+                if (solved := _computed(changed.model_copy(update=on_these), plan, catalog, effort)) is not None)
     least: tuple[float, str] | None = None
-    for _, name, _, changed in by_engines(scenario, catalog):
-        cost, known = _cheaper(changed.model_copy(update=on_these), plan, catalog, effort)
+    for by_formula, name, solved in sorted(computed, key=lambda each: (each[0] or 0.0, each[1])):
+        # one that costs as much by formula as another by replay is not replayed
+        if least is not None and (by_formula or 0.0) >= least[0]:
+            break
+        cost, known = _replayed(solved, plan, catalog)
         if cost is not None and known:
             least = min(least or (cost, name), (cost, name))
     return [] if least is None else [_said(plan, "engine", was, *least, "as far as its speed is known")]
@@ -81,20 +88,39 @@ def _cheaper(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort)
     """Return what a changed question costs, replayed as the plan is, where that is below the plan's by more than can be
     told apart, and whether its speed is held against measured runs of the like.
     """
-    most = (plan.objective.value or 0.0) / (1.0 + catalog.kernels.resolution)
+    solved = _computed(changed, plan, catalog, effort)
+    return (None, False) if solved is None else _replayed(solved, plan, catalog)
+
+
+def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort) -> Solved | None:
+    """Return a changed question with its fleet by formula, where that is below the plan by more than can be told apart.
+    """
     if effort.is_over:
-        return None, False
-    try:
+        return None
+    with suppress(PlannerError):
         solved = solve_lifted(question_of(changed, catalog), effort, so_far=True, lifts=False)
-        if (solved.objective.value or most) >= most:
-            return None, False
+        if (solved.objective.value or math.inf) < _clearly_below(plan, catalog):
+            return solved
+    return None
+
+
+def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | None, bool]:
+    """Return what a fleet costs by replay where that is clearly below the plan, and whether its speed is held against
+    measured runs of the like.
+    """
+    try:
         found = settle(solved, None)
     except PlannerError:
         return None, False
     value = found.solved.objective.value
-    if not found.met or value is None or value >= most:
+    if not found.met or value is None or value >= _clearly_below(plan, catalog):
         return None, False
     return value, _is_known(found.solved.assignments())
+
+
+def _clearly_below(plan: Plan, catalog: Catalog) -> float:
+    """Return a cost that is below the plan's by as much as can be told apart."""
+    return (plan.objective.value or 0.0) / (1.0 + catalog.kernels.resolution)
 
 
 def _is_known(assignments: Sequence[Assignment]) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 from planner.simulate.pool import CachePool, PrefixCache
 from planner.simulate.steps import ReplicaKind, StepMemo
@@ -32,7 +32,7 @@ class Log:
 class InFlight:
     """A request on one replica. Counts are tokens."""
 
-    __slots__ = ("finish", "generated", "input", "left", "output", "queued", "received", "request")
+    __slots__ = ("dropped", "finish", "generated", "input", "left", "output", "queued", "received", "request")
 
     def __init__(self, request: int, prompt: int, output: int, generated: int = 0) -> None:
         self.request, self.input, self.output = request, prompt, output
@@ -44,6 +44,8 @@ class InFlight:
         """Prompt tokens still to compute."""
         self.finish = -1
         """The step counter at its last token; -1 unless it decodes."""
+        self.dropped = 0
+        """How often it lost its cache while it decoded."""
         self.queued = 0.0
 
 
@@ -70,8 +72,10 @@ class Replica:
         self.prefilling: deque[InFlight] = deque()
         self.prefilled: list[InFlight] = []
         """Whose prompts end with the step under way."""
-        self.finishing: list[tuple[int, int, InFlight]] = []
-        """A heap of the decoding sequences, by the step counter at their last token."""
+        self.finishing: list[tuple[int, int, int, InFlight]] = []
+        """A heap of the decoding sequences, by the step counter at their last token. Those that were dropped since stay
+        in it, and are passed over.
+        """
         self.counter = self.context = 0
         self.asked = 0
         """Blocks that waiting requests will take."""
@@ -101,10 +105,12 @@ class Replica:
             run, finishing, pool = self.run, self.finishing, self.pool
             pool.free -= pool.growth(run, self.counter)
             counter = self.counter = self.counter + run
-            self.context += run * len(finishing)
+            self.context += run * pool.decoding
             self.run = 0
-            while finishing and finishing[0][0] == counter:
-                job = heappop(finishing)[2]
+            while finishing and finishing[0][0] <= counter:
+                _, _, dropped, job = heappop(finishing)
+                if dropped != job.dropped:
+                    continue
                 cached = job.input + job.output - 1
                 self.context -= cached
                 pool.leave(cached, counter)
@@ -127,7 +133,7 @@ class Replica:
             self._make_room(now)
         if self.waiting:
             self._admit(now)
-        decoding = len(self.finishing)
+        decoding = pool.decoding
         self.began = now
         if self.prefilling:
             self.end = now + self._chunk()
@@ -139,7 +145,10 @@ class Replica:
         elif decoding:
             more = times.per_token[decoding]
             self.first_step, self.slope = times.fixed[decoding] + more * self.context, more * decoding
-            self.run = pool.lasting(self.finishing[0][0] - self.counter, self.counter)
+            finishing = self.finishing
+            while finishing[0][2] != finishing[0][3].dropped:
+                heappop(finishing)
+            self.run = pool.lasting(finishing[0][0] - self.counter, self.counter)
             self.end = self._after(self.run)
         else:
             self.end = math.inf
@@ -191,8 +200,7 @@ class Replica:
                 cached = job.input + job.generated - 1
                 self.context -= cached
                 pool.leave(cached, self.counter)
-                self.finishing.remove((job.finish, job.request, job))
-                heapify(self.finishing)
+                job.dropped += 1
             job.finish, job.queued = -1, now
             self.log.preempted[job.request] += 1
             self.waiting.appendleft(job)
@@ -259,6 +267,6 @@ class Replica:
 
     def _decode(self, job: InFlight, cached: int) -> None:
         job.finish = self.counter + job.output - job.generated
-        heappush(self.finishing, (job.finish, job.request, job))
+        heappush(self.finishing, (job.finish, job.request, job.dropped, job))
         self.context += cached
         self.pool.join(cached, self.counter)

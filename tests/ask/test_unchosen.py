@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 import planner
+from planner.jobs.settle import Settled, settle
+from planner.jobs.solved import Solved, solve_lifted
 
 WAN: dict[str, Any] = {"model": "wan2.1-14b", "method": "lora", "steps": 100, "on": "rtx-4090-1x"}
 
@@ -152,3 +154,26 @@ def test_a_stack_that_few_use_is_named_where_it_costs_less_and_is_not_the_best_o
     assert (other.objective.value or 0.0) < 0.1 * (plan.objective.value or 0.0)
     asked["on"] = "h200,a100-80gb"
     assert planner.compare(**asked).rows[0].cost_usd == planner.plan(**asked).objective.value
+
+
+def test_an_engine_that_costs_as_much_by_formula_as_another_by_replay_is_not_replayed(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three engines are cheaper than the default one by formula, and the cheapest holds by replay."""
+    computed, replayed = list[float](), list[float | None]()
+
+    def solved(*asked: Any, **more: Any) -> Solved:
+        found = solve_lifted(*asked, **more)
+        computed.append(found.objective.value or 0.0)
+        return found
+
+    def settled(solved: Solved, given: None) -> Settled:
+        replayed.append(solved.objective.value)
+        return settle(solved, given)
+
+    monkeypatch.setattr("planner.ask.cheaper.solve_lifted", solved)
+    monkeypatch.setattr("planner.ask.cheaper.settle", settled)
+    plan = planner.plan(model="llama-3.1-8b", on=["h100-sxm-1x"], rate=40, input=300, output=1500,
+                        quantization="bf16")
+    assert len([cost for cost in computed if cost < 0.95 * (plan.objective.value or 0.0)]) == 3
+    assert replayed == [min(computed)]
+    assert f"serves it for {min(computed):,.0f} USD" in "".join(plan.notes)

@@ -198,7 +198,8 @@ def test_without_a_latency_target_gpus_still_have_the_compute_that_is_asked_of_t
 
 def test_without_a_target_replicas_work_off_what_comes_as_with_one_that_nobody_misses() -> None:
     """Full caches answer fewer requests than computed: six of these would never work off a burst."""
-    asked: dict[str, Any] = {"model": "llama-3.1-8b", "on": ["h100-sxm-1x"], "rate": 40, "input": 300, "output": 1500}
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "on": ["h100-sxm-1x"], "rate": 40, "input": 300, "output": 1500,
+                             "engine": "vllm"}
     free, loose = planner.plan(**asked), planner.plan(**asked, ttft="100 s", tpot="2 s")
     assert free.objective.value == loose.objective.value
 
