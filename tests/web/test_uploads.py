@@ -68,7 +68,7 @@ def test_a_config_as_text_answers_as_on_the_command_line(web, capsys, tmp_path, 
 
 
 @pytest.mark.parametrize(("what", "values"), [
-    ("sequence", {"model": "llama-3.1-8b", "method": "qlora", "node": "rtx-4090-1x"}),
+    ("sequence", {"model": "gpt2", "method": "qlora", "node": "l4-1x"}),
     ("resolution", {"model": "flux.1-dev", "method": "inference", "node": "rtx-5080-1x"})])
 def test_the_largest_that_fits_is_that_of_the_command_line(web, capsys, what, values):
     flags = [part for key, value in values.items() for part in (f"--{key}", value)]
