@@ -190,7 +190,8 @@ def test_a_plan_that_misses_says_which_target_by_how_much() -> None:
 
 def test_without_a_latency_target_gpus_still_have_the_compute_that_is_asked_of_them():
     """No replay refutes a load that nobody waits for by a deadline."""
-    plan = planner.plan(model="llama-3.1-8b", rate=100, input=1000, output=300, on="l4")
+    plan = planner.plan(model="llama-3.1-8b", rate=100, input=1000, output=300, on="l4", engine="vllm",
+                        quantization="bf16")
     gpus = sum(one.gpus for one in plan.assignments)
     needed = 100 * 1300 * 2 * 8.03e9
     assert needed < 0.8 * gpus * 121e12
@@ -199,7 +200,7 @@ def test_without_a_latency_target_gpus_still_have_the_compute_that_is_asked_of_t
 def test_without_a_target_replicas_work_off_what_comes_as_with_one_that_nobody_misses() -> None:
     """Full caches answer fewer requests than computed: six of these would never work off a burst."""
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "on": ["h100-sxm-1x"], "rate": 40, "input": 300, "output": 1500,
-                             "engine": "vllm"}
+                             "engine": "vllm", "quantization": "bf16"}
     free, loose = planner.plan(**asked), planner.plan(**asked, ttft="100 s", tpot="2 s")
     assert free.objective.value == loose.objective.value
 
@@ -246,7 +247,7 @@ def test_where_decode_misses_alone_prefill_apart_is_still_tried_with_less() -> N
 def test_what_ctrl_c_ends_amid_its_replays_is_the_fleet_so_far(
         at: int, is_replayed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "rate": 20, "input": 1000, "output": 200, "ttft": "1 s",
-                             "tpot": "80 ms", "on": "l4,l40s"}
+                             "tpot": "80 ms", "on": "l4,l40s", "engine": "vllm", "quantization": "bf16"}
     whole, replays, run = planner.plan(**asked), list[object](), tried_fleet.run
 
     def interrupted(*given: Any, **more: Any) -> Any:
