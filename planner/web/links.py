@@ -22,10 +22,12 @@ from planner.web.question import CONFIG, FILE, FROM, OPTIONS, Question
 from planner.web.wording import address, as_fields, as_yaml
 from planner.yaml_io import dump, parse
 
-_SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) (?P<values>[a-z0-9]{1,40}(?: or [a-z0-9]{1,40}){0,8})")
+_SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) (?P<values>[a-z0-9][a-z0-9-]{0,40}(?: or [a-z0-9-]{1,40}){0,8})")
 """An option with a value, or with several of which each would do."""
 _FORMATS = "FORMAT,.."
 """What values are called that are as good as choices: nobody but a message puts another word behind them."""
+NAMED = ("engine", "stack")
+"""Values whose names of the catalog a message proposes."""
 _KEPT = {"rent": ("price_age",), "buy": ("buy", "site", "electricity"), "owned": ("own", "site", "electricity")}
 """How nodes are had -> what else of a question's sourcing is about them."""
 
@@ -35,7 +37,7 @@ def linked(line: str, question: Question) -> Markup:
     made, at = Markup(""), 0
     for said in _SAID.finditer(line):
         name, (first, *others) = said["name"].replace("-", "_"), said["values"].split(" or ")
-        if name not in TABLE or not (first in TABLE[name].choices or TABLE[name].metavar == _FORMATS):
+        if name not in TABLE or not (first in TABLE[name].choices or TABLE[name].metavar == _FORMATS or name in NAMED):
             continue
         before = Markup.escape(line[at:said.start()])
         links = [_again(question, name, first, f"--{said['name']} {first}"),
@@ -47,7 +49,7 @@ def linked(line: str, question: Question) -> Markup:
 def _again(question: Question, name: str, value: str, text: str) -> Markup:
     """Return a link that asks the same with another value."""
     asked = address(replace(question, values={**question.values, name: value}))
-    return Markup('<a href="/?{}">{}</a>').format(asked, text)
+    return Markup('<a href="{}?{}">{}</a>').format("/plan" if question.verb == "plan" else "/", asked, text)
 
 
 def without_offload(question: Question, asking: Estimating) -> str:

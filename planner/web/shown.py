@@ -58,7 +58,7 @@ def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
         page = report(made, catalog, part=True, link=lambda other: opened(other, question, catalog),
-                      eased=lambda change: eased(change, question))
+                      eased=lambda change: eased(change, question), told=lambda note: linked(note, question))
         return f"{page}{_frontier(made, question)}{'' if made.assignments else NOTHING}"
     sheet = HtmlSheet()
     write_explanation(made, sheet)

@@ -1,11 +1,16 @@
 """What is told of a search on its way: shares of all its parts, values and bounds that hold what is answered."""
 
+from dataclasses import replace
+
 import pytest
 
+from benchmarks.portfolios import portfolio
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.scenario.load import load_question
 from planner.solver import progress
+from planner.solver.fleet.schedule import CENT
+from planner.solver.fleet.scheduling import telling
 from planner.solver.progress import SoFar, part, say
 
 PORTFOLIO = {"horizon": {"start": "2027-01-04", "length": "8 weeks", "period": "7 d"},
@@ -60,6 +65,14 @@ def test_bounds_and_values_of_a_portfolio_hold_its_answer(told):
     assert values or bounds
     assert min([*values, made.objective.value]) >= made.objective.value - 0.01
     assert max([*bounds, 0]) <= made.objective.value
+
+
+def test_the_best_schedule_and_bound_of_all_searches_are_told(told):
+    """One search after another begins with a dearer schedule and a lower bound than are known by then."""
+    heard = telling(replace(portfolio(2, 4, 12, 0), tasks=()))
+    for value, bound in ((9 * CENT, None), (None, 3 * CENT), (12 * CENT, CENT), (8 * CENT, 9 * CENT)):
+        heard(value, bound)
+    assert [(one.value, one.bound) for one in told] == [(None, None), (9, None), (9, 3), (9, 3), (8, 8)]
 
 
 @pytest.mark.parametrize("objective", ["cost", "time"])

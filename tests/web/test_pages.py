@@ -322,6 +322,9 @@ def test_what_else_would_fit_is_a_link_that_asks_for_it(web):
     asked = question_of("estimate", {"model": "gpt2", "node": "l4-1x"})
     assert linked("With --loss fused (cut) it fits: <1 GiB; --rate 2", asked) == (
         'With <a href="/?model=gpt2&amp;node=l4-1x&amp;loss=fused">--loss fused</a> (cut) it fits: &lt;1 GiB; --rate 2')
+    planned = question_of("plan", {"model": "gpt2", "rate": "1"})
+    assert linked("tensorrt-llm does the same for less: --engine tensorrt-llm plans it", planned).endswith(
+        ': <a href="/plan?model=gpt2&amp;rate=1&amp;engine=tensorrt-llm">--engine tensorrt-llm</a> plans it')
     unsaid = web.get("/part/estimate?model=llama-3.1-8b&node=l4-1x").text
     assert "as no --method is given; with " in unsaid
     links = re.findall('<a href="(/[?][^"]*method=[a-z]+)">', unsaid)

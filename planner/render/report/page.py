@@ -42,14 +42,15 @@ from planner.units import GIB, show_seconds, show_usd
 
 def report(plan: Plan, catalog: Catalog, *, part: bool = False,
            link: Callable[[Alternative], str | None] = lambda _: None,
-           eased: Callable[[Relaxation], str | None] = lambda _: None) -> str:
+           eased: Callable[[Relaxation], str | None] = lambda _: None,
+           told: Callable[[str], str] = str) -> str:
     """Return the page of a plan. Facts come from `catalog`, which should be the one the plan was made with.
 
     part: only what stands in the body, for a page that has its own head; link: where more of an alternative is told;
-    eased: where the same is asked with one limit changed.
+    eased: where the same is asked with one limit changed; told: a note, with links to what it proposes.
     """
     first = plan.assignments[0] if plan.assignments else None
-    common = {"part": part, "plan": plan, "eased": eased, "sentence": render_answer_line(plan),
+    common = {"part": part, "plan": plan, "eased": eased, "told": told, "sentence": render_answer_line(plan),
               "name": plan.provenance.scenario.get("name", "Plan"),
               "asides": [*filter(None, (no_deadline_sentence(plan), close_call_sentence(plan, settled=True)))],
               "defaults": defaults_sentence(plan.provenance, MOST_LISTED), "percent": percent,
