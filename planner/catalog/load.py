@@ -35,6 +35,7 @@ from planner.catalog.sourced import Sourced
 from planner.catalog.speed import Speeds
 from planner.catalog.spelling import Spellings, canonical
 from planner.catalog.stack import Method, Stack
+from planner.catalog.tool import Tool
 from planner.errors import InputError, UnknownName
 from planner.text_io import read_bytes
 from planner.yaml_io import Document
@@ -43,7 +44,8 @@ S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
-                                   "launch": Releases, "diffusion": Diffusion}
+                                   "launch": Releases, "diffusion": Diffusion,
+                                   "tools": Tool}
 ALL_KINDS = (*KINDS, "calibration")
 
 

@@ -74,6 +74,10 @@ ANYWHERE = "any"
 """The region of offers whose provider does not say where they are."""
 
 
+def _plain(instance: str) -> str:
+    return instance.strip().lower().removeprefix("standard_")
+
+
 class Reservation(Frozen):
     """How a provider lets many nodes at once, where these are not on demand."""
 
@@ -96,7 +100,21 @@ class PriceList(Sourced):
     """How many nodes at once are let for a time; none where nothing was found."""
     areas: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Part of the world (us, canada, europe, asia) -> the regions of this provider that lie there."""
+    alike: dict[str, str] = Field(default_factory=dict)
+    """Instances that have no offer here -> one that has and whose GPUs are the same, or the node type that it is."""
     offers: tuple[Offer, ...] = Field(min_length=1)
+
+    def instances(self, name: str) -> set[str]:
+        """Return the instances of offers that somebody means by a name: in any case, without Azure's `Standard_`, or
+        that is no offer's, of one that is alike.
+        """
+        known = {_plain(offer.instance): offer.instance for offer in self.offers}
+        plain = _plain(self.alike_of(name) or name)
+        return {known[plain]} if plain in known else set()
+
+    def alike_of(self, name: str) -> str | None:
+        """Return what an instance without an offer is like; none for any other."""
+        return next((like for other, like in self.alike.items() if _plain(other) == _plain(name)), None)
 
     def sells_in(self, offer: Offer, regions: Collection[str]) -> bool:
         """Say whether one of its offers is to be had in one of the regions, or these are none.

@@ -10,11 +10,20 @@ from planner.cli.rephrased import given_flags
 from planner.scenario.flag_names import ON
 
 AXES = {said: axis for axis, names in {
-    "tp": "tp tensor-parallel tensor-parallel-size tensor-model-parallel-size", "dp": "dp data-parallel-size",
-    "pp": "pp pipeline-parallel-size pipeline-model-parallel-size", "ep": "ep expert-parallel-size",
-    "cp": "cp context-parallel-size", "ulysses": "ulysses ulysses-degree", "ring": "ring ring-degree",
-    "pipefusion": "pipefusion pipefusion-parallel-degree", "zero": "zero zero-stage", "recompute": "recompute",
-    "vpp": "vpp",
+    "tp": "tp tp-size tp-degree tensor-parallel tensor-parallel-degree tensor-parallel-size tensor-model-parallel-size "
+          "num-shard",
+    "dp": "dp dp-size dp-degree data-parallel data-parallel-degree data-parallel-size",
+    "pp": "pp pp-size pp-degree pipeline-parallel pipeline-parallel-degree pipeline-parallel-size "
+          "pipeline-model-parallel-size",
+    "ep": "ep ep-size ep-degree expert-parallel expert-parallel-degree expert-parallel-size "
+          "expert-model-parallel-size moe-expert-parallel-size",
+    "cp": "cp cp-size cp-degree context-parallel context-parallel-degree context-parallel-size "
+          "sequence-parallel-degree sequence-parallel-size",
+    "ulysses": "ulysses ulysses-degree", "ring": "ring ring-degree",
+    "pipefusion": "pipefusion pipefusion-parallel-degree", "zero": "zero zero-stage deepspeed-stage",
+    "recompute": "recompute recompute-granularity",
+    "vpp": "vpp virtual-pipeline-model-parallel-size virtual-pipeline-parallel-size",
+    "expert_tp": "expert-tensor-parallel-size etp",
     "mbs": "mbs micro-batch micro-batch-size per-device-train-batch-size per-device-batch-size "
            "per-gpu-batch-size"}.items() for said in names.split()}
 """What people call the axes of a layout on the command line, with their names in --layout."""

@@ -131,12 +131,13 @@ class LazyGroup(click.Group):
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and rest:
             from planner.cli.asked import filed, saying, worded
+            from planner.cli.foreign import Foreign
             from planner.cli.open_values import MOVES
             from planner.cli.spoken import hardware_known, joined
 
             settings = ctx.ensure_object(GlobalOptions)
             rest = joined(rest, command, hardware_known(settings), worded(settings, str(name)), saying(settings),
-                          filed(settings))
+                          filed(settings), Foreign(settings))
             other = next((MOVES[word[2:]] for word in rest if word[:2] == "--" and word[2:] in MOVES), name)
             if other != name and name in ("plan", "estimate", "explain"):
                 name, command = other, self.get_command(ctx, str(other))

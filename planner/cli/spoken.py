@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.axes import with_axes
+from planner.cli.foreign import Foreign, with_switches
 from planner.cli.open_values import MOVES, open_value
 from planner.cli.phrases import PHRASES
 from planner.cli.rephrased import given_flags, rephrased, unsaid
@@ -43,23 +44,26 @@ Worded = Callable[[str, Mapping[str, str]], Sequence[str]]
 
 
 def joined(args: Sequence[str], command: click.Command, known: Callable[[str], bool], worded: Worded | None = None,
-           say: Callable[[str], None] = unsaid, filed: Callable[[str], str] = lambda file: "") -> list[str]:
+           say: Callable[[str], None] = unsaid, filed: Callable[[str], str] = lambda file: "",
+           foreign: Foreign | None = None) -> list[str]:
     """Return the arguments of a command with every value as one; `known` says whether a name is one of hardware.
 
     worded: reads a flag that is none of the command's, with its value, as a phrase. say: is told what was assumed, and
-    what is left out as it changes nothing. filed: tells the option that takes a file, by what is in it.
+    what is left out as it changes nothing. filed: tells the option that takes a file, by what is in it. foreign: knows
+    the flags of other programs.
     """
     options = {name: option for option in command.params if isinstance(option, click.Option) for name in option.opts}
     if not any(param.name == "scenario" and param.nargs == 1 for param in command.params):
         return list(args)
     notes: list[str] = []
+    args = with_switches(args, options)
     args = [SHORT.get(word, word) if word not in options and SHORT.get(word, "") in options else word for word in args]
-    line = _Line(args, options, known, worded, notes.append, filed)
+    line = _Line(args, options, known, worded, notes.append, filed, foreign)
     argv = line.read()
     if len(line.heard) > 1:  # what each says may decide how another is read
         notes.clear()
-        argv = _Line(args, options, known, worded, notes.append, filed, line.heard).read()
-    for note in dict.fromkeys(notes):
+        argv = _Line(args, options, known, worded, notes.append, filed, foreign, line.heard).read()
+    for note in filter(None, (*dict.fromkeys(notes), foreign.note() if foreign else "")):
         say(note)
     return argv
 
@@ -69,10 +73,10 @@ class _Line:
 
     def __init__(self, args: Sequence[str], options: Mapping[str, click.Option], known: Callable[[str], bool],
                  worded: Worded | None, say: Callable[[str], None], filed: Callable[[str], str],
-                 heard: Mapping[str, Mapping[str, str]] | None = None) -> None:
+                 foreign: Foreign | None, heard: Mapping[str, Mapping[str, str]] | None = None) -> None:
         """Take the arguments, what reads them, and what a reading before this one heard of phrases."""
         self.args, self.options, self.known, self.worded = args, options, known, worded
-        self.say, self.filed, self.before = say, filed, heard or {}
+        self.say, self.filed, self.foreign, self.before = say, filed, foreign, heard or {}
         self.heard = dict[str, Mapping[str, str]]()
         """Flags that are read as phrases, with the values that stand in them."""
         self.beside = given_flags(args, options)
@@ -128,14 +132,20 @@ class _Line:
             return alone, 0
         if said in MOVES and values:
             return [name, values[0]], taken
-        if (why := LEFT_OUT.get(said)) and not own_name(said, {option[2:] for option in self.options}):
-            self.say(f"{name} is left out: {why}")
+        is_ours = own_name(said, {option[2:] for option in self.options}) is not None
+        if not is_ours and (why := self._left(said)) is not None:
+            if why:
+                self.say(f"{name} is left out: {why}")
             return [], taken
-        unknown = values[:1] and own_name(said, {each[2:] for each in self.options}) is None
+        unknown = values[:1] and not is_ours
         if not unknown or (option := self.filed(values[0])) not in self.options:
             return None
         self.say(f"{name} {values[0]} is read as {option} {values[0]}")
         return [option, values[0]], taken
+
+    def _left(self, said: str) -> str | None:
+        """Return why a flag that is none of the planner's is left out, empty for one told of elsewhere; none else."""
+        return LEFT_OUT.get(said) or (self.foreign.left(said) if self.foreign else None)
 
     def _in_words(self, bare: str, option: click.Option | None, behind: Sequence[str]
                   ) -> tuple[list[str], int] | None:

@@ -109,12 +109,17 @@ def _of(name: str, catalog: Catalog) -> int:
     return meant.gpus or (max(sizes) if len(sizes) == 1 else min(sizes) if counted is None else int(counted[1]))
 
 
+_AMOUNTS = {"tokens", "samples", "dataset", "epochs"}
+
+
 def _steps(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
-    """Return training that is told by its steps with the tokens of these."""
+    """Return training that is told by its steps with the tokens of these; beside samples, tokens or passes, steps say
+    how much it is, as trainers have it (max_steps).
+    """
     data = document.data if isinstance(document.data, dict) else {}
     work = data.get("workload")
     told = isinstance(work, dict) and work.get("kind", "training") == "training" and work.get("steps") is not None
-    if not told or not isinstance(work, dict) or {"tokens", "samples", "dataset"} & work.keys():
+    if not told or not isinstance(work, dict):
         return document, []
     model = catalog.known_model(name) if isinstance(name := work.get("model"), str) else None
     if model is None:
@@ -133,7 +138,11 @@ def _steps(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
     prefers = cast("Preference", known) if known in get_args(Preference) else None
     count = batch.of(length).sequences * catalog.recipes.sequences(prefers)
     tokens = steps * count * length
-    rest = {key: value for key, value in work.items() if key != "steps"}
+    others = sorted(_AMOUNTS & work.keys())
+    rest = {key: value for key, value in work.items() if key not in ("steps", *others)}
+    said = f"; steps say how much it is before {', '.join(others)}" if others else ""
+    for key in ("mean_length", "packing") if others else ():
+        rest.pop(key, None)
     return (replace(document, data={**data, "workload": {**rest, "tokens": tokens}}),
             [Default(name="tokens", value=f"{tokens / 1e9:,.6g} G", why=f"{steps:,} steps of {count:,} sequences of "
-                     f"{length:,} tokens")])
+                     f"{length:,} tokens{said}")])

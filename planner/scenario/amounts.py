@@ -39,6 +39,10 @@ def _with_work(document: Document, catalog: Catalog) -> tuple[Document, Defaults
     data = document.data if isinstance(document.data, dict) else {}
     work = data.get("workload")
     if isinstance(work, dict) and work.get("kind") == "posttraining":
+        if work.get("steps") is not None and "epochs" in work:  # as max_steps has it
+            work = {key: value for key, value in work.items() if key != "epochs"}
+            data = {**data, "workload": work}
+            document = replace(document, data=data)
         return _with_prompts_of_a_data_set(document, data, work, catalog.posttraining_law.prompts_most)
     return _with_tokens_of_parameters(document, catalog)
 

@@ -5,50 +5,71 @@ from __future__ import annotations
 _ALSO = {
     "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length sample-len length mean-len "
                    "avg-length",
-    "seq-len": "ctx context context-length context-window max-length max-seq-length max-seq-len seq-length cutoff-len "
-               "sequence-len block-size seq seqlen sequence", "rate": "qps rps requests-per-second request-rate",
+    "adapters": "max-loras num-loras loras lora-count num-adapters lora-adapters",
+    "seq-len": "model-max-length max-source-length ctx context context-length context-window max-length "
+               "max-seq-length max-seq-len seq-length cutoff-len sequence-len block-size seq seqlen sequence",
+    "rate": "qps rps requests-per-second request-rate",
     "prompts": "prompts-per-step rollout-batch-size prompt-batch-size prompts-per-batch",
     "on": "hardware cluster gpu gpu-type node instance instance-type machine accelerator card cards device vram "
           "gpu-memory gpu-options hardware-options",
     "lora-rank": "rank lora-r",
     "lora-targets": "lora-target lora-target-modules target-modules",
     "quantization": "quant quantize gguf bits weight-format weights-format format",
-    "precision": "dtype", "objective": "minimize optimize goal sort sort-by",
-    "max-nodes": "nodes num-nodes nnodes",
+    "precision": "dtype torch-dtype mixed-precision compute-dtype params-dtype param-dtype",
+    "objective": "minimize optimize goal sort sort-by",
+    "max-nodes": "nodes num-nodes nnodes num-machines machines",
     "global-batch": "bs batch-size train-batch-size global-batch-size effective-batch-size",
     "per-device-batch": "micro-batch micro-batch-size mbs per-device-train-batch-size per-device-batch-size "
                         "per-gpu-batch-size batch-size-per-gpu batch-per-gpu train-micro-batch-size-per-gpu",
     "grad-accum": "gradient-accumulation grad-accumulation gradient-accumulation-steps accumulation-steps "
                   "grad-accum-steps ga accumulate-grad-batches",
-    "steps": "max-steps max-train-steps num-steps train-steps training-steps total-steps",
-    "model": "llm checkpoint model-name model-id base-model hf-model",
-    "engine": "backend inference-engine serving-engine rollout-engine generation-engine",
-    "reward-model": "teacher teacher-model", "stack": "framework trainer training-framework",
-    "own": "have my-gpus owned", "documents": "num-prompts batch-requests docs pages", "tpot": "itl",
+    "optimizer": "optim optimizer-type",
+    "arrivals": "arrival-process arrival-pattern",
+    "steps": "train-iters max-iters iterations iters max-steps max-train-steps num-steps train-steps training-steps "
+             "total-steps",
+    "model": "model-path model-name-or-path pretrained repo-id llm checkpoint model-name model-id base-model hf-model",
+    "engine": "inference-backend serving-backend runtime backend inference-engine serving-engine rollout-engine "
+              "generation-engine",
+    "reward-model": "teacher teacher-model",
+    "stack": "framework trainer training-framework",
+    "own": "have my-gpus owned",
+    "documents": "num-prompts batch-requests docs pages",
+    "tpot": "itl",
     "e2e": "latency response-time total-latency end-to-end",
-    "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts n-rollouts "
-                          "completions-per-prompt",
-    "resolution": "image-size img-size res", "from": "config config-file from-config",
-    "samples": "pairs clips num-samples dataset-size num-examples examples rows "
-               "generate-images images-to-generate generate-videos videos-to-generate",
-    "images": "images-per-sample num-images", "years": "amortize amortization amortized depreciation amortise lifetime",
+    "samples-per-prompt": "n rollout-n n-samples group-size num-generations generations-per-prompt rollouts "
+                          "n-rollouts completions-per-prompt",
+    "resolution": "image-size img-size res",
+    "from": "config config-file from-config",
+    "samples": "pairs clips num-samples dataset-size num-examples examples rows generate-images images-to-generate "
+               "generate-videos videos-to-generate",
+    "images": "images-per-sample num-images",
+    "years": "amortize amortization amortized depreciation amortise lifetime",
     "provider": "cloud providers vendor",
     "region": "regions location zone",
-    "input": "tokens-per-doc tokens-per-document tokens-per-request input-tokens input-len input-length prompt "
-             "prompt-tokens prompt-length isl",
-    "output": "output-tokens output-len output-length max-new-tokens max-tokens osl",
-    "gpus": "num-gpus n-gpus ngpus gpu-count count world-size num-accelerators accelerator-count num-devices "
-            "device-count num-cards",
-    "method": "adapter finetuning-type train-type tuner-type peft-type "
-              "task workload algorithm algo", "epochs": "num-epochs num-train-epochs", "dataset": "data",
-    "deadline": "within by finish-by done-by due until before",
-    "budget": "max-cost max-price cost-limit", "users": "num-users concurrent-users", "kv-cache": "kv-cache-dtype",
+    "input": "random-input-len synthetic-input-tokens-mean prompt-input-tokens-mean input-tokens-mean isl-mean "
+             "sonnet-input-len tokens-per-doc tokens-per-document tokens-per-request input-tokens input-len "
+             "input-length prompt prompt-tokens prompt-length isl",
+    "output": "random-output-len sharegpt-output-len custom-output-len hf-output-len output-tokens-mean "
+              "prompt-output-tokens-mean osl-mean max-completion-tokens output-tokens output-len output-length "
+              "max-new-tokens max-tokens osl",
+    "gpus": "num-processes total-gpus num-gpus n-gpus ngpus gpu-count count world-size num-accelerators "
+            "accelerator-count num-devices device-count num-cards",
+    "method": "adapter finetuning-type train-type tuner-type peft-type task workload algorithm algo",
+    "epochs": "num-epochs num-train-epochs",
+    "dataset": "data dataset-path data-path train-file training-file",
+    "deadline": "time-budget max-duration max-runtime walltime wall-time max-time within by finish-by done-by due "
+                "until before",
+    "budget": "max-cost max-price cost-limit",
+    "users": "num-users concurrent-users",
+    "kv-cache": "kv-cache-dtype",
     "memory-fraction": "gpu-memory-utilization mem-fraction-static",
     "prefix-hits": "prefix-cache prefix-hit-rate prefix-cache-hit-rate cache-hit-rate prefix-caching",
-    "max-sequences": "max-num-seqs max-running-requests", "max-batched-tokens": "max-num-batched-tokens "
-    "chunked-prefill-size",
-    "concurrency": "concurrent-requests max-concurrency", "max-power": "power",
-    "percentile": "latency-percentile slo-percentile", "speculative": "spec-decode speculative-decoding draft",
+    "max-sequences": "max-batch-slots max-concurrent-sequences max-num-seqs max-running-requests",
+    "max-batched-tokens": "max-num-batched-tokens chunked-prefill-size",
+    "concurrency": "session-concurrency num-concurrent concurrent-requests max-concurrency",
+    "max-power": "power",
+    "percentile": "latency-percentile slo-percentile",
+    "speculative": "spec-decode speculative-decoding draft spec spec-decoding",
     "electricity": "electricity-price electricity-cost power-price power-cost kwh-price price-per-kwh usd-per-kwh "
                    "energy-price"}
 CALLED = {said: flag for flag, names in _ALSO.items() for said in names.split()}
@@ -57,8 +78,10 @@ _SPARES = "write --spare-replicas 1 or --spare-nodes 1: what may fail with the l
 _NOTHING = "leave it out: it changes neither time, memory nor money"
 FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "name", "required", "expected", "desired",
                      "avg", "average", "training", "train", "finetune", "finetuning", "serving", "inference", "type",
-                     "the", "my", "max", "maximum", "slo", "time"))
+                     "the", "my", "max", "maximum", "slo", "sla", "limit", "goal", "time"))
 """Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
+FOREIGN = frozenset(("max-total-tokens",))
+"""Flags of other programs whose words would mean another of the planner's: the room in SGLang's cache."""
 LENGTHS = frozenset(("length", "lengths", "len", "tokens", "token", "toks", "size"))
 SIDES = {"input": frozenset(("input", "prompt", "prompts", "question", "query", "in", "context-in", "doc", "document",
                              "article")),
@@ -123,7 +146,9 @@ ON = {said: axis for axis, names in {
     "vae=tiled": "vae-tiling enable-vae-tiling vae-tiled tiled-vae",
     "offload=sequential": "sequential-cpu-offload enable-sequential-cpu-offload sequential-offload",
     "offload=model": "model-cpu-offload enable-model-cpu-offload model-offload",
-    "recompute=full": "gradient-checkpointing activation-checkpointing full-recompute"}.items()
+    "recompute=full": "gradient-checkpointing activation-checkpointing full-recompute gradient-checkpointing-enable",
+    "recompute=selective": "recompute-activations checkpoint-activations selective-recompute",
+    "sp=1": "sequence-parallel", "zero=1": "use-distributed-optimizer"}.items()
     for said in names.split()}
 """What people write without a value, with the axis of a layout that it is."""
 SWITCHES = {said: setting for setting, names in {
@@ -139,7 +164,8 @@ SWITCHES = {said: setting for setting, names in {
     "--step-cache=first-block-cache": "first-block-cache fbcache use-fbcache", "--step-cache=cache-dit": "cache-dit",
     "--latents=cached": "cache-latents cached-latents latents-cached cache-latents-to-disk",
     "--policy-lag=1": "async asynchronous one-step-off",
-    "--ema": "use-ema with-ema", "--compile": "torch-compile use-torch-compile",
+    "--loss=fused": "use-liger-kernel use-liger liger liger-kernel enable-liger-kernel cut-cross-entropy",
+    "--method=lora": "use-peft use-lora", "--ema": "use-ema with-ema", "--compile": "torch-compile use-torch-compile",
     "--quantization=nf4": "load-in-4bit", "--quantization=int8": "load-in-8bit",
     "--objective=gpus": "fewest-gpus smallest"}.items() for said in names.split()}
 """What people write without a value, with the flag and value that it is."""

@@ -124,7 +124,8 @@ def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
     if _is_gpus(" ".join(name.split()), catalog):
         return set()
     return {(prices.name, offer.instance) for prices in catalog.price_lists for offer in prices.offers
-            if said in (offer.instance.lower(), series(offer.instance))} if any(map(str.isdigit, name)) else set()
+            if said == series(offer.instance) or offer.instance in prices.instances(name)} if any(
+                map(str.isdigit, name)) else set()
 
 
 def series(instance: str) -> str:
@@ -143,7 +144,10 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
     if (gpu := _gpu(text, catalog)) is not None:
         return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
     instances = {offer.node for prices in catalog.price_lists for offer in prices.offers
-                 if text.lower() in (offer.instance.lower(), series(offer.instance))}
+                 if text.lower() == series(offer.instance) or offer.instance in prices.instances(text)}
+    like = {node.name for prices in catalog.price_lists if (said := prices.alike_of(text)) and (
+        node := catalog.known_node(said))}
+    instances |= like
     if instances and not _is_gpus(text, catalog):
         return Meant([catalog.node(node).name for node in sorted(instances)])
     if (size := _MEMORY.fullmatch(text)) is not None and (held := [

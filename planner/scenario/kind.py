@@ -26,7 +26,6 @@ KEYS["generation"] -= Generation.FOREIGN
 
 _MANY = "write --rate, such as 2 images/s, with --e2e for a latency, or --samples for a batch"
 INSTEAD: dict[Kind, dict[str, str]] = {
-    "training": {"steps": "beside tokens or samples they have no effect"},
     "generation": {"users": _MANY,
                    "concurrency": _MANY, "trace": _MANY, "ttft": "write --e2e, the latency of an image or clip",
                    "tpot": "write --e2e, the latency of an image or clip"},

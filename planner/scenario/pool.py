@@ -96,6 +96,9 @@ def _of_instances(rent: Rent, hardware: Hardware, catalog: Catalog, defaults: De
     if not sold or not all(sold):
         return rent
     called = set().union(*sold)
+    defaults += [Default(name="instance", value=f"{like} for {name}", why="its GPUs are the same, and the catalog has "
+                         "no price of its own: yours may be higher") for name in hardware.candidates
+                 for prices in catalog.price_lists if (like := prices.alike_of(name))]
     update = {} if rent.instances else {"instances": tuple(sorted({instance for _, instance in called}))}
     if open_to_all:
         update["providers"] = tuple(sorted({seller for seller, _ in called}))

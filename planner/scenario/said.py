@@ -10,6 +10,7 @@ from planner.scenario.dates import days_until
 from planner.scenario.flag_names import (
     CALLED,
     FILLERS,
+    FOREIGN,
     LENGTHS,
     MEANS,
     OF_A_SAMPLE,
@@ -37,6 +38,8 @@ _OF_CACHE = _CACHED | _FOUND | {"prompt", "prompts", "kv", "rate", "ratio", "sha
 def own_name(said: str, known: Collection[str]) -> str | None:
     """Return the one of the `known` names, with dashes, that somebody means by a name; none where it is none's."""
     name = said.replace("_", "-")
+    if name in FOREIGN:
+        return None
     rest = [word for word in name.split("-") if word not in FILLERS]
     # --gen-len, --doc-length and --response-tokens are of one side of a request
     side = next((side for side, words in SIDES.items() if rest[:1] and rest[0] in words and (

@@ -51,3 +51,9 @@ def test_the_batch_of_reinforcement_learning_is_of_prompts() -> None:
 
 def test_serving_images_by_any_word_is_no_training() -> None:
     assert getattr(work(model="flux.1-dev", method="serve", rate="2 images/min"), "kind", None) == "generation"
+
+
+@pytest.mark.parametrize("beside", [{}, {"samples": "10k", "epochs": 3}, {"tokens": "1T"}])
+def test_steps_say_how_much_it_is_before_passes_and_tokens(beside: dict[str, object]) -> None:
+    asked = work(model="llama-3.1-8b", method="lora", steps=500, global_batch=64, sequence_length=2048, **beside)
+    assert getattr(asked, "tokens", None) == 500 * 64 * 2048

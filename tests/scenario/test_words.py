@@ -100,6 +100,11 @@ def test_the_name_of_an_instance_asks_for_its_providers_offers():
         return asked.sourcing.rent.providers, [one.why for one in defaults if one.name == "providers"]
     assert rented() == (("aws",), ["whose instances p5.48xlarge are"])
     assert rented(**{"hardware.candidates": "p5.48xlarge,a3-highgpu-8g"})[0] == ("aws", "gcp")
+    # another size with the same GPU is taken, and Azure's names go without their first word
+    asked, defaults = load_any(None, WORK | {"hardware.candidates": "g5.2xlarge"}, CATALOG)
+    assert asked.sourcing.rent.instances == ("g5.xlarge",)
+    assert [one.value for one in defaults if one.name == "instance"] == ["g5.xlarge for g5.2xlarge"]
+    assert rented(**{"hardware.candidates": "ND96isr_H100_v5"})[0] == ("azure",)
     assert rented(**{"sourcing.rent.providers": "lambda"}) == (("lambda",), [])
     assert rented(**{"hardware.candidates": "p5.48xlarge,l4"}) == ((), [])
 
