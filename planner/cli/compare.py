@@ -7,15 +7,26 @@ from pathlib import Path
 
 import click
 
+from planner.answer.objective import NAMES
 from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import note
 from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.errors import InputError
 from planner.scenario.hardware_alone import hardware_alone
+from planner.scenario.words import named
+from planner.solver.fleet.problem import Goal
 
 VARIED = ("model", "quantization", "precision", "engine", "method")
 """Options of which several values are set side by side; those of the first that has several."""
+
+
+def _order(ctx: click.Context, param: click.Parameter, value: str | None) -> Goal | None:
+    """Return what rows are ordered by, in the planner's word."""
+    goal = next((goal for goal in NAMES if goal == named("objective", value)), None)
+    if value is not None and goal is None:
+        raise click.BadParameter(f"expected {', '.join(NAMES)}, got {value!r}")
+    return goal
 
 
 @click.command("compare")
@@ -23,10 +34,12 @@ VARIED = ("model", "quantization", "precision", "engine", "method")
 @click.option("--trace", is_flag=True, help="Show how each cost derives from the catalog.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="Axes of the layout that are held in every plan, "
               "such as tp=8,zero=3. Also alone: --tp 8.")
+@click.option("--sort-by", "--sort", callback=_order, metavar="[cost|time|gpus|energy]", help="What rows are "
+              "ordered by; each stays the best plan by --objective. Default: that.")
 @from_option
 @common
-def command(scenario: str | None, trace: bool, layout: str, from_: str | None, time_limit: float | None, workers: int,
-            as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
+def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None, from_: str | None,
+            time_limit: float | None, workers: int, as_json: bool, catalogs: tuple[Path, ...], **flags: object) -> int:
     """Solve the question for every candidate and every offer, and put the plans side by side.
 
     A candidate without a plan is a row with the reason; exit code 3 only if none has a plan. Hardware without a word of
@@ -49,9 +62,9 @@ def command(scenario: str | None, trace: bool, layout: str, from_: str | None, t
             raise InputError("--trace and --time-limit are for work, and none is named: rent or buy has one table")
         return say_rent_or_buy(values, catalog, as_json=as_json)
     effort = effort_of(time_limit, workers)
-    named = {name: ",".join(value) if isinstance(value := flags[name], tuple) else value for name in VARIED}
-    varied = next((name for name in VARIED if several_models(named[name])), VARIED[0])
-    several = several_models(named[varied])
+    said = {name: ",".join(value) if isinstance(value := flags[name], tuple) else value for name in VARIED}
+    varied = next((name for name in VARIED if several_models(said[name])), VARIED[0])
+    several = several_models(said[varied])
     each = [{**flags, varied: (name,) if isinstance(flags[varied], tuple) else name} for name in several] or [flags]
     models = [name if varied == VARIED[0] else f"{flags['model'] or scenario}, {name}" for name in several]
     config, held = read_from(from_), layout_text(layout)
@@ -73,6 +86,8 @@ def command(scenario: str | None, trace: bool, layout: str, from_: str | None, t
             models, each, strict=True)}, catalog, effort, defaults, held)
     else:
         plans = compare(asked, catalog, effort, traced=trace, defaults=defaults, layout=held)
+    if sort_by is not None:
+        plans.sort(key=lambda compared: compared.row.rank(sort_by))
     shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]
     warn((*text_notes(defaults), *outlying(shown, catalog), *(
         compared.row.note for compared in plans if compared.row.note)))

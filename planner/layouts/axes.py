@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -176,9 +177,24 @@ def column_type(name: str) -> type[np.generic]:
     return np.float64 if name in FLOAT_AXES else np.int64
 
 
+_DEGREE = re.compile(r"(?:^|(?<=[\d ,;/+x-]))(tp|pp|vpp|cp|ep|dp|mbs|zero)[ :=-]?(\d{1,6})(?=$|[a-z ,;/+-])", re.ASCII)
+"""A degree as people write it: TP8, pp 2, zero-3."""
+
+
+def _spelled_out(text: str) -> str:
+    """Return "tp8pp2", "TP 8, PP 2" and "tp=8 pp=2" as "tp=8,pp=2"; any other text as it is."""
+    plain = text.lower().replace("×", "x")
+    found = list(_DEGREE.finditer(plain))
+    rest = _DEGREE.sub("", plain)
+    if not found or rest.strip(" ,;/+x-"):
+        return text
+    return ",".join(f"{match[1]}={match[2]}" for match in found)
+
+
 def layout_text(text: str) -> dict[str, str]:
     """Return "tp=8,pp=4" as axis -> value, both text. Raises InputError for a part of another form."""
     axes: dict[str, str] = {}
+    text = _spelled_out(text)
     for part in filter(None, (p.strip() for p in text.split(","))):
         axis, equals, value = (piece.strip() for piece in part.partition("="))
         if not (axis and equals and value):

@@ -70,6 +70,9 @@ def test_a_wrong_layout_is_refused(planner, layout):
 def test_layout_text_is_axis_and_value():
     assert layout_text("tp=8, pp = 4,recompute=full,") == {"tp": "8", "pp": "4", "recompute": "full"}
     assert layout_text("") == {}
+    for text in ("tp8pp2", "TP 8, PP 2", "tp=8 pp=2", "TP8-PP2", "tp:8/pp:2", "TP8 x PP2", "tp8×pp2"):
+        assert layout_text(text) == {"tp": "8", "pp": "2"}, text
+    assert layout_text("tp8,zero-3") == {"tp": "8", "zero": "3"}
     for text in ("tp", "tp=", "=8", "tp=1,tp=2"):
         with pytest.raises(InputError, match="--layout"):
             layout_text(text)
