@@ -198,10 +198,9 @@ class Catalog(Calibrated):
         model = self.known_model(name) or (of_config(name) if self._configs else None)
         if model is not None:
             return model
-        size = size_of(name)
-        if size is None and (tuned := self._spellings("models", Model).within(name)) is not None:
-            return self._read("models", tuned, Model)
-        if size is None:
+        if (size := size_of(name)) is None:
+            if (tuned := self._spellings("models", Model).within(name)) is not None:
+                return self._read("models", tuned, Model)
             known = (*self._spellings("models", Model).known, *self._spellings("diffusion", Diffusion).known)
             raise UnknownName("model", name, known, unlike=(
                 "none of the catalog is like it: the path of its Hugging Face config.json stands for a model, and a "
