@@ -44,8 +44,7 @@ S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
                                    "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
-                                   "launch": Releases, "diffusion": Diffusion,
-                                   "tools": Tool}
+                                   "launch": Releases, "diffusion": Diffusion, "tools": Tool}
 ALL_KINDS = (*KINDS, "calibration")
 
 
