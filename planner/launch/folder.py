@@ -16,7 +16,7 @@ from planner.launch.axes import CannotExpress
 from planner.launch.diffused import diffused_of
 from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
 from planner.launch.generated import generated_of
-from planner.launch.given import Given, given_of
+from planner.launch.given import Given, given_of, started_by
 from planner.launch.nearest import typed
 from planner.launch.place import all_places, asked_job, usual_job
 from planner.launch.program import (
@@ -64,7 +64,7 @@ def targets_of(given: Given, catalog: Catalog) -> list[str]:
     """
     if isinstance(given.asked, Training) and given.asked.launchable not in (None, AUTO):
         return [given.asked.launchable]
-    known = catalog.releases.some(getattr(given.placed, "framework", given.placed.stack))
+    known = catalog.releases.some(started_by(given.placed))
     return [name for name in known if catalog.releases.target(name).work == work_kind(given.placed)] or known
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from planner.answer.assignment import KINDS, Assignment
+from planner.answer.assignment import KINDS, Assignment, PostTrainingAssignment
 from planner.answer.schema import Plan, to_json
 from planner.errors import InputError
 from planner.scenario.load import as_question
@@ -46,6 +46,11 @@ class Given:
         if self.placed.serving is not None and self.placed.serving.prompts is not None:
             name += f"-from-{self.placed.serving.prompts[0]}"
         return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-.")[:60] or "workload"
+
+
+def started_by(placed: Assignment) -> str:
+    """Return the stack or engine that starts it: of reinforcement learning the framework about its trainer."""
+    return placed.framework if isinstance(placed, PostTrainingAssignment) else placed.stack
 
 
 def given_of(found: Plan | Assignment, alternative: int | None = None) -> list[Given]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planner.answer.assignment import Assignment, DiffusionAssignment, TrainingAssignment
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
-from planner.launch.given import Given
+from planner.launch.given import Given, started_by
 from planner.launch.program import INSTALL, VARIABLES, Job, Program
 from planner.launch.replicas import nodes_of
 from planner.launch.title import title
@@ -82,7 +82,7 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
         yield f"run: {time.steps:,} steps{days}"
     if placed.duration_days is None and isinstance(placed, TrainingAssignment) and placed.asked is None:
         yield "of an estimate that does not state its optimizer, loss and packing: the files have the usual ones"
-    if program.target not in catalog.releases.of_stack(getattr(placed, "framework", placed.stack)):
+    if program.target not in catalog.releases.of_stack(started_by(placed)):
         yield (f"these figures are of {placed.stack}; for those of {program.target}, plan with --launchable "
                f"{program.target}")
 
