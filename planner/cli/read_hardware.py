@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.catalog.load import Catalog
 from planner.cli.phrases import FOLLOW, ONES, SILENT, noun_of
-from planner.errors import InputError
-from planner.scenario.hardware_names import candidate_nodes
+from planner.scenario.hardware_names import is_hardware
 
 if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
@@ -24,7 +23,7 @@ def hardware(said: Sentence) -> int:
     for many, text in said.phrase(said.at):
         if not _may_be_hardware(said, text, said.words[said.at:said.at + many]):
             continue
-        name = next((each for each in (text, text.removesuffix("s")) if _knows(each, said.catalog)), "")
+        name = next((each for each in (text, text.removesuffix("s")) if is_hardware(each, said.catalog)), "")
         if name:
             apart = said.flags.get("own") and _APART.intersection(said.words[max(0, said.at - 4):said.at])
             owned = "own" in said.asks and not apart
@@ -37,7 +36,7 @@ def _of_a_form(said: Sentence) -> int:
     """Read another form of the card that was named last: H100 PCIe or SXM."""
     last = (said.flags.get("on") or [""])[-1].split()
     word = said.words[said.at]
-    if len(last) < 2 or word not in _FORMS or not _knows(name := " ".join((*last[:-1], word)), said.catalog):
+    if len(last) < 2 or word not in _FORMS or not is_hardware(name := " ".join((*last[:-1], word)), said.catalog):
         return 0
     said.put("on", name)
     return 1
@@ -55,10 +54,3 @@ def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
 def _is_family(word: str, catalog: Catalog) -> bool:
     """Say whether the names of node types begin with a word: DGX."""
     return any(name.startswith(f"{word}-") for name in catalog.names("nodes"))
-
-
-def _knows(text: str, catalog: Catalog) -> bool:
-    try:
-        return bool(candidate_nodes([text], catalog))
-    except InputError:
-        return False

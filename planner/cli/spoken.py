@@ -19,7 +19,6 @@ from planner.cli.open_values import MOVES, open_value
 from planner.cli.phrases import PHRASES
 from planner.cli.rephrased import given_flags, rephrased, unsaid
 from planner.cli.sentence import shown
-from planner.errors import InputError
 from planner.scenario.flag_names import INSTEAD, LEFT_OUT, LENGTHS, SHORT, SWITCHES
 from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name
@@ -272,11 +271,8 @@ def hardware_known(settings: GlobalOptions) -> Callable[[str], bool]:
     """Return what says whether the catalog knows a name of hardware."""
     def known(name: str) -> bool:
         from planner.cli.options import open_catalog
-        from planner.scenario.hardware_names import candidate_nodes
+        from planner.scenario.hardware_names import is_hardware
 
-        try:
-            return bool(candidate_nodes([name], open_catalog(settings.catalogs, settings)))
-        except InputError:
-            return False
+        return is_hardware(name, open_catalog(settings.catalogs, settings))
 
     return known

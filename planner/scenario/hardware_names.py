@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from planner.catalog.hardware import Gpu, Node
@@ -128,6 +129,7 @@ def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
                 map(str.isdigit, name)) else set()
 
 
+@lru_cache(maxsize=4096)
 def series(instance: str) -> str:
     """Return the name of the series that an instance is a size of, in small letters: g6e, nd_h100_v5, a3-highgpu."""
     plain = instance.lower().removeprefix("standard_")
@@ -136,7 +138,39 @@ def series(instance: str) -> str:
     return _SIZE.sub("", plain)
 
 
+def is_hardware(name: str, catalog: Catalog) -> bool:
+    """Say whether `candidate_nodes` knows a name, without a look for others that are like it."""
+    try:
+        meant = _known(name, catalog)
+    except InputError:
+        return False
+    return meant is not None and bool(meant.nodes)
+
+
+def _known(name: str, catalog: Catalog) -> Meant | None:
+    """Return what `meant_by` does; none for a name that means nothing. Raises UnknownName for a part of it."""
+    for said in dict.fromkeys((name, _plain(name))):
+        try:
+            if (meant := _found(said, catalog)) is not None:
+                return meant
+        except UnknownName as error:
+            if said == name != error.name:
+                raise
+    return None
+
+
 def _as_written(name: str, catalog: Catalog) -> Meant:
+    meant = _found(name, catalog)
+    if meant is None:
+        if (family := family_of(" ".join(name.split()))) is not None:
+            raise Unmodeled(name, family)
+        raise UnknownName("node or GPU", name, [*_spellings(catalog.all("nodes", Node)),
+                                                *_spellings(catalog.all("gpus", Gpu))])
+    return meant
+
+
+def _found(name: str, catalog: Catalog) -> Meant | None:
+    """Return what a name means as it is written; none where it means nothing. Raises UnknownName for a part of it."""
     text = " ".join(name.split())
     if (node := catalog.known_node(text)) is not None:
         return Meant([node.name])
@@ -155,6 +189,11 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
         return Meant(held)
     if (boxes := _boxes(text, nodes, catalog)) is not None:
         return boxes
+    return _counted(name, text, catalog)
+
+
+def _counted(name: str, text: str, catalog: Catalog) -> Meant | None:
+    """Return what a name with a number before or behind it means; none where it means nothing."""
     front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
     said = front["what"] if front else ""
     if front and front["nodes"] and _gpu(said, catalog) is not None:
@@ -163,18 +202,12 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
                        (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
         if meant and count and (several := _several(name, meant, int(count), catalog)):
             return several
-    if (family := family_of(text)) is not None:
-        raise Unmodeled(name, family)
-    raise UnknownName("node or GPU", name, [*_spellings(nodes), *_spellings(catalog.all("gpus", Gpu))])
+    return None
 
 
 def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None:
     """Return so many of a node type or of a GPU: node types with that count, else those that make it up together."""
-    try:
-        meant = meant_by(what, catalog)
-    except UnknownName as error:
-        if error.name != what:
-            raise
+    if (meant := _known(what, catalog)) is None:
         return None
     sizes = {node: catalog.node(node).gpus for node in meant.nodes}
     # 3060 12gb is a card, and not so many of 12 GB
