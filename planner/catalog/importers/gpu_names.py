@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
@@ -46,7 +47,9 @@ def _plain(form: str) -> str:
     return form.rstrip("0123456789")
 
 
+@lru_cache(maxsize=4096)
 def _spelling(name: str) -> _Spelling:
+    """Return a name taken apart, remembered: those of the catalog are asked for with every word of a sentence."""
     family, forms, memory = "", set(), None
     for token in re.split(r"[^a-z0-9]+", name.lower()):
         if match := _MEMORY.fullmatch(token):
