@@ -12,13 +12,15 @@ from planner.cli.main import main
 from planner.render.serving import serving_sentence
 from planner.units import show_seconds
 
-ASKED = ["plan", "--model", "llama-3.1-70b", "--users", "200", "--ttft", "20s", "--on", "rtx-a6000-8x"]
+ASKED = ["plan", "--model", "llama-3.1-70b", "--users", "200", "--ttft", "20s", "--on", "rtx-a6000-8x",
+         "--engine", "vllm", "--quantization", "bf16"]
 
 
 def test_the_headline_says_what_each_user_gets(capsys: pytest.CaptureFixture[str]):
     assert main(ASKED) == 0
     said = capsys.readouterr()
-    plan = planner.plan(model="llama-3.1-70b", users=200, ttft="20 s", on="rtx-a6000-8x")
+    plan = planner.plan(model="llama-3.1-70b", users=200, ttft="20 s", on="rtx-a6000-8x", engine="vllm",
+                        quantization="bf16")
     level = plan.assignments[0].serving
     assert level is not None
     assert f"{1 / level.tpot_seconds.p50:,.2g} tokens/s to each" in " ".join(said.out.split())
@@ -30,7 +32,8 @@ def test_the_headline_says_what_each_user_gets(capsys: pytest.CaptureFixture[str
 
 
 def test_drafts_alone_have_the_usual_share_accepted(capsys: pytest.CaptureFixture[str]):
-    asked = ["plan", "--model", "llama-3.1-8b", "--rate", "2", "--on", "l40s-1x", "-q"]
+    asked = ["plan", "--model", "llama-3.1-8b", "--rate", "2", "--on", "l40s-1x", "-q", "--engine", "vllm",
+             "--quantization", "bf16"]
     share = Catalog().recipes.drafts.acceptance
     assert main([*asked, "--speculative", "3"]) == 0
     usual = capsys.readouterr().out

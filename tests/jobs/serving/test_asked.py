@@ -10,8 +10,9 @@ from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, synthetic
 from tests.simulate.test_replica import STEPS
 
-CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200, "ttft": "1 s", "tpot": "30 ms", "on": "l40s-1x"}
-BIG = {"model": "llama-3.1-405b", "quantization": "bf16", "input": 2000, "output": 300}
+CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200, "ttft": "1 s", "tpot": "30 ms", "on": "l40s-1x",
+        "engine": "vllm", "quantization": "bf16"}
+BIG = {"model": "llama-3.1-405b", "engine": "vllm", "quantization": "bf16", "input": 2000, "output": 300}
 
 
 def test_the_most_users_are_held_and_more_are_not():

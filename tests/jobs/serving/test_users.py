@@ -15,7 +15,7 @@ from tests.cli.conftest import planner as command  # noqa: F401 - the fixture th
 from tests.jobs.serving.cases import CATALOG
 from tests.simulate.test_replica import STEPS
 
-CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200}
+CHAT = {"model": "llama-3.1-8b", "input": 1000, "output": 200, "engine": "vllm", "quantization": "bf16"}
 
 
 @pytest.mark.parametrize(("asked", "on"), [
