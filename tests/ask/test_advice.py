@@ -15,7 +15,9 @@ from tests.fuzz.running import folder, run
 
 FLAG = {path.split(".")[-1]: "--" + flag.replace("_", "-") for flag, path in FLAGS.items()}
 WORK = {"model": "gpt2", "sequence_length": 1024, "global_batch": "64 sequences"}
-SERVED = {"kind": "serving", "model": "llama-3.1-8b", "rate": "20", "input": 1000, "output": 200}
+SERVED = {"kind": "serving", "model": "llama-3.1-8b", "rate": "20", "input": 1000, "output": 200, "engine": "vllm",
+          "quantization": ["bf16"]}
+"""What is chosen is kept: the answer is no and what would be enough, not a plan with another engine or format."""
 
 
 def training(chance: random.Random) -> dict[str, dict[str, object]]:
