@@ -57,7 +57,7 @@ def advice_holds(question: dict[str, dict[str, object]]) -> int:
         for one in found:
             parts = dict(zip(one["limit"].split(" and "), one["to"].split(", "), strict=True)
                          if " and " in one["limit"] else [(one["limit"], one["to"])])
-            section = "workload" if parts.keys() <= {"ttft", "tpot"} else "limits"
+            section = "workload" if parts.keys() <= {"ttft", "tpot", "quantization"} else "limits"
             flags = [f"{FLAG[name]}={text}" for name, text in parts.items()]
             asked = [f"{FLAG[name]}={text}" for name, text in zip(parts, one["from"].split(", ") if len(parts) > 1
                                                                   else [one["from"]], strict=True)]
@@ -77,7 +77,7 @@ def test_advice_on_training_is_taken_back_and_is_enough(seed: int) -> None:
     advice_holds(training(random.Random(seed)))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 6])
 def test_advice_on_services_is_taken_back_and_is_enough(seed: int) -> None:
     advice_holds(service(random.Random(seed)))
 
