@@ -50,6 +50,8 @@ class Sourced(Frozen):
 
     def provenance(self, field: str) -> Fact:
         """Return where the figure in `field` (dotted for a nested one) comes from."""
+        if not self.facts:
+            return _of_all(self.source, self.as_of, self.kind, self.note)
         parts = field.split(".")
         prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
         stated = next((self.facts[prefix] for prefix in prefixes if prefix in self.facts), None)
