@@ -88,7 +88,8 @@ class Explanation(Shown, Frozen):
         """Return the status, the objective, and what is explained."""
         if self.infeasible is not None:
             return f"infeasible: {'; '.join(self.infeasible.because)}"
-        asked = [f"{_choice(why_not.asked)} {why_not.verdict}" for why_not in self.why_not]
+        asked = [f"{_choice(why_not.asked)} {why_not.verdict}{f': {why_not.because}' if why_not.because else ''}"
+                 for why_not in self.why_not]
         binding = [worth.limit for worth in self.worth if worth.binds]
         told = "; ".join(asked) or (f"binding: {', '.join(binding)}" if binding else "no limit binds")
         return f"{self.status}: {self.objective.shown()}; {told}"

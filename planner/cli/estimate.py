@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from planner.ask.estimate import Measured
 
 
+MEASURES = {"micro-batch": "micro-batch-size mbs batch-size per-device-batch", "model": "model-size size params",
+            "sequence": "seq-len sequence-length seqlen seq context context-length ctx length max-seq-len",
+            "resolution": "res image-size", "frames": "clip", "batch": "images", "audio": "sound"}
+"""What the largest is looked for of, with what people call it."""
+
+
+def _measured(ctx: click.Context, param: click.Parameter, value: str | None) -> Measured | None:
+    """Return what the largest is looked for of, in the planner's word."""
+    said = "" if value is None else value.lower().replace("_", "-").replace(" ", "-")
+    found = next((name for name, called in MEASURES.items() if said in (name, *called.split())), None)
+    if value is not None and found is None:
+        raise click.BadParameter(f"expected {', '.join(MEASURES)}, got {value!r}")
+    return cast("Measured | None", found)
+
+
 @click.command("estimate")
 @click.option("--node", metavar="NAME", help="Node type, or 4xdgx-h100. A config is run on dgx-h100 where none is "
               "given.")
@@ -29,8 +44,7 @@ if TYPE_CHECKING:
               "offload_parameters=1,offload_activations=1,offload_to=nvme; for a service tp, pp, ep, dp. Default: the "
               "best on all GPUs of the node. If their number is given (dp, --gpus, degrees that fill the node), axes "
               "left out are 1 or off.")
-@click.option("--max", "largest",
-              type=click.Choice(["micro-batch", "sequence", "model", "resolution", "frames", "batch", "audio"]),
+@click.option("--max", "largest", callback=_measured, metavar=f"[{'|'.join(MEASURES)}]",
               help="Find the largest that fits, and estimate it; --max model needs no --model; of images and clips the "
               "largest resolution, frames or batch, of sound the longest.")
 @from_option

@@ -32,6 +32,8 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
                      f"{plan.row.gpus:,}", *row(plan)) for plan in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
+    if any(_over(plan) for plan in plans[:MOST_ROWS]):
+        page.paragraph("Latencies are as computed; every plan keeps its targets where it is replayed, event by event")
     show_evidence(page, plans[:MOST_ROWS])
     if without:
         page.heading("Without a plan")
@@ -40,6 +42,14 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
             page.paragraph(name + shortened(lacking.row.why_not or "", page.console.width - len(name)))
         if len(without) > MOST_REASONS:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
+
+
+def _over(compared: Compared) -> bool:
+    """Say whether a latency as computed is over its target, which a replay keeps."""
+    served = [a.serving for a in compared.assignments if a.serving]
+    asked = [latency.asked for figures in served for latency in (figures.ttft_seconds, figures.tpot_seconds)
+             if latency is not None]
+    return any(target is not None and target.seconds > target.target_seconds for target in asked)
 
 
 def named(compared: Compared) -> str:

@@ -25,6 +25,7 @@ REPEATS = ("repeats", "num-repeats", "dataset-repeats", "image-repeats")
 HELD = ("beta", "kl", "kl-coef", "kl-coefficient", "kl-loss-coef")
 """Flags of how strongly a policy is held to its reference, which is not there at 0."""
 _MORNING = 8
+_TIMES = {"hour": "hour", "hourly": "hour", "month": "month", "monthly": "month", "day": "day", "daily": "day"}
 _PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
 """Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
 
@@ -110,6 +111,23 @@ def _unheld(told: _Told) -> Phrased | None:
     return Phrased("reference", "none") if held else None
 
 
+def _money_in_a_time(told: _Told) -> Phrased | None:
+    """Read --max-cost-per-hour 100 and --monthly-budget 5k."""
+    words = [word for word in told.said.split("-") if word not in ("max", "usd", "total", "per", "in")]
+    time = next((_TIMES[word] for word in words if word in _TIMES), None)
+    money = time and set(words) - _TIMES.keys() <= {"budget", "cost", "price", "spend", "dollars"}
+    if not money or "budget" not in told.known or not (len(words) > 1 or "usd" in told.said):
+        return None
+    plain = told.value.strip().lstrip("$")
+    return Phrased("budget", f"{plain} USD/{time}" if plain[-1:].isalnum() and "/" not in plain else told.value)
+
+
+def _by_parameters(told: _Told) -> Phrased | None:
+    """Read --tokens-per-param 20."""
+    meant = told.said in ("tokens-per-param", "tokens-per-parameter", "tpp") and "tokens" in told.known
+    return Phrased("tokens", f"{told.value} per parameter", ("tokens",)) if meant else None
+
+
 def _size(told: _Told) -> Phrased | None:
     """Read --params 7B where no model is named."""
     return Phrased("model", told.value) if told.said in SIZES and "model" not in told.beside else None
@@ -176,7 +194,8 @@ def _peak(told: _Told, of: str) -> Phrased | None:
 
 
 _RULES: tuple[Callable[[_Told], Phrased | None], ...] = (
-    _at_percentile, _hours, _thinking, _duration, _pace, _factor, _unheld, _size, _daily, _rate, _with_unit)
+    _at_percentile, _hours, _thinking, _duration, _pace, _factor, _unheld, _money_in_a_time, _by_parameters, _size,
+    _daily, _rate, _with_unit)
 
 
 def number(flag: str, text: str) -> float:

@@ -15,7 +15,7 @@ from planner.yaml_io import Document
 METHOD = "inference"
 _TRAINED = {"tokens", "samples", "epochs", "dataset", "steps"}
 """Keys that say how much is trained."""
-_CALLED = {"sequence_length": "max_model_len", "stack": "engine"}
+_CALLED = {"sequence_length": "max_model_len", "stack": "engine", "images": "images_per_request"}
 """Keys of training, and what they are of a service."""
 _OTHERWISE = {"diffusion": {"global_batch": "batch"},
               "generation": {"global_batch": "batch", "images": "samples", "documents": "samples"},
