@@ -232,7 +232,7 @@ def test_requests_that_come_all_at_once_are_replayed_and_have_no_rate(saved, pla
 
 
 @pytest.mark.parametrize(("flags", "named"), [
-    (("--layout", "foo=bar", "--max", "model"), "'foo'"), (("--layout", "cp=3;ep=5", "--max", "model"), "cp=3;ep=5"),
+    (("--layout", "foo=bar", "--max", "model"), "'foo'"), (("--layout", "cp=3;foo", "--max", "model"), "cp=3;foo"),
     (("--layout", "tp=8", "--max", "model", "--stack", "nope"), "'nope'")])
 def test_what_no_model_can_be_estimated_with_is_an_error_and_no_answer(planner, flags, named):
     """It was "No model fits", exit 0."""

@@ -47,7 +47,6 @@ def test_whoever_names_a_machine_asks_for_its_cheapest_step(machine):
 
 @pytest.mark.parametrize(("given", "message"), [
     ({"deadline": "2d"}, "deadline is of a whole job"), ({"budget": "500 USD"}, "budget is of a whole job"),
-    ({"steps": 10, "samples": 100, "epochs": 2}, "steps and epochs are given"),
     ({"epochs": 2}, "epochs applies to samples"), ({"tokens": "1G"}, "write --steps, or --samples")])
 def test_what_does_not_go_together_is_refused(given, message):
     with pytest.raises(InputError, match=message):
