@@ -52,6 +52,9 @@ def _yes_or_no(plan: Plan) -> str:
     verb, negated = ("hold", "do not hold") if counted.gpus > 1 else ("holds", "does not hold")
     if not does:
         return f"No: {these} {negated} {model} for {' or '.join(does_not)}. "
+    if counted.holds.get("inference") is False:
+        # who asks of no work asks first whether it runs at all
+        return f"For {does_not[0]} no: {these} {negated} {model}; for {enumerated(does)} yes. "
     but = f", not for {' or '.join(does_not)}" if does_not else ""
     return f"Yes: {these} {verb} {model} for {enumerated(does)}{but}. "
 

@@ -130,6 +130,13 @@ def test_two_24_gb_cards_tune_70b_by_qlora_with_the_host() -> None:
     assert alone.layout.offload.to == "none"
 
 
+def test_a_model_that_cannot_be_served_is_no_yes() -> None:
+    """Eight H100 tune DeepSeek-V3 with its weights on the host, and do not serve it in FP8."""
+    plan = hold("deepseek-v3", "8xh100")
+    assert holding_sentence(plan).startswith(
+        "For inference in fp8 no: 8 x h100-sxm do not hold deepseek-v3; for QLoRA, LoRA and full yes. ")
+
+
 def test_several_models_take_no_tokens() -> None:
     with pytest.raises(InputError, match="leave tokens out"):
         hold("llama-3.1-8b, llama-3.1-70b", "h100-sxm", workload__tokens="1 G")
