@@ -124,8 +124,8 @@ def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
     said = name.strip().lower()
     if _is_gpus(" ".join(name.split()), catalog):
         return set()
-    return {(prices.name, offer.instance) for prices in catalog.price_lists for offer in prices.offers
-            if said == series(offer.instance) or offer.instance in prices.instances(name)} if any(
+    return {(prices.name, offer.instance) for prices in catalog.price_lists for named in [prices.instances(name)]
+            for offer in prices.offers if said == series(offer.instance) or offer.instance in named} if any(
                 map(str.isdigit, name)) else set()
 
 
@@ -177,8 +177,8 @@ def _found(name: str, catalog: Catalog) -> Meant | None:
     nodes = catalog.all("nodes", Node)
     if (gpu := _gpu(text, catalog)) is not None:
         return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
-    instances = {offer.node for prices in catalog.price_lists for offer in prices.offers
-                 if text.lower() == series(offer.instance) or offer.instance in prices.instances(text)}
+    instances = {offer.node for prices in catalog.price_lists for named in [prices.instances(text)]
+                 for offer in prices.offers if text.lower() == series(offer.instance) or offer.instance in named}
     like = {node.name for prices in catalog.price_lists if (said := prices.alike_of(text)) and (
         node := catalog.known_node(said))}
     instances |= like
