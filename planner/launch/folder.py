@@ -17,7 +17,7 @@ from planner.launch.diffused import diffused_of
 from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of, started_by
-from planner.launch.nearest import typed
+from planner.launch.nearest import held_to, typed
 from planner.launch.place import all_places, asked_job, usual_job
 from planner.launch.program import (
     INSTALL,
@@ -138,9 +138,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    release = catalog.releases.target(error.target)
-    held = f"--launchable {error.target}" if release.work in ("training", "posttraining") else (
-        f"--engine {release.stacks[0]}" if release.work == "serving" else "")
+    held = held_to(error.target, catalog)
     again = f"`planner plan` with {held} finds the best plan that it can" if held else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:

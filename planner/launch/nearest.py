@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.catalog.load import Catalog
 from planner.jobs.diffusion.options import AXES as DIFFUSION
 from planner.jobs.generation.options import AXES as GENERATION
 from planner.jobs.posttraining.held import AXES as POSTTRAINING
@@ -14,6 +15,13 @@ _LAYOUT = {*TRAINING, *POSTTRAINING, *DIFFUSION, *GENERATION}
 """What `--layout` may name of some kind of work."""
 _LEFT_OUT = (None, False, "all", "none", "the stack's")
 """Values that a question has where nobody states one."""
+
+
+def held_to(target: str, catalog: Catalog) -> str:
+    """Return the flag that holds a plan to a target; empty where there is none."""
+    release = catalog.releases.target(target)
+    return f"--launchable {target}" if release.work in ("training", "posttraining") else (
+        f"--engine {release.stacks[0]}" if release.work == "serving" else "")
 
 
 def typed(instead: Mapping[str, object]) -> str:

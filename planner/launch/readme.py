@@ -8,6 +8,7 @@ from planner.answer.assignment import Assignment, DiffusionAssignment, TrainingA
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.launch.given import Given, started_by
+from planner.launch.nearest import held_to
 from planner.launch.program import INSTALL, VARIABLES, Job, Program
 from planner.launch.replicas import nodes_of
 from planner.launch.title import title
@@ -28,7 +29,8 @@ def readme(given: Given, program: Program, job: Job, release: Target, catalog: C
              "",
              *(f"Layout: {axes(one)}." for one in given.every), "", *_install(release, program), *_variables(job),
              "## Start", "", "```bash", job.start, "```", "",
-             "## Expect", "", *(f"- {line}" for one in given.every for line in _expected(one, program, catalog)), "",
+             "## Expect", "", *(f"- {line}" for one in given.every
+                                for line in _expected(one, program, catalog)), "",
              *_back(program, job, release)]
     notes = [*program.notes, *job.notes]
     return "\n".join([*lines, "## Notes", "", *(f"- {note}" for note in notes)] if notes else lines).rstrip() + "\n"
@@ -82,9 +84,9 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
         yield f"run: {time.steps:,} steps{days}"
     if placed.duration_days is None and isinstance(placed, TrainingAssignment) and placed.asked is None:
         yield "of an estimate that does not state its optimizer, loss and packing: the files have the usual ones"
-    if program.target not in catalog.releases.of_stack(started_by(placed)):
-        yield (f"these figures are of {placed.stack}; for those of {program.target}, plan with --launchable "
-               f"{program.target}")
+    if program.target not in catalog.releases.of_stack(stack := started_by(placed)):
+        held = held_to(program.target, catalog)
+        yield f"these figures are of {stack}" + (f"; for those of {program.target}, plan with {held}" if held else "")
 
 
 def _back(program: Program, job: Job, release: Target) -> list[str]:

@@ -41,6 +41,11 @@ def test_a_plan_becomes_a_folder_that_starts_it(planner, plan_file, tmp_path):  
         assert part in page
 
 
+def test_a_plan_of_the_stacks_own_target_is_not_said_to_be_anothers(planner, plan_file, tmp_path):  # noqa: F811
+    assert planner("launch", plan_file, "-o", tmp_path / "run").code == 0
+    assert "these figures are of" not in (tmp_path / "run" / "README.md").read_text()
+
+
 def test_plan_writes_the_same_files(planner, plan_file, tmp_path):  # noqa: F811
     planner("launch", plan_file, "-o", tmp_path / "two")
     flags = [word for name, value in SMALL.items() for word in (f"--{name}", value)]

@@ -225,6 +225,8 @@ def test_within_a_job_of_ray_no_cluster_is_started(given: dict[str, Given], tmp_
         (tmp_path / name).write_text(text)
     (tmp_path / "bin").mkdir()
     (tmp_path / "NeMo-RL").mkdir()
+    (tmp_path / "data" / "gsm8k").mkdir(parents=True)
+    (tmp_path / "data" / "gsm8k" / "train.parquet").touch()
     for name in ("ray", "python3", "nvidia-smi"):
         (tmp_path / "bin" / name).write_text(f'#!/bin/bash\necho {name} $1 >> "$SAID"\n')
         (tmp_path / "bin" / name).chmod(0o755)

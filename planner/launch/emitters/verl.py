@@ -126,6 +126,34 @@ def _reward(work: Reinforced) -> Settings:
             f"{key}.rollout.tensor_model_parallel_size": there.tp}
 
 
+SAMPLES = "data.py"
+_SAMPLES = '''"""Writes GSM8K as verl reads data, for a first start; its rule judges the number behind ####."""
+
+import re
+import sys
+from pathlib import Path
+
+from datasets import load_dataset
+
+ASK = 'Let us think step by step and output the final answer after "####".'
+
+
+def row(sample, index):
+    """Return a sample in verl's columns."""
+    answer = re.search(r"#### ([-0-9.,]+)", sample["answer"]).group(1).replace(",", "")
+    return {"data_source": "openai/gsm8k", "ability": "math", "extra_info": {"index": index},
+            "prompt": [{"role": "user", "content": f"{sample['question']} {ASK}"}],
+            "reward_model": {"style": "rule", "ground_truth": answer}}
+
+
+place = Path(sys.argv[1])
+place.mkdir(parents=True, exist_ok=True)
+for part in ("test", "train"):
+    samples = load_dataset("openai/gsm8k", "main", split=part)
+    made = samples.map(row, with_indices=True, remove_columns=samples.column_names)
+    made.to_parquet(place / f"{part}.parquet")
+'''
+
 TABLE: TableOf[Reinforced] = {
     ("trainer", "tp", "sp", "pp", "cp", "ep", "expert_tp", "zero"): _split,
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag"): _placement,
@@ -146,8 +174,8 @@ VARIABLES = (
     Variable("MODEL", "{model}", "Hugging Face name or folder of the policy."),
     Variable("REWARD_MODEL", "{reward}", "Hugging Face name or folder of the model that judges, where one does."),
     Variable("CRITIC", "{critic}", "Hugging Face name or folder of what the critic starts from, where there is one."),
-    Variable("DATA", "data/gsm8k", "Folder with train.parquet and test.parquet, as examples/data_preprocess writes "
-             "them; their data_source says which rule judges."),
+    Variable("DATA", "data/gsm8k", "Folder with train.parquet and test.parquet that all nodes see, whose data_source "
+             "says which rule judges; school mathematics is written there where it is empty."),
     Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
     Variable("LEARNING_RATE", "1e-6", "Of the policy; the plan does not depend on it."),
     Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
@@ -178,11 +206,14 @@ def emit(work: Reinforced) -> Program:
              "trainer.logger": '\'["console"]\''}
     lines = ["PLAN=(", *(f"  {key}={value}" for key, value in {**settings, **fixed}.items()), ")",
              *(f'PLAN+=("{key}=${name}")' for key, name in named.items()),
-             'PLAN+=("data.train_files=$DATA/train.parquet" "data.val_files=$DATA/test.parquet")', ""]
+             'PLAN+=("data.train_files=$DATA/train.parquet" "data.val_files=$DATA/test.parquet")', "",
+             'if [[ "${NODE_RANK:-0}" == 0 && ! -e "$DATA/train.parquet" ]]; then',
+             f'  python3 "$here/{SAMPLES}" "$DATA"', "fi", ""]
     head = f"verl {work.release.release}: runs on every node"
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
     return Program(target=work.target, on_ray=True, variables=variables(work),
-                   files=on_ray(head, nodes, gpus, {}, lines, ["python3 -m verl.trainer.main_ppo", '"${PLAN[@]}"']),
+                   files={**on_ray(head, nodes, gpus, {}, lines, ["python3 -m verl.trainer.main_ppo", '"${PLAN[@]}"']),
+                          SAMPLES: _SAMPLES},
                    parts=(Part("train", "train.sh", nodes, gpus),),
                    notes=("reward.custom_reward_function.path names your own rule, where data_source does not.",))
 
