@@ -129,7 +129,6 @@ def _reward(work: Reinforced) -> Settings:
 SAMPLES = "data.py"
 _SAMPLES = '''"""Writes GSM8K as verl reads data, for a first start; its rule judges the number behind ####."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -140,7 +139,7 @@ ASK = 'Let us think step by step and output the final answer after "####".'
 
 def row(sample, index):
     """Return a sample in verl's columns."""
-    answer = re.search(r"#### ([-0-9.,]+)", sample["answer"]).group(1).replace(",", "")
+    answer = sample["answer"].rpartition("#### ")[2].strip().replace(",", "")
     return {"data_source": "openai/gsm8k", "ability": "math", "extra_info": {"index": index},
             "prompt": [{"role": "user", "content": f"{sample['question']} {ASK}"}],
             "reward_model": {"style": "rule", "ground_truth": answer}}
