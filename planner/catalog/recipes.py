@@ -68,6 +68,8 @@ class UsualRequests(Frozen):
     """A token of an answer that is as fast as people read."""
     daily: Annotated[int, Field(gt=0, le=10**4)]
     """Requests that one who uses a service makes, where only those who do so in a time are counted."""
+    known: Annotated[float, Field(ge=0, lt=1)]
+    """Share of a prompt that fills its context which the turn before has left in the cache."""
 
 
 class UsualDrafts(Frozen):
@@ -138,6 +140,8 @@ class Text(Frozen):
     """What text is in tokens where nobody counts them."""
 
     characters_per_token: float = Field(ge=0.1, le=100)
+    tokens_per_word: float = Field(ge=0.1, le=100)
+    words_per_page: float = Field(ge=1, le=10**5)
 
 
 class Recipes(Sourced):

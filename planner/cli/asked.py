@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli import printing
+from planner.cli.completed import Told, shown
 from planner.cli.options import open_catalog
 from planner.cli.rephrased import given_flags
-from planner.cli.sentence import shown, spoken
+from planner.cli.sentence import spoken
 from planner.cli.several import portfolio_of
 from planner.cli.spoken import Worded, hardware_known, is_scenario
 from planner.errors import InputError, did_you_mean
@@ -62,16 +63,20 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
     if meant in (None, *RUN) and not any(map(is_scenario, words[1:])):
         verb = args[0] if mine else meant if len(words) == 1 and meant != "estimate" else None
         flags = args[len(words):]
-        jobs = portfolio_of(words[mine:], open_catalog(settings.catalogs, settings)) if verb in (None, "plan") else None
+        told = Told(left_out=[])
+        jobs = portfolio_of(words[mine:], open_catalog(settings.catalogs, settings), told) if (
+            verb in (None, "plan")) else None
         if jobs is not None:
+            _tell(told, settings)
             _say(settings, f"several jobs are a portfolio: read as planner plan {shown([jobs])}")
             return ["plan", jobs, *flags]
-        left_out: list[str] = []
+        told = Told(left_out=[])
         read = spoken(words[1:] if mine else words, open_catalog(settings.catalogs, settings), verb,
-                      given_flags(flags, FLAG_NAMES), left_out)
+                      given_flags(flags, FLAG_NAMES), told)
         if read is not None:
-            if left_out:
-                _say(settings, f"not understood and left out: {', '.join(map(repr, left_out))}")
+            _tell(told, settings)
+            for what, command in told.first:
+                _answer_first(what, [*command, *flags], settings)
             _say(settings, f"read as planner {shown(read)}" if len(words) > 1 or meant is None else
                  f"planner {read[0]} answers that, and takes the same options")
             return [*read, *flags]
@@ -82,6 +87,23 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
                                                                  f": planner {meant} answers that"))
     _say(settings, f"planner {meant} answers that, and takes the same options")
     return as_asked([meant, *args[1:]], settings, commands)
+
+
+def _tell(told: Told, settings: GlobalOptions) -> None:
+    """Note what was left out of a sentence, and what was assumed."""
+    if told.left_out:
+        _say(settings, f"not understood and left out: {', '.join(map(repr, dict.fromkeys(told.left_out)))}")
+    for note in dict.fromkeys(told.assumed):
+        _say(settings, note)
+
+
+def _answer_first(what: str, command: Sequence[str], settings: GlobalOptions) -> None:
+    """Print the first sentence of the answer to a part of a question, before the whole is answered."""
+    from planner.cli.main import main
+
+    _say(settings, f"{what}: planner {shown(command)}")
+    quietly = [] if settings.as_json else ["-q"]
+    main([*quietly, *command])
 
 
 def _as_flag(word: str) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
+from planner.catalog.sized import size_of
+from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user
+from planner.cli.named_work import NamedWork
 from planner.cli.phrases import OF_TOKENS, PARAMETER, SIDES, noun_of
 from planner.scenario.posttraining import PostTraining
 from planner.units import SECONDS, parse
@@ -14,21 +17,8 @@ PATIENCE = 300.0
 """Seconds up to which a time is one that a user waits, and no deadline."""
 
 
-class Amount(NamedTuple):
-    """A number with what it counts."""
-
-    value: str
-    """With its scale: 10k."""
-    noun: str
-    per: str
-    """In which time, or for whom."""
-    beside: frozenset[str]
-    """Words around it."""
-    text: str
-    """As it stands in the sentence."""
-
-
-class About(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class About:
     """What else the sentence says."""
 
     asks: set[str]
@@ -38,76 +28,104 @@ class About(NamedTuple):
     tunes: bool
     whole: bool
     """Whether things are counted in all, and not by a time."""
+    work: NamedWork
+    comes: bool
+    """Whether those who come in a time are counted."""
+    assumed: list[str] = field(default_factory=list)
+    """What was assumed, in words."""
 
 
 def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None], flags: Mapping[str, Sequence[str]],
-             unread: list[str]) -> None:
-    """Put the flags that the numbers are; those that may be anything are left unread."""
-    kinds = frozenset(noun_of(amount.noun) or "" for amount in amounts)
-    whole = any(noun_of(amount.noun) in _IN_ALL and not amount.per for amount in amounts)
+             unread: list[str], work: NamedWork) -> list[str]:
+    """Put the flags that the numbers are, and return what was assumed; those that may be anything are left unread."""
+    assumed: list[str] = []
     tunes = "tune" in asks or bool(set(flags.get("method", ())) - {"inference"})
-    if not tunes and (kinds & _SERVING or any(amount.per for amount in amounts if noun_of(amount.noun) not in _APART)):
+    amounts = [in_tokens(amount, work, assumed) for amount in amounts]
+    amounts = heard(amounts, work, assumed, put, tunes=tunes) if work.hears else amounts
+    kinds = frozenset(amount.kind for amount in amounts)
+    whole = any(amount.kind in IN_ALL and not amount.per for amount in amounts)
+    if not tunes and (kinds & _SERVING or any(amount.per for amount in amounts if amount.kind not in _APART)):
         asks.add("serve")
-    if any(noun_of(amount.noun) == "users" and _comes(amount) for amount in amounts):
-        asks.add("comes")
-    about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole)
-    for amount in _of_each(amounts):
+    comes = any(amount.kind == "users" and comes_in(amount) for amount in amounts)
+    about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
+                  assumed)
+    for amount in of_each_user(amounts, work):
         flag, value = _flag(amount, about)
+        if flag == NOTHING:
+            continue
         if flag:
             put(flag, value)
         else:
             unread.append(amount.text)
     if tunes and "images" in kinds and "images" not in flags:
         put("images", "1")
-
-
-def _comes(amount: Amount) -> str:
-    """Return in which time so many come, a day or a month; empty for those who are there at once."""
-    time = "day" if "daily" in amount.beside else "month" if "monthly" in amount.beside else amount.per
-    return {"day": "daily", "month": "monthly"}.get(time, "")
+    if not tunes and work.sees and ("images" in kinds or {"ocr", "caption"} & asks) and (
+            "images-per-request" not in flags):
+        put("images-per-request", "1")
+    return assumed
 
 
 def _users(amount: Amount, about: About) -> tuple[str, str]:
-    return f"{comes}-users" if (comes := _comes(amount)) else "users", amount.value
-
-
-def _of_each(amounts: Sequence[Amount]) -> Sequence[Amount]:
-    """Return amounts with what each user asks in a time as what all of them ask: 50 users, one image a minute each."""
-    users = [amount for amount in amounts if noun_of(amount.noun) == "users" and not amount.per]
-    each = [amount for amount in amounts if amount.per and SECONDS.factor(amount.per) and "each" in amount.beside
-            and noun_of(amount.noun) in _ASKED]
-    if len(users) != 1 or len(each) != 1:
-        return amounts
-    whole = parse_count(users[0].value, "users") * parse_count(each[0].value, each[0].noun)
-    return [amount for amount in amounts if amount not in (users[0], each[0])] + [each[0]._replace(value=f"{whole:g}")]
+    return f"{comes}-users" if (comes := comes_in(amount)) else "users", amount.value
 
 
 def _flag(amount: Amount, about: About) -> tuple[str, str]:
-    """Return the flag that a number is, and its value; empty where it is none."""
+    """Return the flag that a number is, and its value; no flag where it is none, and NOTHING where it says nothing."""
     if amount.noun and noun_of(amount.noun) is None:
         return "", amount.value
-    kind = noun_of(amount.noun) or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
-    if not kind and amount.beside & _TOGETHER and not about.tunes:
+    kind = amount.kind or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
+    if not kind and amount.beside & TOGETHER and not about.tunes:
         return "concurrency", amount.value
+    if not kind and amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
+        return "rate", f"{amount.value} requests/{amount.per}"
     if not kind and "at" in amount.beside:
-        return "seq-len", amount.value
+        return ("resolution", f"{amount.value}x{amount.value}") if about.work.makes else ("seq-len", amount.value)
     if kind in _READ:
         return _READ[kind](amount, about)
-    return (kind if kind in _ALIKE else _OTHERS.get(kind, "")), amount.value
+    return (kind if kind in _ALIKE else ""), amount.value
 
 
 def _asked(amount: Amount, about: About) -> tuple[str, str]:
     """Read requests, documents and images: so many in a time, or in all."""
-    kind, value = noun_of(amount.noun), amount.value
-    if amount.per == "step" and kind == "documents":
+    kind, value = amount.kind, amount.value
+    if kind == "documents" and (amount.per == "step" or ("step" in about.asks and amount.noun == "prompts")):
         return "prompts", value
-    if "each" in amount.beside and not amount.per and "comes" in about.asks:
+    if kind == "images" and amount.of_each and about.work.sees and not about.tunes:
+        return "images-per-request", value
+    if "comes" in amount.beside or ("each" in amount.beside and about.comes and (
+            not amount.per or amount.per == "day")):
         return "requests-per-user", value
     if amount.per or "daily" in amount.beside:
-        return "rate", f"{value} {'requests' if kind == 'documents' else amount.noun}/{amount.per or 'day'}"
+        noun = amount.noun if about.work.makes else "requests"
+        time = amount.per or "day"
+        if (SECONDS.factor(time) or 0.0) >= _EVENLY:
+            about.assumed.append(f"{value} {amount.noun} a {time} are spread evenly over the {time}; --peak-factor 3 "
+                                 "says that the busiest moment has three times as many")
+        return "rate", f"{value} {noun}/{time}"
     if kind == "requests":
-        return ("concurrency" if amount.beside & _TOGETHER else "documents"), value
-    return ("documents" if kind == "documents" and not about.tunes else "samples"), value
+        return ("concurrency" if amount.beside & TOGETHER else "documents"), value
+    drawn = kind not in ("images", "clips") or (about.work.sees and not about.work.makes)
+    return ("documents" if drawn and not about.tunes else "samples"), value
+
+
+def _talks(amount: Amount, about: About) -> tuple[str, str]:
+    """Read samples: of a model that runs they are conversations, each a request."""
+    runs = not about.tunes and not about.work.makes and (amount.per or about.comes or "users" in about.kinds)
+    if runs and amount.noun.startswith("conversation"):
+        return _asked(amount, about)
+    if about.asks & {"step", "rl"} and amount.of_each:
+        return "samples-per-prompt", amount.value
+    drawn = about.asks & {"generate", "batch", "serve", "hold"} and not about.tunes and not about.work.makes
+    return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
+
+
+def _context(amount: Amount, about: About) -> tuple[str, str]:
+    """Read a length of context: of what is served the prompts fill it, where no limit is meant."""
+    limit = amount.beside & {"max", "maximum", "longest", "to", "model"}
+    most = {"--objective=users", "--objective=rate"} & about.asks
+    if about.tunes or limit or not (about.kinds & _SERVING or most):
+        return "seq-len", amount.value
+    return "context", amount.value
 
 
 def _tokens(amount: Amount, about: About) -> tuple[str, str]:
@@ -123,31 +141,52 @@ def _tokens(amount: Amount, about: About) -> tuple[str, str]:
 
 def _length(amount: Amount, about: About) -> str:
     """Return what tokens are that are of no time: all that are trained on, or those of a sample or a request."""
-    if "samples" in about.kinds and "of" in amount.beside:
+    tokens = parse_count(amount.value, "tokens")
+    if tokens == _PRICED and "cost" in about.asks and not about.tunes and not about.asks & {"train", "batch"}:
+        return NOTHING  # what a million tokens cost
+    if tokens >= _TRAINED:
+        if about.asks & {"batch", "generate"} and amount.beside & OF_TOKENS["output"] and not about.tunes:
+            about.asks.add("generate")
+        return "all-tokens" if about.asks & {"batch", "generate"} and not about.tunes else "tokens"
+    behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
+    each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
+    if "samples" in about.kinds and about.tunes and each and behind[-1:] != ["output"]:
         return "mean-length"
-    if parse_count(amount.value, "tokens") >= _TRAINED:
-        return "tokens"
     if "at" in amount.beside:
         return "seq-len"
-    behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
     if behind:
         return behind[-1]
-    return "input" if about.serves or about.kinds & {"documents", "requests"} else "tokens"
+    return "input" if about.serves or about.kinds & {*IN_ALL, "requests"} else "tokens"
 
 
 def _time(amount: Amount, about: About) -> tuple[str, str]:
     value = f"{amount.value} {amount.noun}"
-    if amount.per:
-        return "", value
-    seconds = parse(value, SECONDS, "time", "3 years")
+    if amount.per:  # busy 6 hours a day
+        share = amount.per == "day" and about.asks & {"rent", "buys", "rents"}
+        return ("utilization", f"{_seconds(value) / 864:.4g}%") if share else ("", value)
+    if amount.of_each and about.work.makes == "video":
+        frames = round(_seconds(value) * about.work.frames_per_second) + 1
+        about.assumed.append(f"{value} are {frames} frames, {about.work.frames_per_second} a second")
+        return "frames", str(frames)
+    if amount.of_each and (about.work.makes == "audio" or about.work.hears):
+        return "audio", f"{_seconds(value):g}s"
+    return _limit(value, about)
+
+
+def _limit(value: str, about: About) -> tuple[str, str]:
+    """Read a time that is no length of a thing: how long hardware is kept, a latency target, or a deadline."""
+    seconds = _seconds(value)
     if "rent" in about.asks or (about.asks & {"buys", "rents"} and seconds >= _KEPT):
         return "years", f"{seconds / (SECONDS.factor('y') or 1.0):.6g}"
-    if "first" in about.asks:
-        return "ttft", value
-    if "each-token" in about.asks:
-        return "tpot", value
+    for ask, target in (("first", "ttft"), ("each-token", "tpot")):
+        if ask in about.asks:
+            return target, value
     waits = about.serves and seconds < PATIENCE and not about.whole
     return ("e2e" if waits else "deadline"), value
+
+
+def _seconds(value: str) -> float:
+    return parse(value, SECONDS, "time", "3 years")
 
 
 def _money(amount: Amount, about: About) -> tuple[str, str]:
@@ -177,23 +216,36 @@ def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
 
 
 def _size(amount: Amount, about: About) -> tuple[str, str]:
+    """Read a size as a model of it; "a model" is none."""
+    size = size_of(amount.value.lower())
+    if size is None or any(abs(size / named - 1) < _SAME for named in about.work.sizes):
+        return NOTHING, ""  # of the model that is named
     return "model", amount.value.lower()
 
 
-_ASKED = {"requests", "images", "clips", "documents"}
+def _models(amount: Amount, about: About) -> tuple[str, str]:
+    """Read how many models or jobs there are, which says nothing where they are named."""
+    return (NOTHING if parse_count(amount.value, "models") == about.work.models else ""), amount.value
+
+
+NOTHING = "-"
 _PACED = ("s", "sec", "second")
 _TRAINED = 10**8
 """Tokens from which no prompt is so long."""
+_SAME = 0.1
+"""Share by which a size may differ from that of the model that it tells of."""
+_PRICED = 10**6
+"""Tokens that a price is told of."""
 _KEPT = 90 * 86400.0
 """Seconds from which a time is one that hardware is kept."""
-_SERVING = {"users", "rate", "requests"}
-_IN_ALL = {"documents", "images", "clips"}
-"""Things that are made or answered in all, by a time and not each within it."""
-_APART = ("money", "size")
-_TOGETHER = {"concurrent", "simultaneous", "parallel", "once", "concurrently", "simultaneously"}
-_ALIKE = ("users", "samples", "epochs", "steps", "gpus", "frames")
-_OTHERS = {"context": "seq-len"}
+_EVENLY = 86400.0
+"""Seconds from which a time has busy and quiet hours."""
+_SERVING = {"users", "rate", "requests", "streams"}
+_APART = ("money", "size", "time")
+_ALIKE = ("adapters", "users", "epochs", "steps", "gpus", "frames")
 _READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
-    "tokens": _tokens, "time": _time, "requests": _asked, "documents": _asked, "images": _asked, "clips": _asked,
+    "tokens": _tokens, "time": _time, **dict.fromkeys((
+        "requests", "documents", "images", "clips", "pages", "recordings"), _asked), "samples": _talks,
     "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size, "rollouts": _rollouts,
-    "users": _users}
+    "users": _users, "context": _context, "models": _models, "streams": lambda amount, about: (
+        "concurrency", amount.value)}

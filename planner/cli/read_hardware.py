@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.catalog.load import Catalog
 from planner.cli.phrases import FOLLOW, ONES, SILENT, noun_of
+from planner.errors import InputError
 from planner.scenario.hardware_names import is_hardware
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ def hardware(said: Sentence) -> int:
             continue
         name = next((each for each in (text, text.removesuffix("s")) if is_hardware(each, said.catalog)), "")
         if name:
+            if said.words[said.at + many:said.at + many + 1] in (["hours"], ["hour"], ["hrs"]) and any(
+                    map(str.isdigit, text.split()[0])) and many > 1:
+                raise InputError(f"'{text} hours': hours of GPUs are an answer and no limit; ask by how many GPUs and "
+                                 f"for how long, as in 'on 8 {text.split()[-1]} in 62 hours', or by a budget")
             apart = said.flags.get("own") and _APART.intersection(said.words[max(0, said.at - 4):said.at])
             owned = "own" in said.asks and not apart
             said.put("own" if owned else "on", name)

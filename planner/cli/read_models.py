@@ -3,59 +3,131 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from math import log
 from typing import TYPE_CHECKING
 
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine
+from planner.catalog.sized import size_of
 from planner.catalog.spelling import canonical, joined
-from planner.cli.phrases import FOLLOW, SILENT, noun_of
+from planner.cli.phrases import PARAMETER, SILENT, noun_of
 from planner.errors import InputError
+from planner.physics.shapes import active_parameters, parameters
 
 if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
 
-_SIZES = re.compile(r"(?P<all>\d+b)(?: (?:moe|mixture|mixture of experts|model))*(?: with| ,| and)* (?P<active>\d+b) "
-                    r"(?:active|activated)(?: param(?:eter)?s)?", re.ASCII)
+_FIGURES = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_KINDS = ("moe", "mixture", "instruct", "chat", "instance")
+"""Words between those of a name that say what kind of model it is."""
+_BETWEEN = ("total", "moe", "mixture", "of", "experts", "model", "with", ",", "and")
+"""Words between the sizes of a mixture."""
+_NEAR = 0.06
+"""Share by which a mixture's sizes may differ from what is said of them."""
+
+
+def _sizes(model: Model) -> tuple[float, float]:
+    return float(parameters(model)), float(active_parameters(model))
 
 
 def mixture(said: Sentence) -> int:
     """Read a mixture by its sizes: 30b moe with 3b active."""
-    text = " ".join(said.words[said.at:said.at + 9])
-    match = _SIZES.match(text)
-    if match is None:
+    taken, sizes_said = _of_mixture(said.words[said.at:said.at + 12])
+    if not taken:
         return 0
-    ending = f"-{match['all']}-a{match['active']}"
-    names = [name for name in said.catalog.names("models") if name.endswith(ending)]
-    if not names:
-        raise InputError(f"no model of the catalog has {match['all']} parameters, {match['active']} of them active: "
-                         "name a mixture of experts, such as qwen3-30b-a3b")
-    said.put("model", min(names, key=len))
-    return len(match[0].split())
+    whole, active = sizes_said
+    named = [name for name in said.catalog.names("models") if name.endswith(f"-{whole}-a{active}")]
+    if named:
+        said.put("model", min(named, key=len))
+        return taken
+    sizes = tuple(size_of(size) or 1.0 for size in sizes_said)
+    far, nearest = min((max(abs(log(ours / theirs)) for ours, theirs in zip(sizes, _sizes(entry), strict=True)),
+                        entry.name) for entry in said.catalog.all("models", Model) if entry.mixes_experts)
+    ours = _sizes(said.catalog.model(nearest))
+    like = f"{nearest}, {ours[0] / 1e9:.0f}B with {ours[1] / 1e9:.0f}B active"
+    if far > _NEAR:
+        raise InputError(f"no model of the catalog has {whole} parameters, {active} of them active: "
+                         f"name a mixture of experts; the nearest is {like}")
+    said.put("model", nearest)
+    said.assumed.append(f"{' '.join(said.words[said.at:said.at + taken])} is planned for as {like}")
+    return taken
+
+
+def _of_mixture(words: Sequence[str]) -> tuple[int, tuple[str, str]]:
+    """Return how many words tell the sizes of a mixture, and these, all and active; no words where they tell none."""
+    at = 0
+    while at < len(words) and words[0] in _KINDS and words[at] in (*_KINDS, "of"):
+        at += 1
+    sizes = list[str]()
+    while at < len(words) and len(sizes) < 2:
+        if size_of(words[at]):
+            sizes.append(words[at])
+        elif not sizes or words[at] not in _BETWEEN:
+            return 0, ("", "")
+        at += 1
+    if len(sizes) < 2 or words[at:at + 1] not in (["active"], ["activated"]):
+        return 0, ("", "")
+    at += 1
+    return at + (words[at:at + 1] != [] and words[at] in PARAMETER), (sizes[0], sizes[1])
 
 
 def model(said: Sentence) -> int:
-    """Read the name of a model."""
+    """Read the name of a model, as it is or with parts left out: the longest of all that are named so."""
+    names = [*said.catalog.names("models"), *said.catalog.names("diffusion")]
     for many, text in said.phrase(said.at):
         if _is_engine(said, text):
             return 0
-        last = said.words[said.at + many - 1]
-        if text in SILENT or (many > 1 and last in SILENT) or (many > 1 and last in FOLLOW):
-            continue
-        if len(joined(text)) > 2 and (said.catalog.known_model(text) or said.catalog.known_diffusion(text)):
-            said.put("model", text.replace(" ", "-"))
+        if many == 2 and size_of(text.split()[0]) and text.split()[1][:1].isalpha():
+            size, family = text.split()  # 235b qwen3
+            name = _as_named(said, f"{family} {size}") or _of_parts(f"{family} {size}", names)
+        else:
+            name = ""
+        name = name or _as_named(said, text) or (many > 1 and (_begun(text, names) or _of_parts(text, names))) or ""
+        if name:
+            said.put("model", name)
             return many
-    return _begins(said) or _of_family(said)
+    return _of_family(said)
 
 
-def _begins(said: Sentence) -> int:
-    """Read what begins the names of models, of which the last is the newest: mistral small, ltx video."""
-    names = [*said.catalog.names("models"), *said.catalog.names("diffusion")]
-    for many, text in said.phrase(said.at):
-        begun = [name for name in names if name.startswith(f"{text.replace(' ', '-')}-")]
-        if many > 1 and begun and text.split()[-1].isalpha():
-            said.put("model", max(begun))
-            return many
-    return 0
+def _as_named(said: Sentence, text: str) -> str:
+    known = text not in SILENT and len(joined(text)) > 2 and (
+        said.catalog.known_model(text) or said.catalog.known_diffusion(text))
+    return text.replace(" ", "-") if known else ""
+
+
+def _begun(text: str, names: Sequence[str]) -> str:
+    """Return of the names that begin so the last, which is the newest: mistral small, ltx video."""
+    begun = [name for name in names if name.startswith(f"{text.replace(' ', '-')}-")]
+    return max(begun) if begun and text.rsplit(maxsplit=1)[-1].isalpha() else ""
+
+
+def _of_parts(text: str, names: Sequence[str]) -> str:
+    """Return the name some of whose parts are left out, the shortest and newest of those that have all that are said:
+    qwen coder 32b, whisper large turbo, mistral nemo.
+    """
+    words = [part for word in text.split() if word not in _KINDS for part in re.split(r"[-_]", word)]
+    if len(words) < 2 or noun_of(words[-1]) or any(word in SILENT for word in words):
+        return ""
+    found = [(len(name.split("-")), [-float(number) for number in _FIGURES.findall(name)], name) for name in names
+             if _has(re.split(r"[-_]", name), words)]
+    return min(found)[2] if found else ""
+
+
+def _has(parts: Sequence[str], words: Sequence[str]) -> bool:
+    """Say whether the parts of a name have all the words in their order, the first at their beginning; a part may have
+    a number of its own behind the word.
+    """
+    at = 0
+    for word in words:
+        while at < len(parts) and not (parts[at] == word or (
+                word.isalpha() and len(word) > 1 and parts[at].startswith(word) and _FIGURES.fullmatch(
+                    parts[at].removeprefix(word).removeprefix("v")))):
+            at += 1
+            if at == 1:
+                return False
+        at += 1
+    return at <= len(parts)
 
 
 def _is_engine(said: Sentence, text: str) -> bool:
@@ -65,7 +137,7 @@ def _is_engine(said: Sentence, text: str) -> bool:
 def _of_family(said: Sentence) -> int:
     """Read the name of a model that the catalog does not know and that begins as the names of a family of its do."""
     known = {_letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
-    if _letters(said.words[said.at]) not in known:
+    if _letters(said.words[said.at]) not in known or noun_of(said.words[said.at]):
         return 0
     taken = 1
     while said.at + taken < len(said.words) and any(map(str.isdigit, said.words[said.at + taken])) and not noun_of(

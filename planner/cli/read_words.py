@@ -6,32 +6,29 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import takewhile
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
-from planner.cli.meaning import Amount
-from planner.cli.phrases import FOLLOW, LEADING, ONES, PARAMETER, PHRASES, SIDES, SILENT, noun_of
+from planner.cli.amounts import Amount
+from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SIDES, SILENT, STOPS, noun_of
+from planner.cli.read_amounts import NUMBER, SCALES, amount
 from planner.cli.read_hardware import hardware
 from planner.cli.read_models import mixture, model
+from planner.cli.read_shapes import grown, how_many, of_each
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import CALLED, LENGTHS, SWITCHES
+from planner.scenario.flag_names import CALLED, SWITCHES
 from planner.scenario.flags import TABLE
 from planner.scenario.said import own_name
 from planner.scenario.unmodeled import METHODS, family_of, seeing
 from planner.scenario.words import SYNONYMS, method_named, named
-from planner.units import SECONDS
 
 _MOST = 6
 """Words of a name at most."""
-_SCALES = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T", "mn": "M", "bn": "B", "k": "k", "m": "M",
-           "b": "B", "t": "T", "g": "G"}
-_EACH = ("user", "person", "request", "document", "step", "prompt", *PARAMETER)
-"""What a number may be of each of."""
 _VERSIONS = ("tiny", "base", "small", "medium", "large", "turbo", "xl", "xxl")
 """Words behind the name of a model that is not modeled."""
-_NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
 
 
 @dataclass(slots=True)
@@ -46,36 +43,82 @@ class Sentence:
     """What the question is about: see `phrases`."""
     amounts: list[Amount] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Words right behind the name of a model that are not understood and may be of it."""
+    places: list[str] = field(default_factory=list)
+    """Words behind "on" that are not understood and may be of hardware."""
+    named_until: int = 0
+    usual: dict[str, str] = field(default_factory=dict)
+    """Flags that a word stands for where no number says so: overnight is 12 hours."""
+    times: float = 1.0
+    """How many times the load is asked about too."""
     at: int = 0
 
     def put(self, flag: str, *values: str) -> None:
         """Note a flag with a value more."""
-        self.flags.setdefault(flag, []).extend(values)
+        said = self.flags.setdefault(flag, [])
+        said.extend(value for value in values if value not in said)
+
+    def ask(self, what: str) -> None:
+        """Note what the question is about, in words of `phrases`: a flag with its value is put."""
+        for each in what.split():
+            flag, _, value = each.removeprefix("--").partition("=")
+            if not each.startswith("--"):
+                self.asks.add(each)
+            elif flag == "deadline":
+                self.usual[flag] = value
+            else:
+                self.asks.add(each)
+                self.put(flag, *filter(None, [value]))
 
     def phrase(self, at: int, most: int = _MOST) -> Iterator[tuple[int, str]]:
         """Yield how many words from `at` on are a phrase, and it, the longest first."""
         for many in range(min(most, len(self.words) - at), 0, -1):
             yield many, " ".join(self.words[at:at + many])
 
+    def model_at(self, at: int) -> int:
+        """Return how many words from `at` on name a model."""
+        return model(Sentence(self.words, self.catalog, at=at)) if self.words[at][:1].isalpha() else 0
+
+    def name_at(self, at: int) -> None:
+        """Note the model that is named from `at` on."""
+        ahead = Sentence(self.words, self.catalog, at=at)
+        model(ahead)
+        self.put("model", *ahead.flags["model"])
+
+    def _names_a_part(self, word: str) -> bool:
+        """Say whether a word is a part of the name of some model."""
+        return any(word in name.split("-") for kind in ("models", "diffusion") for name in self.catalog.names(kind))
+
+    def is_unknown(self, word: str) -> bool:
+        """Say whether a word behind a number may be what it counts, and is nothing that is known."""
+        known = word in STOPS or word in FOLLOW or word in LEADING or word in PHRASES or word in ONES or (
+            word in _BESIDE)
+        ahead = Sentence([word], self.catalog)
+        return word.isalpha() and not known and not any(rule(ahead) for rule in (model, valued, unmodeled))
+
     def read(self) -> Sentence:
         """Read all words."""
+        models = 0
         while self.at < len(self.words):
             taken = next(filter(None, (rule(self) for rule in _RULES)), 0)
             if not taken:
                 self.unread.append(self.words[self.at])
+                if "on" in self.words[max(0, self.at - 2):self.at]:
+                    self.places.append(self.words[self.at])
+                if self.at == self.named_until and self.at and self._names_a_part(self.words[self.at]):
+                    self.names.append(self.words[self.at])
             self.at += taken or 1
+            if taken and len(self.flags.get("model", ())) > models:
+                self.named_until, models = self.at, len(self.flags["model"])
         return self
 
 
 def _phrase(said: Sentence) -> int:
     for many, text in said.phrase(said.at):
         if text in PHRASES:
-            for what in PHRASES[text].split():
-                if what.startswith("--"):
-                    flag, _, value = what[2:].partition("=")
-                    said.put(flag, *filter(None, [value]))
-                else:
-                    said.asks.add(what)
+            said.ask(PHRASES[text])
             return many
     return 0
 
@@ -108,97 +151,37 @@ def _date(said: Sentence) -> int:
     return 0
 
 
-def _amount(said: Sentence) -> int:
-    """Read a number with what it counts, and per what time."""
-    words, behind = said.words, said.at + 1
-    match = _NUMBER.fullmatch(words[said.at])
-    number, unit = (match["number"], match["unit"]) if match else (ONES.get(words[said.at], ""), "")
-    scale = _SCALES.get(unit, "") or ("" if noun_of(unit) else _SCALES.get(unit[:1], ""))
-    unit = "" if unit in _SCALES else unit[1:] if scale else unit
-    if not scale and not unit and words[behind:behind + 1] and words[behind] in _SCALES:
-        scale, behind = _SCALES[words[behind]], behind + 1
-    if not number or (unit and not noun_of(unit)):
-        return 0
-    beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
-    while not unit and behind < len(words) and words[behind] in LEADING and not noun_of(words[behind]):
-        beside.add(words[behind])
-        behind += 1
-    noun = "usd" if match and match["sign"] else unit
-    if not noun and words[behind:behind + 1] and words[behind] in SIDES and words[behind + 1:behind + 2] and (
-            words[behind + 1] in LENGTHS):
-        beside.add(words[behind])
-        noun, behind = "tokens", behind + 2
-    if not noun and behind < len(words) and noun_of(words[behind]):
-        noun, behind = words[behind], behind + 1
-    if not noun and not scale and not match:
-        return 0
-    per, behind = _behind(words, behind, noun, beside)
-    unknown = words[behind] if not noun and behind < len(words) and _is_unknown(said, words[behind]) else ""
-    text = " ".join(filter(None, (*words[said.at:behind], unknown)))
-    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text))
-    return behind - said.at
-
-
-def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> tuple[str, int]:
-    """Return in which time, or of what each, a number is, and where the words behind it end; they are put `beside` it.
-    """
-    per = ""
-    while behind < len(words) and words[behind] in FOLLOW:
-        each = words[behind] in ("per", "a", "an", "each", "every")
-        time = words[behind + 1] if each and behind + 1 < len(words) else ""
-        if time in ("user", "person", "head") and words[behind + 2:behind + 3]:
-            beside.add("each")
-        if time and (SECONDS.factor(time) or time in _EACH):
-            per, behind = time, behind + 2
-        elif words[behind] == "each" and noun_of(noun) != "tokens":
-            beside.add("each")
-            behind += 1
-        elif (each and words[behind] != "each") or (words[behind] in SIDES and noun and noun_of(noun) != "tokens") or (
-                words[behind] in ("in", "at") and _is_number(words, behind + 1) and not _goes_out(words, behind)):
-            break
-        else:
-            beside.add(words[behind])
-            behind += 1
-    return per, behind
-
-
-def _goes_out(words: Sequence[str], at: int) -> bool:
-    """Say whether "in" stands between a number of prompt tokens and one of answer tokens: 1.5k in 300 out."""
-    return words[at] == "in" and bool({"out", "output"} & set(words[at + 2:at + 4]))
-
-
-def _is_unknown(said: Sentence, word: str) -> bool:
-    """Say whether a word behind a number may be what it counts, and is nothing that is known."""
-    known = word in SILENT or word in FOLLOW or word in LEADING or word in PHRASES or word in ONES or word in _BESIDE
-    ahead = Sentence([word], said.catalog)
-    return word.isalpha() and not known and not any(rule(ahead) for rule in (model, _word, _unmodeled))
-
-
-def _is_number(words: Sequence[str], at: int) -> bool:
-    """Say whether a number stands here, so that the word before it is of that one."""
-    return at < len(words) and (words[at] in ONES or bool(_NUMBER.fullmatch(words[at])))
-
-
 def _keyed(said: Sentence) -> int:
     """Read the name of a flag with a number behind it: context 32k, lora rank 16."""
     for many, text in said.phrase(said.at, 3):
-        if text in PHRASES or (text in SIDES and text not in OPTIONS and text not in CALLED):
+        if text in _NOUNS_TOO or (text.startswith("batch ") and text != "batch size") or (
+                noun_of(text) and said.words[said.at + 1:said.at + 2] == ["of"]):
+            continue
+        batch = text == "batch" and _stands_alone(said.words, said.at + 1)
+        if (text in PHRASES and not batch) or (text in SIDES and text not in OPTIONS and text not in CALLED):
             continue
         flag = own_name(text.replace(" ", "-"), OPTIONS) or ""
         behind = said.at + many
         while behind < len(said.words) - 1 and said.words[behind] in ("of", "is", "=", "length", "size"):
             behind += 1
         if flag in OPTIONS and _counts_no_other(said.words, behind) and (
-                match := _NUMBER.fullmatch(said.words[behind])):
+                match := NUMBER.fullmatch(said.words[behind])):
             ends = behind + 1
-            plain = match["unit"] == "" or match["unit"] in _SCALES
+            plain = match["unit"] == "" or match["unit"] in SCALES
             while plain and ends < len(said.words) and (
-                    said.words[ends] in _SCALES or noun_of(said.words[ends]) in ("time", "money", "tokens")):
+                    said.words[ends] in SCALES or noun_of(said.words[ends]) in ("time", "money", "tokens")):
                 ends += 1
             value, taken = " ".join(said.words[behind:ends]), ends - said.at
             said.put(flag, value)
             return taken
     return 0
+
+
+def _stands_alone(words: Sequence[str], at: int) -> bool:
+    """Say whether a number stands here with nothing that it counts: batch 4, a batch of 16."""
+    at += words[at:at + 1] in (["of"], ["size"])
+    return at < len(words) and words[at].isdigit() and not any(
+        word in SCALES or noun_of(word) for word in takewhile(lambda word: word not in STOPS, words[at + 1:at + 3]))
 
 
 def _counts_no_other(words: Sequence[str], at: int) -> bool:
@@ -210,7 +193,7 @@ def _counts_no_other(words: Sequence[str], at: int) -> bool:
 OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}
 
 
-def _word(said: Sentence) -> int:
+def valued(said: Sentence) -> int:
     """Read a method, a format, a provider, terms, an engine or a stack."""
     for many, text in said.phrase(said.at, 3):
         method = method_named(text)
@@ -219,7 +202,9 @@ def _word(said: Sentence) -> int:
             return many
         for flag, path in (("quantization", "workload.quantization"), ("provider", "sourcing.rent.providers"),
                            ("terms", "sourcing.rent.terms"), ("region", "sourcing.rent.regions")):
-            if (name := named(path, text)) in SYNONYMS[path][0] and text not in ("block", "standard", "none"):
+            pronoun = text == "us" and not {"in", "the", "region"}.intersection(said.words[max(0, said.at - 1):said.at])
+            if (name := named(path, text)) in SYNONYMS[path][0] and not pronoun and text not in (
+                    "block", "standard", "none"):
                 said.put(flag, str(name))
                 return many
         if (switch := SWITCHES.get(text.replace(" ", "-"))) is not None:
@@ -234,10 +219,10 @@ def _word(said: Sentence) -> int:
     return 0
 
 
-def _unmodeled(said: Sentence) -> int:
+def unmodeled(said: Sentence) -> int:
     """Read what is known and not modeled, for the question to be refused by what it is: whisper, RLHF, a TPU."""
     word = said.words[said.at]
-    if word in SILENT:
+    if word in SILENT or noun_of(word):
         return 0
     if seeing(word) is not None:
         behind = said.at + 1
@@ -249,15 +234,32 @@ def _unmodeled(said: Sentence) -> int:
         said.put("method", word)
     elif family_of(word) is not None:
         said.put("on", word)
+        return _whole_machine(said)
     else:
         return 0
     return 1
 
 
+def _whole_machine(said: Sentence) -> int:
+    """Return how many words name a machine that is not modeled: mac studio m3 ultra with 512gb."""
+    words, behind = said.words, said.at + 1
+    while behind < len(words) and (words[behind] in _MACHINE or family_of(words[behind]) is not None):
+        behind += 1
+    memory = behind + (words[behind:behind + 1] in (["with"], ["of"]))
+    if words[memory:memory + 1] and re.fullmatch(r"\d+gb", words[memory]):
+        behind = memory + 1
+    return behind - said.at
+
+
 def _silent(said: Sentence) -> int:
-    return 1 if said.words[said.at] in SILENT else 0
+    word, before = said.words[said.at], said.words[said.at - 1] if said.at else ""
+    return 1 if word in SILENT or (noun_of(word) and before not in COMPARES) else 0
 
 
-_BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on"))
+_NOUNS_TOO = ("startup", "day", "images", "frames", "users")
+"""Names of flags that are things which a sentence is about."""
+_MACHINE = ("studio", "mini", "pro", "book", "ultra", "air", "max", "chip", "pod", "slice")
+_BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on", "without", "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _keyed, _phrase, _percentile, _resolution, _date, hardware, mixture, model, _amount, _word, _unmodeled, _silent)
+    _keyed, how_many, _phrase, grown, _percentile, _resolution, _date, hardware, mixture, model, amount, of_each,
+    valued, unmodeled, _silent)

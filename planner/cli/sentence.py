@@ -6,32 +6,41 @@ Every word is read as something, is one of those that say nothing, or is refused
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
 from planner.catalog.load import Catalog
+from planner.cli.completed import (
+    WORK,
+    Told,
+    filled,
+    meant_methods,
+    modeled,
+    once_more,
+    shown,
+    source,
+    typed,
+    verb_of,
+)
 from planner.cli.meaning import asked_of
-from planner.cli.phrases import FOLLOW, LEADING, noun_of
+from planner.cli.memory_of import memory_of
+from planner.cli.named_work import NamedWork, named_work
+from planner.cli.phrases import COMPARES
+from planner.cli.plain_words import plain_words
 from planner.cli.read_words import Sentence
 from planner.errors import InputError
 from planner.units import SECONDS
 
-BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
-"""Flags that leave open what a model is to do: whether it fits is answered for every method."""
 LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests",
                    "objective"))
 """Flags of a load, or of the most of it; whoever asks for a pace without one is alone."""
-PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
-"""Flags that a plan alone heeds."""
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
-WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
-"""Flags of which training needs one to have a price."""
 OPTIMAL = "chinchilla"
 """Tokens by which hardware is compared for training, where nothing says how many."""
 _NOTHING: Mapping[str, str] = {}
-_DECISIVE = LEADING | FOLLOW | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor",
-                                          "without", "but"))
-"""Words after which a question may mean the opposite of what the rest of it says, and those beside what is counted."""
+_DECISIVE = COMPARES | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without",
+                                  "but"))
+"""Words after which a question may mean the opposite of what the rest of it says, or something else than it."""
 _KIND = re.compile(r"^an? (?=[^0-9])")
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
 _EDGES = "?!;:\"'()[]"
@@ -41,7 +50,7 @@ def words_of(args: Sequence[str]) -> list[str]:
     """Return the words of a sentence in small letters, apart from the signs between them."""
     text = " ".join(args).replace("\N{MULTIPLICATION SIGN}", "x").replace(" & ", " and ").lower()
     words = (word.strip(_EDGES).rstrip(".,") for word in text.replace(", ", " , ").split())
-    return [each for word in words if word for each in _parted(word)]
+    return plain_words([each for word in words if word for each in _parted(word)])
 
 
 def _parted(word: str) -> Iterator[str]:
@@ -54,65 +63,71 @@ def _parted(word: str) -> Iterator[str]:
 
 
 def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Mapping[str, str] = _NOTHING,
-           left_out: list[str] | None = None) -> list[str] | None:
+           told: Told | None = None) -> list[str] | None:
     """Return a command with flags that asks what the words ask, `verb` first where it is given; none of no question.
 
-    beside: the flags that are given too. left_out: is told the words that are not understood and may be left out, as
-    they count nothing and the rest says what it is about; where it is none, every word must be understood.
+    beside: the flags that are given too. told: is told the words that are not understood and may be left out, as they
+    count nothing and the rest says what it is about, and what was assumed.
 
     Raises InputError with the words that were not understood.
     """
+    told = Told() if told is None else told
     sentence = Sentence(words_of(args), catalog).read()
-    _source(sentence.asks, sentence.flags)
-    known = sentence.flags | {flag: [value] for flag, value in beside.items() if flag not in sentence.flags}
-    asked_of(sentence.amounts, sentence.asks, sentence.put, known, sentence.unread)
-    if not sentence.flags and not sentence.asks:
+    flags, asks = sentence.flags, sentence.asks
+    source(asks, flags)
+    asks |= {"step"} & set(sentence.words)
+    meant_methods(flags, asks)
+    known = flags | {flag: [value] for flag, value in beside.items() if flag not in flags}
+    work = named_work(known.get("model", ()), catalog)
+    told.assumed += sentence.assumed + asked_of(sentence.amounts, asks, sentence.put, known, sentence.unread, work)
+    for flag, value in sentence.usual.items():
+        flags.setdefault(flag, [value])
+    if not flags and not asks:
         return None
-    asks, flags = sentence.asks, sentence.flags
     _one_kind(flags)
-    _had(asks, flags, left_out)
+    _had(asks, flags, told.left_out)
+    modeled(flags, asks, told, catalog)
+    filled(flags, asks, told, catalog.recipes, work)
     given = flags.keys() | set(beside)
-    chosen = "estimate" if "max" in flags else verb or _verb(asks, flags, given)
+    chosen = "estimate" if "max" in flags else verb or verb_of(asks, flags, given)
     _seen(sentence, asks, flags, chosen)
-    if len(methods := flags.get("method", [])) > 1 and "reward-model" in methods:
-        methods.remove("reward-model")  # who judges what another method trains
-        flags["reward"] = ["model"]
-    if "why-not" in asks and "on" in flags:
-        flags["why-not"] = [f"gpu={name}" for name in flags.pop("on")]
-    model = (flags.get("model") or [beside.get("model", "")])[0]
-    makes = catalog.known_model(model) is None and catalog.known_diffusion(model) is not None
-    if makes:
-        flags.pop("images", None)  # a sample is one
-    if "embed" in asks and "output" not in given:
-        flags["output"] = ["0"]
-    runs = asks & {"serve", "hold"} and not ("train" in asks and "tokens" in given)
-    if (runs or (makes and "tune" not in asks)) and not given & {"method", "documents"}:
-        flags["method"] = ["inference"]
-    _imply(asks - ({"duration"} if makes else set()), flags, given, chosen)
-    command = [chosen]
-    for flag, values in flags.items():
-        command += [f"--{flag}", ",".join(values)] if values else [f"--{flag}"]
-    if left_out is not None and _may_go(sentence.unread, given):
-        left_out += sentence.unread
+    _settle(asks, flags, given, work)
+    _imply(asks - ({"duration"} if work.makes else set()), flags, given, chosen, makes=bool(work.makes))
+    command = typed(chosen, flags)
+    if told.left_out is not None and _may_go(sentence, given):
+        told.left_out += sentence.unread
     elif sentence.unread:
         raise InputError(f"not understood: {', '.join(map(repr, sentence.unread))}; the rest reads as: planner "
                          f"{shown(command)}")
-    return command
+    if "memory" in asks and (taken := memory_of(flags, catalog)):
+        told.assumed.append(taken)
+    return once_more(sentence, chosen, flags, told) or command
 
 
-def _may_go(unread: Sequence[str], given: Collection[str]) -> bool:
-    """Say whether words may be left out of a question: none counts, names or takes back anything, or what is counted.
-    """
-    return "model" in given and not any(
-        each in _DECISIVE or noun_of(each) or any(map(str.isdigit, each)) for word in unread for each in word.split())
+def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collection[str], work: NamedWork) -> None:
+    """Put each value in the place that it has for what the model does: a judge, what is not wanted, what it writes."""
+    if len(named := flags.get("method", [])) > 1 and "reward-model" in named:
+        named.remove("reward-model")  # who judges what another method trains
+        flags["reward"] = ["model"]
+    if "why-not" in asks and "on" in flags:
+        flags["why-not"] = [f"gpu={name}" for name in flags.pop("on")]
+    if work.makes:
+        flags.pop("images", None)  # a sample is one
+        flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
+    if "embed" in asks and "output" not in given:
+        flags["output"] = ["0"]
+    runs = not {"serve", "hold"}.isdisjoint(asks) and "tokens" not in given and (
+        "model" in given or "rent" not in asks)
+    if (runs or (work.makes and "tune" not in asks)) and not {"method", "documents"} & set(given):
+        flags["method"] = ["inference"]
 
 
-def _source(asks: set[str], flags: dict[str, list[str]]) -> None:
-    """Take buying and renting in one sentence for the question which of both, and buying alone for terms."""
-    if {"buys", "rents"} <= asks:
-        asks.add("rent")
-    elif "buys" in asks and "rent" not in asks:
-        flags.setdefault("terms", ["buy", "on-demand"])
+def _may_go(sentence: Sentence, given: Set[str]) -> bool:
+    """Say whether words may be left out of a question: none counts, names or takes back anything."""
+    unread = [each for text in sentence.unread for each in text.split()]
+    return bool({"model", "budget"} & set(given)) and not sentence.names and not (
+        sentence.places and given.isdisjoint(("on", "own"))) and not any(
+        each in _DECISIVE or any(map(str.isdigit, each)) for each in unread)
 
 
 def _seen(sentence: Sentence, asks: Collection[str], flags: dict[str, list[str]], chosen: str) -> None:
@@ -149,13 +164,14 @@ def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str]
         flags.pop("method", None)
 
 
-def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], verb: str) -> None:
+def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], verb: str, *, makes: bool
+           ) -> None:
     """Put the flags that follow from what is asked together with what is given. Raises InputError."""
     if {"cost", "train"} <= asks and WORK.isdisjoint(given):
         raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
     if "tune" in asks and "method" not in given and "samples" not in given and {"tokens", "epochs"} & set(given):
         flags["method"] = ["full"]  # of samples it is the default
-    if ("cost" in asks or (verb == "compare" and "rent" not in asks)) and "tune" not in asks:
+    if ("cost" in asks or (verb == "compare" and "rent" not in asks)) and "tune" not in asks and not makes:
         _price(asks, flags, given)
     runs = "duration" in asks and "method" not in given and not asks & {"train", "tune", "generate"}
     if runs and "model" in given and WORK.isdisjoint(given) and LOADS.isdisjoint(given):
@@ -183,18 +199,3 @@ def _price(asks: set[str], flags: dict[str, list[str]], given: Collection[str]) 
     elif flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]
-
-
-def shown(command: Sequence[str]) -> str:
-    """Return a command as it is typed."""
-    return " ".join(f"'{word}'" if set(word) & set(" $(;&|*") else word for word in command)
-
-
-def _verb(asks: set[str], flags: Mapping[str, list[str]], given: Collection[str]) -> str:
-    if "why-not" in asks:
-        return "explain"
-    if "rent" in asks or ("versus" in asks and "model" in given):
-        return "compare"
-    several = sum(len(flags.get(flag, ())) for flag in ("on", "own")) > 1
-    layout = asks & {"fit", "longest"} and not several and PLANNED.isdisjoint(given)
-    return "estimate" if layout and not BARE.issuperset(given) else "plan"

@@ -8,10 +8,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from planner.catalog.load import Catalog
+from planner.cli.completed import Told
 from planner.cli.phrases import PHRASES
+from planner.cli.plain_words import figure
+from planner.cli.read_words import Sentence
 from planner.cli.sentence import spoken, words_of
 from planner.errors import InputError
 from planner.scenario.flags import FLAGS
+from planner.units import SECONDS
+from planner.units.reading import parse_count
 
 AMOUNTS = frozenset(("tokens", "samples", "steps", "rate", "users", "daily-users", "concurrency"))
 """Flags of which every job has one."""
@@ -20,20 +25,33 @@ SHARED = frozenset(("on", "own", "provider", "region", "terms", "budget", "max-p
 BEGINS = ("pretrain", "pre-train", "train", "finetune", "fine-tune", "tune", "serve", "host", "deploy", "lora", "qlora",
           "dpo", "grpo", "sft")
 """Words that a job begins with."""
+YEAR = 52 * 7 * 86400.0
+"""Seconds of the horizon that jobs in words have."""
+_DISTILLS = re.compile(r"\b(?:distill?|distilling) ")
+_PIECES = re.compile(r"[,;:]\s|\band\b|\bthen\b|\bplus\b")
 _BEHIND = re.compile(r"(?:,|;|\band\b|\bthen\b|\s)+$")
 
 
-def portfolio_of(args: Sequence[str], catalog: Catalog) -> str | None:
+def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None) -> str | None:
     """Return a sentence of several jobs as what a file of a portfolio holds, on one line; none of any other.
 
-    Hardware, and what limits all jobs, is theirs together wherever the sentence names it.
+    Hardware, and what limits all jobs, is theirs together wherever the sentence names it. told: is told what was
+    assumed. Raises InputError for what is left unread of such a sentence.
     """
-    before, *clauses = _clauses(" ".join(args))
+    text = " ".join(args)
+    told = told or Told(left_out=[])
+    if (distilled := _distilled(text, catalog, told)) is not None:
+        return distilled
+    before, *clauses = _clauses(text)
+    if len(clauses) < 2:
+        before, clauses = _listed(text, catalog)
+    if len(clauses) < 2:
+        before, clauses = _paired(text, catalog)
     if len(clauses) < 2:
         return None
     try:
-        shared = _flags(before, catalog)
-        read = [_flags(clause, catalog) for clause in clauses]
+        shared = _flags(before, catalog, told)
+        read = [_flags(clause, catalog, told) for clause in clauses]
     except InputError:
         return None
     jobs: list[dict[str, object]] = []
@@ -49,7 +67,88 @@ def portfolio_of(args: Sequence[str], catalog: Catalog) -> str | None:
             del job["method"]
         whole |= {name.replace("-", "_"): value for name, value in flags.items() if name in SHARED}
         jobs.append({"name": _name(clause, str(model), [str(job["name"]) for job in jobs]), **job})
+    if "/" in str(budget := whole.get("budget", "")):
+        amount, _, time = str(budget).partition("/")
+        money, share = amount.partition(" "), (SECONDS.factor(time) or YEAR) / YEAR
+        whole["budget"] = f"{figure(parse_count(money[0], 'budget') / share)} USD"
+        told.assumed.append(f"{budget} is a budget of {whole['budget']} for the year that is planned")
     return json.dumps({**whole, "jobs": jobs})
+
+
+def _distilled(text: str, catalog: Catalog, told: Told) -> str | None:
+    """Return the distillation of one model into another as its two jobs: what the teacher reads once, and what the
+    student trains on. None of another sentence.
+    """
+    if (said := _DISTILLS.search(text.lower())) is None:
+        return None
+    teacher, _, rest = text[said.end():].partition(" into ")
+    front, back = _flags(f"run {teacher}", catalog, told), _flags(f"train {rest}", catalog, told)
+    models = front.get("model", ""), back.get("model", "")
+    if "tokens" not in back or not all(models) or any("," in name for name in models):
+        return None
+    student = _of_its_family(*models, catalog)
+    length = catalog.recipes.tuning.sequence_length
+    documents = max(1, parse_count(back["tokens"], "tokens") // length)
+    told.assumed.append(f"{models[0]} reads the {back['tokens']} tokens once, in sequences of {length:,}, and "
+                        f"{student} trains on them; keeping what the teacher says of each token is not counted. "
+                        "Answers that the student writes itself are --method on-policy-distillation")
+    shared = {name.replace("-", "_"): value for name, value in {**front, **back}.items() if name in SHARED}
+    ends = {"deadline": back["deadline"]} if "deadline" in back else {}
+    return json.dumps({**shared, "jobs": [
+        {"name": f"teacher {models[0]}", "model": models[0], "documents": documents, "input": length,
+         "output": 1, **ends},
+        {"name": f"student {student}", "model": student, "method": "full", "tokens": back["tokens"], **ends}]})
+
+
+def _of_its_family(teacher: str, size: str, catalog: Catalog) -> str:
+    """Return the model of a size alone that is of the teacher's family; the size where there is none."""
+    known = catalog.known_model(teacher)
+    family = re.split(r"-\d+(?:\.\d+)?b", known.name if known else teacher)[0]
+    return f"{family}-{size}" if f"{family}-{size}" in catalog.names("models") else size
+
+
+def _paired(text: str, catalog: Catalog) -> tuple[str, list[str]]:
+    """Return what all services have whose models stand before their loads, and each of them with its load.
+
+    As in "serve mistral 7b and llama 3.1 70b, 10 rps and 2 rps, on H100s".
+    """
+    words = Sentence(words_of([text]), catalog).read()
+    loads = [amount for amount in words.amounts if amount.kind in ("users", "requests", "rate")]
+    models = words.flags.get("model", [])
+    if len(models) < 2 or len(loads) != len(models) or not {"serve", "hold"} & words.asks or "versus" in words.asks:
+        return "", []
+    whole = " ".join(f"on {name}" for name in words.flags.get("on", []))
+    others = [amount for amount in words.amounts if amount not in loads]
+    if others or set(words.flags) - {"model", "on"}:
+        return "", []
+    return whole, [f"serve {model} at {load.text}" for model, load in zip(models, loads, strict=True)]
+
+
+def _listed(text: str, catalog: Catalog) -> tuple[str, list[str]]:
+    """Return what all services have that are listed by their models, and each of them with its load.
+
+    As in "serve llama 70b at 4 requests a second, bge-large at 200 a second".
+    """
+    before, clauses, behind = "", list[str](), ""
+    for piece in _PIECES.split(text):
+        words = Sentence(words_of([piece]), catalog).read() if piece.strip() else None
+        if words is None:
+            continue
+        models, loads = words.flags.get("model", []), bool(words.amounts) and not set(words.flags) & SHARED
+        if models and all(catalog.known_model(name) or catalog.known_diffusion(name) for name in models) and (
+                len(models) == 1 and words.amounts):
+            clauses.append(piece)
+        elif clauses and loads and "money" not in {amount.kind for amount in words.amounts}:
+            clauses[-1] += f" {piece}"
+        elif clauses:
+            behind += f" {piece}"
+        else:
+            before += f" {piece}"
+    asks = Sentence(words_of([before or text]), catalog).read().asks
+    if len(clauses) < 2 or not asks & {"serve", "hold", "batch"} or asks & {"versus", "rent"}:
+        return "", []
+    counted = re.compile(r"\b(?:two|three|four|five|\d) (?:models|services|jobs|workloads)\b")
+    return f"{counted.sub('', before)} {behind}", [f"serve {clause}" for clause in clauses]
 
 
 def with_jobs(args: Sequence[str], catalog: Catalog) -> list[str] | None:
@@ -77,8 +176,8 @@ def _clauses(text: str) -> Iterator[str]:
         yield _BEHIND.sub("", text[begin:end])
 
 
-def _flags(clause: str, catalog: Catalog) -> Mapping[str, str]:
-    read = spoken([clause], catalog, "plan", {}, []) if words_of([clause]) else None
+def _flags(clause: str, catalog: Catalog, told: Told) -> Mapping[str, str]:
+    read = spoken([clause], catalog, "plan", {}, told) if words_of([clause]) else None
     words = read[1:] if read else []
     return {word[2:]: words[at + 1] for at, word in enumerate(words[:-1]) if word.startswith("--")}
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli.axes import with_axes
+from planner.cli.completed import shown
 from planner.cli.foreign import Foreign, with_switches
 from planner.cli.open_values import MOVES, open_value
 from planner.cli.phrases import PHRASES
 from planner.cli.rephrased import given_flags, rephrased, unsaid
-from planner.cli.sentence import shown
 from planner.scenario.flag_names import INSTEAD, LEFT_OUT, LENGTHS, SHORT, SWITCHES
 from planner.scenario.flags import FLAGS
 from planner.scenario.said import own_name

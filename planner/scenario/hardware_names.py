@@ -14,7 +14,9 @@ from planner.catalog.part_node import part_name
 from planner.errors import InputError, UnknownName
 from planner.scenario.unmodeled import Unmodeled, family_of
 
-_COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| (?P<nodes>nodes? )?(?:of )?)(?P<what>[^ ].*)", re.IGNORECASE)
+_COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| "
+                      r"(?P<nodes>(?:nodes?|servers?|box(?:es)?|machines?|racks?|hosts?) )?(?:of )?)(?P<what>[^ ].*)",
+                      re.IGNORECASE)
 _COUNTS = {word: count for count, words in (
     (1, "one single a an"), (2, "two dual twin"), (3, "three triple"), (4, "four quad"), (6, "six"), (8, "eight octo"),
     (16, "sixteen")) for word in words.split()}
@@ -22,13 +24,13 @@ _HOW_MANY = re.compile(rf"^({'|'.join(_COUNTS)})[ -](?=[^ ])", re.IGNORECASE)
 """dual 3090, a single H100, two A100."""
 _MEMORY = re.compile(r"(?P<size>\d{1,4}) ?gi?b(?: (?:of )?(?:v?ram|memory))?(?: (?:gpus?|cards?))?", re.IGNORECASE)
 """A card by its memory alone: 24GB."""
-_OF = re.compile(r"\b(nodes?|servers?|boxes|machines?) (?:with|having) ", re.IGNORECASE)
+_OF = re.compile(r"\b(nodes?|servers?|box(?:es)?|machines?|hosts?) (?:with|having) ", re.IGNORECASE)
 """20 nodes with 4 A100."""
 _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
 _SIZE_FIRST = re.compile(r"^(?P<size>\d{2,3}) ?gi?b? (?P<what>[a-z]{1,4}\d[^ ]*)$", re.IGNORECASE)
 """80G A100."""
-_BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|host|system)s?", re.IGNORECASE)
+_BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|host|system|rack)s?", re.IGNORECASE)
 """MI300X node, two H100 servers: all the GPUs that a fabric joins in one."""
 _CLUSTER = 3
 """Digits of a number of GPUs from which on it is one of a cluster, or of a card (3090)."""
@@ -231,6 +233,9 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
     """Return the nodes of a family (DGX), or the largest that a GPU is built into (MI300X node)."""
     box = _BOX.fullmatch(text)
     what = (box["what"] if box else text).removeprefix("1 ")
+    if what[:1].isalpha() and what[-1].isdigit() and (ends := [
+            node.name for node in nodes if node.name.endswith(f"-{what.lower()}")]):
+        return Meant(ends, whole=True)  # NVL72
     if box and (gpu := _gpu(what, catalog)) is not None:
         mine = [node for node in nodes if catalog.gpu(node.gpu).name == gpu and node.scaleup]
         most = max((node.gpus for node in mine if node.gpus <= _USUAL), default=max(

@@ -32,7 +32,7 @@ FAMILIES = (
     Family("cerebras wse groq lpu sambanova graphcore ipu", "no GPU", "h100-sxm"),
     Family("ascend 910b 910c", "a Huawei Ascend", "a100-sxm-80gb"),
     Family("jetson orin", "an NVIDIA Jetson", "dgx-spark"),
-    Family("cpu xeon epyc laptop", "no GPU that is named", "rtx-4090-laptop"),
+    Family("cpu xeon epyc laptop raspberry", "a CPU, or a computer whose GPU is not said", "rtx-4090-laptop"),
 )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from planner.catalog.load import Catalog
+from planner.cli.completed import Told, shown
 from planner.cli.main import main
-from planner.cli.sentence import shown, spoken
+from planner.cli.sentence import spoken
 from planner.cli.several import portfolio_of
 from planner.errors import InputError
 
@@ -78,7 +79,8 @@ SAID = [
     ("tokens per second of llama-3.3-70b on 2 H100 for one user",
      "plan --model llama-3.3-70b --on '2 h100' --users 1 --method inference"),
     ("what's the max number of concurrent requests for llama-3.1-8b on an A10 with 8k context",
-     "plan --objective users --model llama-3.1-8b --on 'an a10' --seq-len 8k --method inference"),
+     "plan --objective users --model llama-3.1-8b --on 'an a10' --input 7789 "
+     "--prefix-hits 90% --method inference"),
     ("longest context of qwen3 32b in int4 on a 4090", "estimate --model qwen3-32b --quantization int4 --on 'a 4090' "
      "--method inference --max sequence"),
     ("summarize 10000 documents with llama-3.1-8b in 2 minutes",
@@ -135,6 +137,68 @@ SAID = [
     ("embed 50M docs of 400 tokens with qwen2.5 0.5b",
      "plan --model qwen2.5-0.5b --documents 50M --input 400 --output 0"),
     ("our team trains a 13B on 200B tokens with 8 DGX H100", "plan --model 13b --tokens 200B --own '8 dgx h100'"),
+    ("can i run gpt-oss 120b on one A100 80 gig", "plan --model gpt-oss-120b --on 'one a100 80gb' --method inference"),
+    ("how many tokens per second would I get from llama 3.1 8b on a single 4090",
+     "plan --model llama-3.1-8b --on 'a single 4090' --users 1 --method inference"),
+    ("lora of gemma 3 27b on 20,000 examples, 1k tokens each, 3 epochs, how long on a single H100",
+     "plan --method lora --model gemma-3-27b --on 'a single h100' --samples 20,000 --mean-length 1k --epochs 3"),
+    ("summarize a quarter million documents overnight, about 6 thousand tokens each and 300 words out, with qwen3 32b, "
+     "done in 10 hours", "plan --model qwen3-32b --documents 250k --input 6000 --output 399 --deadline '10 hours'"),
+    ("how many gpus to make 2000 five second 720p clips a day with wan 2.1 14b",
+     "plan --resolution 720p --model wan-2.1-14b --frames 81 --rate '2000 clips/day' --method inference"),
+    ("how many users can one NVL72 rack serve on deepseek r1 at 30 tokens per second per user",
+     "plan --objective users --on 'one nvl72 rack' --model deepseek-r1 --tpot '30 tokens/s' --method inference"),
+    ("I've got 20k dollars. how big a model can I pretrain from scratch on chinchilla optimal tokens?",
+     "plan --method pretrain --tokens chinchilla --budget '20k USD'"),
+    ("how much memory do i need to serve kimi k2 with 128k context for 10 users",
+     "plan --model kimi-k2 --users 10 --input 127789 --prefix-hits 90% --method inference"),
+    ("cheapest gpu to serve whisper large turbo live for 300 simultaneous calls",
+     "plan --model whisper-large-v3-turbo --rate '10 requests/s' --method inference"),
+    ("transcribe 100,000 hours of audio with whisper large v3 in two weeks",
+     "plan --model whisper-large-v3 --documents 12000000 --deadline '2 weeks'"),
+    ("how many L4s for 1,200 calls an hour of 6 minutes each on whisper large v3",
+     "plan --on l4s --model whisper-large-v3 --rate '14400 requests/hour' --method inference"),
+    ("serve llama 3.1 8b on cpu or a T4, 2 users, 10 tokens per second per user, whats cheapest per month",
+     "plan --model llama-3.1-8b --on 'a t4' --users 2 --tpot '10 tokens/s' --method inference"),
+    ("100k daily users, each does 5 chats a day of 3 turns, on gpt-oss 20b, what do I pay per month",
+     "plan --model gpt-oss-20b --daily-users 100k --requests-per-user 15 --method inference"),
+    ("sdxl on a 3060 12gb, how many images an hour", "estimate --model sdxl --on 'a 3060 12gb' --method inference"),
+    ("hunyuan video, one 5 second clip at 720p, how many minutes on an H100 and what does each clip cost",
+     "plan --model hunyuan-video --resolution 720p --on 'an h100' --frames 121 --samples 1 --method inference"),
+    ("flux dev at 1 image every 2 seconds, how many 4090s",
+     "plan --model flux-dev --on 4090s --rate '0.5 image/seconds' --method inference"),
+    ("pretrain a 400b moe with 17b active on 15T tokens with 2048 B200s, how many days",
+     "plan --method pretrain --model llama-4-maverick --on '2048 b200s' --tokens 15T"),
+    ("a 3b param model on half a trillion tokens, which gpus and what will it run us", "plan --model 3b --tokens 500B"),
+    ("full finetune of mistral 7b on 4 A100s with 250k conversations averaging 900 tokens",
+     "plan --method full-finetune --model mistral-7b --on '4 a100s' --samples 250k --mean-length 900"),
+    ("is it cheaper to reserve 16 H100s for a year or pay on demand if we only use them 10 hours a day",
+     "compare --terms reserved-1y,reserved-3y,on-demand --on '16 h100s' --years 1 --utilization 41.67%"),
+    ("my 2 nodes of 8 A100 40GB: longest sequence I can train a 13b with",
+     "estimate --method pretrain --on '2 nodes of 8 a100 40gb' --model 13b --max sequence"),
+    ("lora on llama 3.1 8b with batch 4 and seq 2048",
+     "plan --method lora --model llama-3.1-8b --global-batch 4 --seq-len 2048"),
+    ("serve qwen coder 480b to 500 employees, 12 messages a day each", "plan --model qwen3-coder-480b-a35b "
+     "--daily-users 500 --requests-per-user 12 --method inference"),
+    ("give me the cheapest setup to embed 2 billion tokens with bge large in one day",
+     "plan --model bge-large --deadline '1 day' --input 512 --documents 3906250 --output 0"),
+    ("how many hours to train llama 3.1 8b on 15 trillion tokens with 16 thousand H100s",
+     "plan --model llama-3.1-8b --on '16000 h100s' --tokens 15T"),
+    ("is a 5090 faster than a 4090 for sdxl", "compare --on 'a 5090,a 4090' --model sdxl --method inference"),
+    ("cost to caption 5 million images with qwen2.5 vl 7b over a weekend",
+     "plan --model qwen2.5-vl-7b --documents 5M --images-per-request 1 --deadline 2d"),
+    ("how long does one grpo step of qwen2.5 32b take on 32 H200s with 128 prompts and 8 samples each",
+     "plan --method grpo --model qwen2.5-32b --on '32 h200s' --prompts 128 --samples-per-prompt 8"),
+    ("how much does a million tokens of gpt-oss 120b cost me if I host it on my own 8xH100",
+     "plan --model gpt-oss-120b --own 8xh100 --documents 1M"),
+    ("video startup: 500 ltx video clips an hour, 5 seconds each, how many H100s",
+     "plan --model ltx-video --on h100s --rate '500 clips/hour' --frames 121 --method inference"),
+    ("pretrain 1.5b from scratch on 30B tokens, I have 8 4090s and a month",
+     "plan --method pretrain --own '8 4090s' --model 1.5b --tokens 30B --deadline '1 month'"),
+    ("how long to fine tune whisper large v3 on 1,000 hours of audio with one A100",
+     "plan --model whisper-large-v3 --on 'one a100' --audio 30s --samples 120000"),
+    ("how many concurrent chats can 2 L40S hold with mistral small at 8k context each", "plan --objective users --on "
+     "'2 l40s' --model mistral-small-3.1-24b --input 7789 --prefix-hits 90% --method inference"),
 ]
 
 
@@ -153,6 +217,13 @@ def test_a_sentence_is_a_command(line: str, meant: str) -> None:
      {"on": "h100s"}, [
          {"name": "finetune llama-3.1-8b", "model": "llama-3.1-8b", "samples": "50k", "mean_length": "800"},
          {"name": "serve llama-3.1-8b", "model": "llama-3.1-8b", "rate": "3 rps", "deadline": "2 weeks"}]),
+    ("serve two models: llama 3.3 70b at 4 requests a second, and whisper large for 60 streams, under 15k usd a month",
+     {"budget": "182k USD"}, [
+         {"name": "serve llama-3.3-70b", "model": "llama-3.3-70b", "rate": "4 requests/second"},
+         {"name": "serve whisper-large", "model": "whisper-large", "rate": "2 requests/s"}]),
+    ("distill llama 3.1 70b into an 8b student over 10 billion tokens", {}, [
+        {"name": "teacher llama-3.1-70b", "model": "llama-3.1-70b", "documents": 2441406, "input": 4096, "output": 1},
+        {"name": "student llama-3.1-8b", "model": "llama-3.1-8b", "method": "full", "tokens": "10B"}]),
     ("finetune 70b lora on 50M tokens", None, []), ("is it better to serve 8b at 5 rps or 70b at 2 rps", None, []),
     ("pretrain 7b on 1T tokens and finetune it", None, [])])
 def test_several_jobs_are_a_portfolio(line: str, whole: dict[str, str] | None, jobs: list[dict[str, str]]) -> None:
@@ -165,6 +236,37 @@ def test_jobs_in_words_are_planned_on_one_fleet(capsys: pytest.CaptureFixture[st
     assert main([*asked, "--jobs", "finetune llama-3.1-8b on 200M tokens; lora llama-3.1-8b on 100M tokens",
                  "--horizon", "4 weeks"]) == 0
     assert "2 jobs on 1 pool" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("line", "before", "last"), [
+    ("what if my traffic doubles? right now 50 requests a second on qwen3 8b",
+     "plan --model qwen3-8b --rate '50 requests/second' --method inference", "--rate '100 requests/second'"),
+    ("why cant i full finetune llama 3 70b on one node of 8 h100s",
+     "estimate --method full-finetune --model llama-3-70b --on 'one node of 8 h100s' --layout offload_optimizer=0,"
+     "offload_parameters=0,offload_activations=0", "--on 'one node of 8 h100s'")])
+def test_a_question_with_two_answers_has_both(line: str, before: str, last: str) -> None:
+    told = Told(left_out=[])
+    read = spoken([line], CATALOG, told=told)
+    assert read is not None
+    assert [shown(command) for _, command in told.first] == [before]
+    assert shown(read).endswith(last) or f"{last} " in shown(read)
+
+
+@pytest.mark.parametrize(("line", "assumed"), [
+    ("how much memory to serve kimi k2 with 128k context for 10 users",
+     "1041.9 GiB on all GPUs together: 958.1 GiB of weights in fp8, and 83.8 GiB of bf16 cache"),
+    ("translate 3 million texts, 120 words each, with gemma 3 27b by friday", "120 words read as 160 tokens"),
+    ("serve llama 3.1 8b on cpu or a T4 for 2 users", "a t4 alone is planned for"),
+    ("serve llama 3.1 8b at 20k requests a day", "spread evenly over the day")])
+def test_what_is_assumed_is_said(line: str, assumed: str) -> None:
+    told = Told(left_out=[])
+    spoken([line], CATALOG, told=told)
+    assert assumed in " ".join(told.assumed)
+
+
+def test_hardware_that_is_not_modeled_is_refused_with_the_question_that_works() -> None:
+    with pytest.raises(InputError, match=r"Apple silicon.*planner plan .*--on dgx-spark .*asks about that"):
+        spoken(["how many users can a Mac Studio with 512GB handle on deepseek v3 at 4 bit"], CATALOG)
 
 
 def test_what_training_costs_is_asked_of_an_amount() -> None:
@@ -193,11 +295,12 @@ def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
 
 
 @pytest.mark.parametrize(("line", "left"), [
-    ("RAG app with qwen3 14b at 20 requests per second", ["rag", "app"]), ("serve llama-3.1-8b for 200 users", [])])
+    ("doodad gizmo with qwen3 14b at 20 requests per second", ["doodad", "gizmo"]),
+    ("serve llama-3.1-8b for 200 users", [])])
 def test_words_that_count_nothing_are_left_out_and_said(line: str, left: list[str]) -> None:
-    found: list[str] = []
-    assert spoken(line.split(), CATALOG, left_out=found) is not None
-    assert found == left
+    told = Told(left_out=[])
+    assert spoken(line.split(), CATALOG, told=told) is not None
+    assert told.left_out == left
 
 
 @pytest.mark.parametrize("line", [
@@ -205,7 +308,7 @@ def test_words_that_count_nothing_are_left_out_and_said(line: str, left: list[st
     "serve llama-3.1-8b on h100 but not nebius", "serve llama-3.1-8b on an a10 with more requests"])
 def test_words_that_decide_are_never_left_out(line: str) -> None:
     with pytest.raises(InputError, match="not understood"):
-        spoken(line.split(), CATALOG, left_out=[])
+        spoken(line.split(), CATALOG, told=Told(left_out=[]))
 
 
 def test_flags_behind_a_sentence_are_kept(capsys: pytest.CaptureFixture[str]) -> None:

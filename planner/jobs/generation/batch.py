@@ -20,7 +20,7 @@ from planner.jobs.generation.replicas import column_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Picked, Replaying, Terms
 from planner.jobs.quanta import used_by
 from planner.jobs.serving.assignment import ReplicaPlace
-from planner.jobs.serving.batch import Batches, BatchJob
+from planner.jobs.serving.batch import MOST_NODES, Batches, BatchJob
 from planner.scenario.generation import Generation
 from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.settings import UNLIMITED, Effort
@@ -56,6 +56,8 @@ class GenerationBatch(GenerationChoices, BatchJob):
                 if not fitting:
                     tight.append(way)
                     continue
+                if way.split.batch > max(1, self.asked.ends or 1):
+                    continue  # a call makes no more than is asked for
                 fit += 1
                 same = way.picture.stored, way.gpus
                 if same not in best or way.rate > best[same].rate:
@@ -69,6 +71,21 @@ class GenerationBatch(GenerationChoices, BatchJob):
                     leanest=min(tight, key=lambda way: way.peak, default=None),
                     account=Search(layouts=looked, legal=looked, fit=fit, domains={
                         "quantization": tuple(self.work.quantization or ())}))
+
+    def _needed(self, column: ReplicaColumn, rate: float, seconds: float) -> int:
+        """Return how many units end within so many seconds; more than there are where a call alone takes longer."""
+        calls, each = self._calls(column)
+        rounds = int(seconds / each * (1 + 1e-12))
+        return -(-calls // (rounds * round(rate / column.rate))) if rounds else MOST_NODES + 1
+
+    def _lasting(self, column: ReplicaColumn, units: int, rate: float) -> float:
+        """Return the seconds that so many units take: whole calls, as a clip is not made by two replicas."""
+        calls, each = self._calls(column)
+        return each * -(-calls // (units * round(rate / column.rate)))
+
+    def _calls(self, column: ReplicaColumn) -> tuple[int, float]:
+        """Return how many calls make all, and the seconds of one."""
+        return -(-(self.asked.ends or 1) // round(column.held)), column.held / column.rate
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:

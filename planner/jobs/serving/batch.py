@@ -94,9 +94,7 @@ class BatchJob:
             MOST_NODES, limits.max_nodes, *(gpus // min(size, column.gpus * (size // column.gpus) or size) for gpus in (
                 limits.gpus, limits.max_gpus) if gpus is not None), None if offer is None else offer.nodes)
             if limit is not None) // together
-        needed = 1 if limits.deadline is None else int(
-            np.ceil((self.asked.ends or 1) / rate / limits.deadline.seconds * (1 - 1e-12)))
-        least = max(needed, 1)
+        least = 1 if limits.deadline is None else max(1, self._needed(column, rate, limits.deadline.seconds))
         counts = {most if self.terms.objective == "time" else least}
         if depth == "shared":
             alone = (self.asked.ends or 1) / rate / self.terms.period
@@ -106,9 +104,17 @@ class BatchJob:
             if 1 <= units <= most:
                 yield Run(0, self._column(key, column, units * together, units, rate), offer)
 
+    def _needed(self, column: ReplicaColumn, rate: float, seconds: float) -> int:
+        """Return how many units of a rate end within so many seconds."""
+        return int(np.ceil((self.asked.ends or 1) / rate / seconds * (1 - 1e-12)))
+
+    def _lasting(self, column: ReplicaColumn, units: int, rate: float) -> float:
+        """Return the seconds that so many units of a rate take."""
+        return (self.asked.ends or 1) / (units * rate)
+
     def _column(self, key: int, column: ReplicaColumn, nodes: int, units: int, rate: float) -> Column:
         node = self.terms.market.candidates[column.candidate].node
-        seconds = (self.asked.ends or 1) / (units * rate)
+        seconds = self._lasting(column, units, rate)
         duration, power = duration_use(seconds), int(np.ceil(nodes * node.power.load))
         return Column(key, column.candidate, nodes, 0, units * max(1, node.gpus // column.gpus) * column.gpus, duration,
                       duration, int(np.ceil(power * seconds / HOUR)), power, 0, sum(column.plainness))

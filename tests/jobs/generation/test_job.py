@@ -71,9 +71,14 @@ def test_a_batch_is_made_in_time_for_what_its_hours_cost() -> None:
     (best,) = plan.assignments
     made = made_of(plan)
     assert best.serving is not None
-    hours = 100_000 / (best.serving.replicas / made.seconds_each) / 3600
+    calls = math.ceil(100_000 / made.batch)
+
+    def lasting(replicas: int) -> float:
+        return math.ceil(calls / replicas) * made.batch * made.seconds_each / 3600
+
+    hours = lasting(best.serving.replicas)
     assert (best.duration_days or 0) * 24 == pytest.approx(hours, rel=1e-4)
-    assert hours <= 8 < hours * best.serving.replicas / (best.serving.replicas - 1)
+    assert hours <= 8 < lasting(best.serving.replicas - 1)
     assert best.cost_usd == pytest.approx(hours * best.nodes * (best.usd_per_node_hour or 0), rel=1e-3)
 
 
@@ -190,6 +195,11 @@ def test_a_replay_of_a_plan_is_that_of_the_plan_itself() -> None:
     swamped = simulate_layout(estimating(None, {"workload.model": "sdxl", "workload.rate": "2 images/s"}, Catalog(),
                                          node="h100-sxm-1x", layout={}, labels={}))
     assert swamped.latency_seconds["queue"].p95 > 60
+
+def test_no_clip_is_made_by_two_replicas() -> None:
+    """One clip was shared out over all GPUs of a node."""
+    plan = planner.plan(model="hunyuan-video", samples=1, method="inference", resolution="720p", on="dgx-h100")
+    assert (plan.assignments[0].duration_days or 0) * 86400 == pytest.approx(made_of(plan).call_seconds, rel=1e-3)
 
 
 def test_a_batch_has_no_requests_to_replay() -> None:

@@ -1,0 +1,140 @@
+"""Numbers with what they count, brought to what a question counts: words to tokens, hours of sound to pieces.
+
+What each user asks becomes what all of them ask.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from planner.cli.named_work import NamedWork
+from planner.cli.phrases import EACH, noun_of
+from planner.units import SECONDS, parse
+from planner.units.reading import parse_count
+
+IN_ALL = {"documents", "pages", "images", "clips", "recordings"}
+"""Things that are made or answered in all, by a time and not each within it."""
+TOGETHER = {"concurrent", "simultaneous", "parallel", "once", "concurrently", "simultaneously", "live"}
+"""Words of what goes on at one time."""
+ASKED = {*IN_ALL, "requests", "samples", "rollouts"}
+"""What a user may ask for."""
+TALKS = {"requests", "samples"}
+"""What has turns."""
+OF_EACH = {"of", "each", "apiece", "long", "average", "avg", "averaging", "mean", "length"}
+"""Words beside a number that is how much each of something is."""
+WHO = ("user", "person", "head")
+
+
+class Amount(NamedTuple):
+    """A number with what it counts."""
+
+    value: str
+    """With its scale: 10k."""
+    noun: str
+    per: str
+    """In which time, or for whom."""
+    beside: frozenset[str]
+    """Words around it."""
+    text: str
+    """As it stands in the sentence."""
+
+    @property
+    def kind(self) -> str:
+        """What kind of thing is counted; empty where that is not known."""
+        return noun_of(self.noun) or ""
+
+    @property
+    def of_each(self) -> bool:
+        """Whether it is how much each of something is: of 512 tokens, 30 seconds each, five second clips."""
+        return not self.per and bool(self.beside & OF_EACH)
+
+
+def in_tokens(amount: Amount, work: NamedWork, assumed: list[str]) -> Amount:
+    """Return words, and pages of which each thing has some, as the tokens that they are."""
+    pages = amount.kind == "pages" and amount.of_each
+    if amount.kind != "words" and not pages:
+        return amount
+    words = work.text.words_per_page if pages else 1.0
+    tokens = round(parse_count(amount.value, amount.noun) * words * work.text.tokens_per_word)
+    assumed.append(f"{amount.value} {amount.noun} read as {tokens:,} tokens, {work.text.tokens_per_word:g} a word"
+                   + (f" and {words:g} words a page" if pages else ""))
+    return amount._replace(value=str(tokens), noun="tokens")
+
+
+def heard(amounts: Sequence[Amount], work: NamedWork, assumed: list[str], put: Callable[..., None],
+          *, tunes: bool) -> Sequence[Amount]:
+    """Return numbers of sound as windows of the length that the model reads at once, which are its requests.
+
+    An hour of sound is so many; a stream that is heard as it comes gives one in each of its lengths.
+    """
+    window = work.hears
+    length = next((parse(f"{each.value} {each.noun}", SECONDS, "time", "30 s") for each in amounts
+                   if each.kind == "time" and each.of_each and "sound" not in each.beside), window)
+    read: list[Amount] = []
+    for amount in amounts:
+        live = amount.kind == "streams" or (
+            amount.kind in ("requests", "users", "recordings") and not amount.per and amount.beside & TOGETHER)
+        if amount.kind == "time" and "sound" in amount.beside:  # 1,000 hours of audio
+            seconds = parse(f"{amount.value} {amount.noun}", SECONDS, "time", "30 s")
+            many = math.ceil(seconds / window)
+            assumed.append(f"{amount.value} {amount.noun} of sound are {many:,} pieces of {window:g} s, as much as the "
+                           "model reads at once")
+            read.append(Amount(str(many), "requests" if amount.per else "documents", amount.per, amount.beside,
+                               amount.text))
+        elif live:
+            rate = parse_count(amount.value, amount.noun) / window
+            assumed.append(f"{amount.value} {amount.noun} are {rate:.4g} requests/s: each gives a piece of {window:g} "
+                           f"s, as much as the model reads at once, every {window:g} s; whoever wants words sooner "
+                           "sends pieces more often")
+            read.append(Amount(f"{rate:.4g}", "requests", "s", frozenset(), amount.text))
+        elif amount.kind == "time" and amount.of_each:
+            continue
+        elif amount.kind in (*IN_ALL, "requests", "samples", "recordings"):
+            pieces = max(1, math.ceil(length / window))
+            if pieces > 1:
+                assumed.append(f"{length:g} s of sound are {pieces} pieces of {window:g} s, as much as the model reads "
+                               "at once")
+            noun = "documents" if not amount.per else "requests"
+            read.append(amount._replace(value=f"{parse_count(amount.value, amount.noun) * pieces}", noun=noun))
+        else:
+            read.append(amount)
+    if 0 < length < window or tunes:
+        put("audio", f"{min(length, window):g}s")
+    return read
+
+
+def comes_in(amount: Amount) -> str:
+    """Return in which time so many come, a day or a month; empty for those who are there at once."""
+    time = "day" if "daily" in amount.beside else "month" if "monthly" in amount.beside else amount.per
+    return {"day": "daily", "month": "monthly"}.get(time, "")
+
+
+def of_each_user(amounts: Sequence[Amount], work: NamedWork) -> Sequence[Amount]:
+    """Return amounts with what each user asks in a time as what all of them ask: 50 users, one image a minute each.
+
+    What is asked in turns is asked as often. Of those who come in a day, or who ask some times in one, each asks so
+    often.
+    """
+    turns = next((parse_count(amount.value, "turns") for amount in amounts if amount.kind == "turns"), 1)
+    amounts = [_times(amount, turns) if amount.kind in TALKS else amount for amount in amounts
+               if amount.kind != "turns"]
+    users = [amount for amount in amounts if amount.kind == "users" and not amount.per]
+    each = [amount for amount in amounts if amount.per and (SECONDS.factor(amount.per) or amount.per in WHO)
+            and ({"each", *EACH} & amount.beside or amount.per in WHO) and amount.kind in ASKED]
+    if len(users) != 1 or len(each) != 1:
+        return amounts
+    rest = [amount for amount in amounts if amount not in (users[0], each[0])]
+    time = comes_in(users[0]) or {"day": "daily", "month": "monthly"}.get(each[0].per, "")
+    if not time and each[0].per in WHO:
+        return amounts
+    if time and {"daily": "day", "monthly": "month"}[time] in (each[0].per, *WHO) and not work.makes:
+        who = users[0]._replace(per="", beside=users[0].beside - {"daily", "monthly"} | {time})
+        return [*rest, who, each[0]._replace(noun="requests", per="", beside=frozenset(("each", "comes")))]
+    whole = parse_count(users[0].value, "users") * parse_count(each[0].value, each[0].noun)
+    return [*rest, each[0]._replace(value=f"{whole:g}")]
+
+
+def _times(amount: Amount, turns: int) -> Amount:
+    return amount if turns == 1 else amount._replace(value=f"{parse_count(amount.value, amount.noun) * turns}")

@@ -1,0 +1,178 @@
+"""The flags of a sentence made whole: what follows from others, what is not modeled, and a second answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planner.catalog.load import Catalog
+from planner.catalog.recipes import Recipes
+from planner.cli.named_work import NamedWork
+from planner.cli.plain_words import figure
+from planner.cli.read_words import Sentence
+from planner.errors import InputError
+from planner.scenario.hardware_names import is_hardware
+from planner.scenario.unmodeled import Family, family_of
+from planner.units.reading import parse_count
+
+BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
+"""Flags that leave open what a model is to do: whether it fits is answered for every method."""
+PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
+"""Flags that a plan alone heeds."""
+WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
+"""Flags of which training needs one to have a price."""
+_COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
+"""Formats of which training computes in, and stores no weights."""
+GROWING = ("rate", "users", "daily-users", "monthly-users", "concurrency")
+"""Flags of a load that may grow."""
+
+
+@dataclass(slots=True)
+class Told:
+    """What is said beside the command that a sentence is."""
+
+    left_out: list[str] | None = None
+    """Words that are not understood and may be left out; where it is none, every word must be understood."""
+    assumed: list[str] = field(default_factory=list)
+    """What was assumed, in words."""
+    first: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Commands that answer a part of the question before the last one, each with what it is."""
+
+
+def typed(verb: str, flags: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a verb with flags as a command."""
+    return [verb, *(word for flag, values in flags.items() for word in (
+        [f"--{flag}", ",".join(values)] if values else [f"--{flag}"]))]
+
+
+def once_more(sentence: Sentence, verb: str, flags: dict[str, list[str]], told: Told) -> list[str]:
+    """Return the command of a second answer, where a question has two, and note the first; none of other questions."""
+    load = next((flag for flag in GROWING if flag in flags), "")
+    if sentence.times != 1.0:
+        if not load:
+            raise InputError("what if there is more needs how much there is now: say so, as in '50 requests a second'")
+        told.first.append(("now", typed(verb, flags)))
+        number, space, unit = flags[load][0].partition(" ")
+        grown = f"{figure(parse_count(number, load) * sentence.times)}{space}{unit}"
+        told.assumed.append(f"{sentence.times:g} times as much is --{load} '{grown}'")
+        return typed(verb, {**flags, load: [grown]})
+    if "why-fit" in sentence.asks and verb == "estimate" and "layout" not in flags:
+        alone = "offload_optimizer=0,offload_parameters=0,offload_activations=0"
+        told.first.append(("with nothing on the host", typed(verb, {**flags, "layout": [alone]})))
+        return typed(verb, flags)
+    return []
+
+
+def modeled(flags: dict[str, list[str]], asks: Collection[str], told: Told, catalog: Catalog) -> None:
+    """Leave hardware out that is not modeled where other is named beside it. Raises InputError where none is."""
+    named = flags.get("on", [])
+    families = {name: family for name in named if (family := _unmodeled(name, catalog)) is not None}
+    if not families:
+        return
+    rest = [name for name in named if name not in families]
+    for name, family in families.items():
+        if not rest:
+            nearest = re.split(r"[ ,]", family.nearest)[0]
+            command = typed(verb_of(asks, flags, flags.keys()), {**flags, "on": [nearest]})
+            raise InputError(f"{name!r} is {family.what}, which is not modeled; the nearest that is: {family.nearest}; "
+                             f"planner {shown(command)} asks about that")
+        told.assumed.append(f"{name} is {family.what}, which is not modeled: {', '.join(rest)} alone is planned for")
+    flags["on"] = rest
+
+
+def _unmodeled(name: str, catalog: Catalog) -> Family | None:
+    return None if is_hardware(name, catalog) else family_of(name)
+
+
+def meant_methods(flags: dict[str, list[str]], asks: set[str]) -> None:
+    """Take what a method is one of for no other than the one that is named, and instead of for what it asks."""
+    methods = flags.get("method", [])
+    if len(methods) > 1:
+        flags["method"] = [name for name in methods if name not in ("rlhf", "rl", "rlvr", "reinforcement")] or methods
+    if {"grpo", "ppo", "rloo", "reinforce", "dapo", "gspo"}.intersection(methods):
+        asks.add("rl")
+    if "instead" in asks:
+        asks.add("why-not" if "why" in asks else "versus")
+    if "longest" in asks and asks & {"train", "tune"} and not methods:
+        flags["method"] = ["full" if "tune" in asks else "pretrain"]
+    if "longest" in asks and "own" in flags and "on" not in flags:
+        flags["on"] = flags.pop("own")
+
+
+def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recipes: Recipes,
+           work: NamedWork) -> None:
+    """Take a batch for what is worked on at once, and a context of what is served for prompts that fill it."""
+    usual, drafts = recipes.requests, recipes.drafts
+    if "batch" in flags and not work.makes:
+        flags["concurrency" if {"serve", "hold"}.intersection(asks) else "global-batch"] = flags.pop("batch")
+    if "speculative" in asks:
+        flags.setdefault("speculative", [f"{drafts.tokens}:{drafts.acceptance:g}"])
+        told.assumed.append(f"{drafts.tokens} tokens are drafted at a time, and {drafts.acceptance:.0%} of them taken "
+                            f"({drafts.example}): --speculative says your own")
+    if {"tokens", "samples"} & set(flags) and not {"method", "documents"} & set(flags) and set(
+            flags.get("quantization", ())) <= _COMPUTED:
+        flags.update({"precision": flags.pop("quantization")} if "quantization" in flags else {})
+    if "tokens" in asks and not WORK.intersection(flags) - {"deadline"} and {"on", "own"} & set(flags) and (
+            span := flags.pop("deadline", None) or flags.pop("years", None)):
+        unit = " years" if span[0].replace(".", "").isdigit() else ""
+        told.assumed.append(f"what this answer says of tokens a second, times {span[0]}{unit}, is how many it gets "
+                            "through, less what failures take")
+    if (whole := flags.pop("all-tokens", [])) and "documents" not in flags:
+        side = "output" if "generate" in asks else "input"
+        usual_length = usual.output if side == "output" else min(usual.input, work.length or usual.input)
+        length = parse_count(flags[side][0], side) if side in flags else usual_length
+        flags[side], flags["documents"] = [str(length)], [str(max(1, parse_count(whole[0], "tokens") // length))]
+        told.assumed.append(f"{whole[0]} tokens are read as {int(flags['documents'][0]):,} pieces of {length:,}: "
+                            f"--{side} says how long yours are")
+    context = flags.pop("context", [])
+    if not context:
+        return
+    if "input" in flags or "tokens" in flags or "documents" in flags or "method" in flags:
+        flags.setdefault("seq-len", context)
+        return
+    length = parse_count(context[0], "context")
+    output = parse_count(flags["output"][0], "output") if "output" in flags else usual.output
+    if length <= output:
+        flags["seq-len"] = context
+        return
+    flags["input"] = [f"{length - output}"]
+    hits = flags.setdefault("prefix-hits", [f"{usual.known:.0%}"])[0]
+    told.assumed.append(f"a context of {context[0]} is read as prompts of {length - output:,} tokens and answers of "
+                        f"{output:,}, and {hits} of a prompt as known from the turn before: --input and --prefix-hits "
+                        "say your own")
+
+
+def source(asks: set[str], flags: dict[str, list[str]]) -> None:
+    """Take buying and renting in one sentence for the question which of both, and buying alone for terms."""
+    others = {"--terms=spot", "--terms=reserved-1y,reserved-3y"}
+    commits = "--terms=on-demand" in asks and not others.isdisjoint(asks) and "model" not in flags
+    if {"buys", "rents"} <= asks or commits:
+        asks.add("rent")
+    elif "buys" in asks and "rent" not in asks:
+        flags.setdefault("terms", ["buy", "on-demand"])
+
+
+def shown(command: Sequence[str]) -> str:
+    """Return a command as it is typed."""
+    return " ".join(f"'{word}'" if set(word) & set(" $(;&|*") else word for word in command)
+
+
+def verb_of(asks: Collection[str], flags: Mapping[str, Sequence[str]], given: Collection[str]) -> str:
+    """Return the verb that answers what is asked."""
+    if "why-not" in asks:
+        return "explain"
+    if "rent" in asks or ("versus" in asks and "model" in given and _choices(flags)):
+        return "compare"
+    several = sum(len(flags.get(flag, ())) for flag in ("on", "own")) > 1
+    if {"why-fit", "makes"}.intersection(asks) and flags.get("on") and not several and PLANNED.isdisjoint(given):
+        return "estimate"
+    layout = {"fit", "longest"}.intersection(asks) and not several and PLANNED.isdisjoint(given)
+    hardware = "max" in given or "on" in given or WORK.isdisjoint(given)
+    return "estimate" if layout and hardware and not BARE.issuperset(given) else "plan"
+
+
+def _choices(flags: Mapping[str, Sequence[str]]) -> bool:
+    """Say whether there are things of one kind to compare."""
+    hardware = sum(len(flags.get(flag, ())) for flag in ("on", "own"))
+    return hardware != 1 or any(len(values) > 1 for values in flags.values())

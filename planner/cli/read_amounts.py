@@ -1,0 +1,203 @@
+"""Numbers in the words of a sentence with what they count: how many, of what, of how much each, in which time.
+
+quantity = number [scale] [modifier ...] [measure] noun [of each | in a time]: "2000 five second 720p clips a day".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from planner.cli.amounts import Amount
+from planner.cli.phrases import EACH, FOLLOW, LEADING, MEASURES, ONES, PARAMETER, SIDES, SOUNDS, noun_of
+from planner.scenario.flag_names import LENGTHS
+from planner.units import SECONDS
+
+if TYPE_CHECKING:
+    from planner.cli.read_words import Sentence
+
+SCALES = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T", "mn": "M", "bn": "B", "k": "k", "m": "M",
+          "mil": "M", "b": "B", "t": "T", "g": "G", "grand": "k"}
+NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
+_EACH_OF = ("user", "person", "request", "document", "step", "prompt", *PARAMETER)
+"""What a number may be of each of."""
+_LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", "take", "about", "only", "have", "next",
+               "is", "after", "needs", "of", "every", "lasts", "around", "roughly", "like", "inside", "by", "be", "got",
+               "just", "at", "most", "and", "with")
+"""Words before a time that is a length."""
+_HEADS = ("user", "person", "head")
+_FAR = 3
+"""Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
+_PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
+
+
+def amount(said: Sentence) -> int:
+    """Read a number with what it counts, and per what time."""
+    words, behind = said.words, said.at + 1
+    match = NUMBER.fullmatch(words[said.at])
+    number, unit = (match["number"], match["unit"]) if match else (ONES.get(words[said.at], ""), "")
+    scale = SCALES.get(unit, "") or ("" if noun_of(unit) else SCALES.get(unit[:1], ""))
+    unit = "" if unit in SCALES else unit[1:] if scale else unit
+    if words[said.at] in ("a", "an") and _is_denominator(words, said.at):
+        return 2
+    money = bool(match and match["sign"])
+    if not scale and not unit and words[behind:behind + 1] and words[behind] in SCALES:
+        scale, money, behind = SCALES[words[behind]], money or words[behind] == "grand", behind + 1
+    if not number or (unit and not noun_of(unit)):
+        return 0
+    beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
+    noun, behind = _noun(said, "usd" if money else unit, behind, beside, bare=not scale and not match)
+    if not noun and not scale and not match:
+        return 0
+    per, behind = _behind(words, behind, noun, beside)
+    if words[behind:behind + 1] == ["every"] and (every := _every(words, behind + 1)):
+        number = f"{float(number.replace(',', '')) / every:.6g}"
+        per, behind = words[behind + 2], behind + 3
+    unknown = words[behind] if not noun and behind < len(words) and said.is_unknown(words[behind]) else ""
+    text = " ".join(filter(None, (*words[said.at:behind], unknown)))
+    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text))
+    return behind - said.at
+
+
+def _noun(said: Sentence, noun: str, behind: int, beside: set[str], *, bare: bool) -> tuple[str, int]:
+    """Return the noun of a number, as it stands or behind words that say more of it, and where the words behind it
+    begin; measures of what is counted are noted as numbers of each.
+
+    bare: whether the number is a word that may be none, such as a or one.
+    """
+    words = said.words
+    if noun:
+        return noun, behind + (noun == "usd" and words[behind:behind + 1] != [] and noun_of(words[behind]) == "money")
+    if words[behind:behind + 1] and words[behind] in SIDES and words[behind + 1:behind + 2] and (
+            words[behind + 1] in LENGTHS):
+        beside.add(words[behind])
+        return "tokens", behind + 2
+    read = _Before(behind)
+    while read.at < len(words) and not (noun_of(words[read.at]) and not _of_another(words, read.at) and _measure(
+            words, read.at) is None):
+        if not read.word(said, bare=bare):
+            return "", behind
+    if read.at == len(words):
+        return "", behind
+    beside |= read.leading
+    said.amounts += read.found
+    said.unread += read.skipped
+    for place in read.models:
+        said.name_at(place)
+    if read.pixels:
+        said.put("resolution", read.pixels)
+    return words[read.at], read.at + 1
+
+
+def _of_another(words: Sequence[str], at: int) -> bool:
+    """Say whether a noun says what kind the next one is of: chat samples, call recordings."""
+    return noun_of(words[at]) in ("requests", "images", "clips", "users", "documents") and noun_of(
+        next(iter(words[at + 1:at + 2]), "")) in ("samples", "recordings", "documents", "images", "clips", "requests")
+
+
+@dataclass(slots=True)
+class _Before:
+    """What stands between a number and its noun."""
+
+    at: int
+    skipped: list[str] = field(default_factory=list)
+    """Words that nobody knows."""
+    found: list[Amount] = field(default_factory=list)
+    """How much each thing is."""
+    models: list[int] = field(default_factory=list)
+    """Where models are named."""
+    leading: set[str] = field(default_factory=set)
+    pixels: str = ""
+
+    def word(self, said: Sentence, *, bare: bool) -> bool:
+        """Read what stands here, and say whether it may stand there."""
+        word = said.words[self.at]
+        if _PIXELS.fullmatch(word):
+            self.pixels = word
+        elif (measure := _measure(said.words, self.at)) is not None:
+            self.found.append(measure[0])
+            self.at = measure[1] - 1
+        elif word in LEADING or _of_another(said.words, self.at):
+            self.leading.add(word)
+        elif not bare and (many := said.model_at(self.at)):
+            self.models.append(self.at)
+            self.at += many - 1
+        elif len(self.skipped) < _FAR and not bare and said.is_unknown(word):
+            self.skipped.append(word)
+        else:
+            return False
+        self.at += 1
+        return True
+
+
+def _measure(words: Sequence[str], at: int) -> tuple[Amount, int] | None:
+    """Return how much each thing is that is counted, where that stands before the thing, and where it ends: 512 token
+    chunks, five second clips, 10 page documents.
+    """
+    match = NUMBER.fullmatch(words[at])
+    number, unit = (match["number"], match["unit"]) if match else (
+        ONES.get(words[at], "") if words[at] not in ("a", "an", "one", "single") else "", "")
+    scale = SCALES.get(unit, "") if unit and not noun_of(unit) else ""
+    behind = at + 1
+    if number and unit and not scale and noun_of(unit) is None:
+        return None
+    if number and (not unit or scale):
+        unit, behind = next(iter(words[behind:behind + 1]), ""), behind + 1
+    ahead = next((word for word in words[behind:behind + 2] if noun_of(word)), "")
+    measured = number and noun_of(unit) in MEASURES and ahead and noun_of(ahead) not in (None, "time")
+    return (Amount(number + scale, unit, "", frozenset(("each", "of")), " ".join(words[at:behind])), behind
+            ) if measured else None
+
+
+def _every(words: Sequence[str], at: int) -> float:
+    """Return of how many times of a unit each has one: 1 image every 2 seconds; zero of other words."""
+    number = ONES.get(words[at], words[at]) if words[at + 1:at + 2] and SECONDS.factor(words[at + 1]) else ""
+    return float(number) if re.fullmatch(r"\d+(\.\d+)?", number) else 0.0
+
+
+def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> tuple[str, int]:
+    """Return in which time, or of what each, a number is, and where the words behind it end; they are put `beside` it.
+    """
+    per = ""
+    if noun_of(noun) == "time" and words[behind:behind + 1] == ["of"] and (
+            sound := next((at for at in (behind + 1, behind + 2) if words[at:at + 1] and words[at] in SOUNDS), 0)):
+        beside.add("sound")
+        behind = sound + 1
+    while behind < len(words) and words[behind] in FOLLOW:
+        each = words[behind] in ("per", "a", "an", "each", "every")
+        time = words[behind + 1] if each and behind + 1 < len(words) else ""
+        if time in _HEADS and (words[behind + 2:behind + 3] or per):
+            beside.add("each")
+        if time in _HEADS and per:
+            behind += 2
+        elif time and (SECONDS.factor(time) or time in _EACH_OF):
+            per, behind = time, behind + 2
+        elif words[behind] in EACH and noun_of(noun) != "tokens":
+            beside.add("each")
+            behind += 1
+        elif (each and words[behind] not in EACH) or (
+                words[behind] in SIDES and noun and noun_of(noun) not in ("tokens", "words")) or (
+                words[behind] in ("in", "at") and _is_number(words, behind + 1) and not _goes_out(words, behind)):
+            break
+        else:
+            beside.add(words[behind])
+            behind += 1
+    return per, behind
+
+
+def _goes_out(words: Sequence[str], at: int) -> bool:
+    """Say whether "in" stands between a number of prompt tokens and one of answer tokens: 1.5k in 300 out."""
+    return words[at] == "in" and bool({"out", "output"} & set(words[at + 2:at + 4]))
+
+
+def _is_number(words: Sequence[str], at: int) -> bool:
+    """Say whether a number stands here, so that the word before it is of that one."""
+    return at < len(words) and (words[at] in ONES or bool(NUMBER.fullmatch(words[at])))
+
+
+def _is_denominator(words: Sequence[str], at: int) -> bool:
+    """Say whether a time is one in which something is, and no length: what do I pay a month, images an hour."""
+    return bool(words[at + 1:at + 2] and SECONDS.factor(words[at + 1])) and not (
+        at and words[at - 1] in _LENGTHENED) and words[at + 2:at + 3] not in (["and"], ["long"], ["deadline"])

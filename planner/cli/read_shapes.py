@@ -1,0 +1,81 @@
+"""What a sentence asks by its shape: how many of what, what of each, twice as much."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from planner.cli.amounts import TOGETHER
+from planner.cli.phrases import LEADING, PER, SILENT, noun_of
+from planner.units import SECONDS
+
+if TYPE_CHECKING:
+    from planner.cli.read_words import Sentence
+
+_FAR = 3
+"""Words at most between how many and what is counted."""
+_ASKED = {
+    **dict.fromkeys(("users", "streams"), "--objective=users serve"),
+    **dict.fromkeys(("requests", "documents", "pages", "recordings"), "--objective=rate serve"),
+    "images": "makes", "clips": "makes", "tokens": "tokens", "time": "duration", "money": "cost", "size": "largest",
+    "context": "longest", "gpus": "gpus"}
+"""Kind of what is asked for by its number -> what the question is about."""
+_GROWN = {"doubles": 2.0, "doubled": 2.0, "double": 2.0, "doubling": 2.0, "twice": 2.0, "triples": 3.0, "tripled": 3.0,
+          "triple": 3.0, "quadruples": 4.0, "halves": 0.5, "halved": 0.5}
+_TIMES = re.compile(r"(\d{1,3}(?:\.\d+)?)x", re.ASCII)
+_GROWS = ("grows", "grow", "goes", "rises", "increases", "jumps", "gets", "scales")
+
+
+def how_many(said: Sentence) -> int:
+    """Read what is asked for by its number: how many images an hour."""
+    words, at = said.words, said.at
+    if words[at:at + 1] != ["how"] or words[at + 1:at + 2] not in (["many"], ["much"]):
+        return 0
+    for here in range(at + 2, min(len(words), at + 3 + _FAR)):
+        if (kind := noun_of(words[here])) in _ASKED:
+            asked = _ASKED[kind]
+            rated, behind = _per(said, here + 1)
+            if asked.startswith("--objective=rate") and TOGETHER.intersection(words[at + 2:here]):
+                asked = _ASKED["users"]
+            if kind == "tokens" and rated:
+                asked = "duration serve"
+            if words[here:here + 1] == ["model"]:
+                return 0
+            said.ask(asked)
+            return behind - at
+        if words[here] not in LEADING and not said.is_unknown(words[here]):
+            return 0
+    return 0
+
+
+def _per(said: Sentence, at: int) -> tuple[bool, int]:
+    """Say whether a time stands here in which something is, and where it ends."""
+    words = said.words
+    rated = words[at:at + 1] != [] and words[at] in PER and words[at + 1:at + 2] != [] and bool(
+        SECONDS.factor(words[at + 1]))
+    return rated, at + 2 * rated
+
+
+def of_each(said: Sentence) -> int:
+    """Read what something is asked of each of, which every answer says: per month, each clip."""
+    words, at = said.words, said.at
+    each = words[at] in PER and words[at + 1:at + 2] != [] and (noun_of(words[at + 1]) or words[at + 1] in SILENT)
+    return 2 if each and words[at] not in ("a", "an") else 0
+
+
+def grown(said: Sentence) -> int:
+    """Read how many times as much is asked about too: what if traffic doubles, grows 3x."""
+    words, at = said.words, said.at
+    if (times := _GROWN.get(words[at])) is not None and (words[at] != "double" or "if" in words[:at]):
+        said.times = times
+        return 1
+    more = words[at + 1:at + 2] in (["growth"], ["more"]) or words[at + 1:at + 3] in (
+        ["the", "traffic"], ["the", "load"])
+    if more and (match := _TIMES.fullmatch(words[at])):
+        said.times = float(match[1])
+        return 3 if words[at + 1] == "the" else 2
+    here = at + 1 + (words[at + 1:at + 2] in (["to"], ["by"], ["up"]))
+    if words[at] in _GROWS and here < len(words) and (match := _TIMES.fullmatch(words[here])):
+        said.times = float(match[1])
+        return here + 1 - at
+    return 0
