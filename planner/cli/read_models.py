@@ -18,7 +18,7 @@ from planner.physics.shapes import active_parameters, parameters
 if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
 
-_FIGURES = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_FIGURES = re.compile(r"\d{1,6}(?:\.\d{1,3})?", re.ASCII)
 _KINDS = ("moe", "mixture", "instruct", "chat", "instance")
 """Words between those of a name that say what kind of model it is."""
 _BETWEEN = ("total", "moe", "mixture", "of", "experts", "model", "with", ",", "and")
