@@ -133,15 +133,6 @@ class PriceList(Sourced):
         return any(form(offer.region) == form(region) for offer in self.offers
                    if offer.region not in AREAS and offer.region != ANYWHERE)
 
-    def beside(self, region: str) -> list[str]:
-        """Return regions of its offers in the part of the world that a region is in, those that are named alike alone
-        where there are any.
-        """
-        area = area_of(region)
-        inside = self.regions(area) if area else set[str]()
-        alike = {each for each in inside if form(each) == form(region)} - AREAS.keys()
-        return sorted(alike or inside)
-
     def regions(self, name: str) -> set[str]:
         """Return the regions of its offers that a name means: its own, those of an area, those that begin with it."""
         wanted = name.lower()

@@ -34,8 +34,8 @@ def _order(ctx: click.Context, param: click.Parameter, value: str | None) -> Goa
 @click.option("--trace", is_flag=True, help="Show how each cost derives from the catalog.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="Axes of the layout that are held in every plan, "
               "such as tp=8,zero=3. Also alone: --tp 8.")
-@click.option("--sort-by", "--sort", callback=_order, metavar="[cost|time|gpus|energy]", help="What rows are "
-              "ordered by; each stays the best plan by --objective. Default: that.")
+@click.option("--sort-by", "--sort", "--order-by", "--rank-by", callback=_order, metavar="[cost|time|gpus|energy]",
+              help="What rows are ordered by; each stays the best plan by --objective. Default: that.")
 @from_option
 @common
 def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None, from_: str | None,

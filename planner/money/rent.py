@@ -146,9 +146,15 @@ def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, c
 def others_of(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog) -> str:
     """Return on which other terms the nodes are offered, in words; empty where they are not."""
     asked = sourcing.rent.terms if sourcing.rent else ()
-    terms = sorted({offer.term for prices in catalog.price_lists for offer in prices.offers
-                    if catalog.node(offer.node).name in nodes} - set(asked))
-    return f"; offered with terms {', '.join(terms)}" if terms else ""
+    every = [(prices.name, offer, prices.sells_in(offer, sourcing.rent.regions if sourcing.rent else ()))
+             for prices in catalog.price_lists for offer in prices.offers if catalog.node(offer.node).name in nodes]
+    wanted = sourcing.rent.providers if sourcing.rent else ()
+    here = {offer.term for name, offer, inside in every if inside and (not wanted or name in wanted)}
+    elsewhere = sorted({f"{name} ({offer.region})" for name, offer, _ in every if offer.term in asked})
+    terms = sorted(here - set(asked))
+    told = [f"offered with terms {', '.join(terms)}"] if terms else []
+    told += [f"on these terms by {', '.join(elsewhere)}"] if elsewhere else []
+    return "".join(f"; {each}" for each in told)
 
 
 NAMED = 4

@@ -16,7 +16,7 @@ _ALSO = {
     "lora-targets": "lora-target lora-target-modules target-modules",
     "quantization": "quant quantize gguf bits weight-format weights-format format",
     "precision": "dtype torch-dtype mixed-precision compute-dtype params-dtype param-dtype",
-    "objective": "minimize optimize goal sort sort-by",
+    "objective": "minimize optimize goal sort sort-by order-by rank-by",
     "max-nodes": "nodes num-nodes nnodes num-machines machines",
     "global-batch": "bs batch-size train-batch-size global-batch-size effective-batch-size",
     "per-device-batch": "micro-batch micro-batch-size mbs per-device-train-batch-size per-device-batch-size "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.catalog.price import PriceList
-from planner.catalog.regions import AREAS, area_of, form, region_of
+from planner.catalog.regions import area_of, region_of
 from planner.errors import UnknownName
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Rent
@@ -48,6 +48,6 @@ def _offered(name: str, lists: Sequence[PriceList]) -> list[str]:
 
 
 def _nearby(name: str, lists: Sequence[PriceList]) -> list[str]:
-    """Return regions with offers in the same part of the world, of those that are named alike where there are any."""
-    near = sorted({region for prices in lists for region in prices.beside(name)})
-    return [region for region in near if form(region) == form(name) and region not in AREAS] or near
+    """Return the regions with offers in the same part of the world; those named alike may not have what is asked."""
+    area = area_of(name)
+    return sorted({region for prices in lists for region in prices.regions(area)}) if area else []

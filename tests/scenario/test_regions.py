@@ -38,7 +38,7 @@ def test_what_a_part_of_the_world_is_offered_for_is_the_price_of_its_regions() -
 
 @pytest.mark.parametrize(("region", "providers", "near"), [
     ("us-east-1a", ("aws",), None), ("us-central1-b", (), None), ("eu-west-1", ("aws",), "eu-north-1, eu-west-2"),
-    ("westus2", (), "eastus"), ("us-east-1", ("lambda",), "us"), ("us-east5", ("gcp",), "us-central1")])
+    ("us-east-1", ("lambda",), "us"), ("us-east5", ("gcp",), "us-central1")])
 def test_a_region_without_an_offer_is_one_nearby_which_is_said(
         region: str, providers: tuple[str, ...], near: str | None) -> None:
     regions, said = taken(region, *providers)
