@@ -147,7 +147,7 @@ SAID = [
     ("how many gpus to make 2000 five second 720p clips a day with wan 2.1 14b",
      "plan --resolution 720p --model wan-2.1-14b --frames 81 --rate '2000 clips/day' --method inference"),
     ("how many users can one NVL72 rack serve on deepseek r1 at 30 tokens per second per user",
-     "plan --objective users --on 'one nvl72 rack' --model deepseek-r1 --tpot '30 tokens/s' --method inference"),
+     "plan --objective users --on 'one nvl72' --model deepseek-r1 --tpot '30 tokens/s' --method inference"),
     ("I've got 20k dollars. how big a model can I pretrain from scratch on chinchilla optimal tokens?",
      "plan --method pretrain --tokens chinchilla --budget '20k USD'"),
     ("how much memory do i need to serve kimi k2 with 128k context for 10 users",
