@@ -42,7 +42,7 @@ def explained(*choices: str, **changes: str) -> Explanation:
 FORBIDDEN = {"tp=3": "tp must divide the key-value heads", "gpus=12": "the GPUs must fill whole nodes",
              "pp=33": "a pipeline stage needs at least one layer",
              "zero=3,pp=2,stack=megatron-core": "the stack shards gradients or weights"}
-CHOICES = ("tp=8", "gpu=a100-sxm-80gb", "gpu=b200", "gpu=l4", "node=gb200-nvl72", "gpus=8", *FORBIDDEN)
+CHOICES = ("tp=8", "gpu=a100-sxm-80gb", "gpu=b200", "gpu=l4", "node=gb300-nvl72", "gpus=8", *FORBIDDEN)
 
 
 @cache
@@ -129,7 +129,7 @@ def test_hardware_outside_the_question_is_weighed_by_the_plan_it_would_have(gpu:
 def test_hardware_outside_the_question_may_have_no_plan_or_no_offer() -> None:
     assert not again(hardware__candidates="l4").assignments()
     assert why("gpu=l4").verdict == "infeasible"
-    assert why("node=gb200-nvl72").verdict == "not offered"
+    assert why("node=gb300-nvl72").verdict == "not offered"
 
 
 @pytest.mark.parametrize(("choice", "reason"), FORBIDDEN.items())
