@@ -26,15 +26,25 @@ IN_STEP = 4.0
 """Times that median where prompts go first: answers of one length then end together, and all ask again at once (0.5 in
 the same replay, 0.05 where lengths vary by a fifth), so that what a run is like decides it; the spread is doubled.
 """
-UNTUNED = {("vllm", "0.1", "cdna2"): {"products": 2.7}, ("vllm", "0.1", "cdna3"): {"products": 2.7}}
+UNTUNED = {("vllm", "0.2.7", "cdna2"): {"products": 2.7}, ("vllm", "0.2.7", "cdna3"): {"products": 2.7}}
 """Place -> times a constant's median: tuning products was worth up to 7.2 times (Nscale, MI300X, vLLM 0.4.3, 2024),
 so that untuned ones take between once and 7.2 times as long; their geometric mean.
 """
-KERNELS = frozenset({"products", "saturation", "attention", "experts", "cache", "exchange"})
-"""Constants that the GPU decides; the engine's host decides the others."""
+EAGER, UNHURRIED = 10.0, 10.0
+"""Times medians of vLLM's first releases. Of `layer`: kernels launched one by one from Python, before CUDA graphs
+(0.2.7, pull request 1926). Of `sequence`: Python that looked after each in turn while the GPU waited, before V1: of an
+8B on H100 scheduling took 29% of the time where the GPU took 38 (vLLM's blog, 2024-09-05), some 40 us a sequence.
+"""
+GAPS = {"layer": 2.6, "mixture": 1.7}
+"""Times medians on AMD: of kernels replayed in a graph each starts 3.9 us after the one before (ROCm/rocm-systems issue
+10834, 941 on a Radeon Pro W7900), on NVIDIA 0.6 us (ahrefs/ocannl issue 488). A layer has some ten, experts six more.
+"""
+KERNELS = frozenset({"products", "saturation", "attention", "experts", "cache", "exchange", "mixture"})
+"""Constants that the GPU decides, gaps among the small kernels of experts too; the engine's host decides the others."""
 LEAST = {"nvidia": {"products": .85, "cache": .8}, "amd": {"products": .65, "cache": .6}}
 """Below which a constant is no longer of this GPU: products beyond benchmarks, bytes beyond the bandwidth."""
-RELEASES = {"vllm": {"0.1": 2024.4, "0.6": 2024.95, "0.8": 2025.4, "0.12": 2025.95, "0.15": 2026.15, "0.18": 2026.3},
+RELEASES = {"vllm": {"0.1": 2023.6, "0.2.7": 2024.4, "0.6": 2024.95, "0.8": 2025.4, "0.12": 2025.95, "0.15": 2026.15,
+                     "0.18": 2026.3},
             "sglang": {"0.1": 2024.7, "0.5": 2025.65, "0.5.6": 2025.95, "0.5.9": 2026.15},
             "tensorrt-llm": {"0.1": 2024.2, "0.12": 2024.8, "0.20": 2025.5, "1.1": 2025.9, "1.2": 2026.1}}
 """First version of each release that is told apart, and the year of it."""
@@ -52,7 +62,7 @@ any of the three large sources, the likelihood of the others is the larger for i
 LAW = {"narrow.fp8": (1.0, .15), "narrow.fp4": (1.0, .2), "narrow_experts.fp8": (1.0, .15),
        "narrow_experts.fp4": (1.0, .2), "expanded": (.8, .15)}
 """Constants of the law that are fitted with the releases: median and spread of the logarithm before any row."""
-SHRUNK = 0.7
+SHRUNK = 0.5
 """Of the variances of TYPICAL, where the error of what is left out is least."""
 
 
@@ -74,13 +84,25 @@ def order(version: str) -> tuple[int, ...]:
 
 def typical(name: str, places: tuple[Place, ...]) -> Floats:
     """Return the prior mean of a constant's logarithm, by place."""
-    return np.log([TYPICAL[name][0] * UNTUNED.get(place, {}).get(name, 1.0)
+    return np.log([TYPICAL[name][0] * UNTUNED.get(place, {}).get(name, 1.0) * _early(name, place)
+                   * (GAPS.get(name, 1.0) if _vendor(place[2]) == "amd" else 1.0)
                    * (IN_STEP if name == "burst" and _prompts_first(place) else 1.0) for place in places])
 
 
 def least(places: tuple[Place, ...]) -> Floats:
     """Return the least coordinates of constants, place after place."""
     return np.log([LEAST[_vendor(place[2])].get(name, 1e-12) for place in places for name in TYPICAL])
+
+
+def _early(name: str, place: Place) -> float:
+    engine, version, _ = place
+    return (EAGER if name == "layer" and not _has_graphs(place) else
+            UNHURRIED if name == "sequence" and engine == "vllm" and order(version) < (0, 8) else 1.0)
+
+
+def _has_graphs(place: Place) -> bool:
+    engine, version, _ = place
+    return engine != "vllm" or order(version) >= (0, 2, 7)
 
 
 @cache
@@ -109,6 +131,9 @@ def _covariance(name: str, one: Place, other: Place) -> float:
         # what one way to schedule does with a queue says nothing of the other
         first = _prompts_first(one), _prompts_first(other)
         vary, trend = (1 + first[0]) * (1 + first[1]) * (first[0] == first[1]), 0.0
+    if name == "layer" and _has_graphs(one) != _has_graphs(other):
+        # who replays graphs launches nothing
+        vary, trend = 0, 0.0
     alone, of_gpu, of_both, of_time, own = parts
     shared = alone * engine + of_gpu * near + of_both * engine * near + of_time * engine * np.exp(-years / .8)
     return float(trend + SHRUNK * vary * (shared + own * (one == other)) * TYPICAL[name][1]**2)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from benchmarks.engines import IN_STEP, TYPICAL, matrix, typical
+from benchmarks.engines import EAGER, GAPS, IN_STEP, TYPICAL, UNHURRIED, Place, matrix, typical
 from benchmarks.releases import FAR, About
 from planner.simulate.steps import Mode, ReplicaKind
 from planner.simulate.trace import Lengths
@@ -17,7 +17,7 @@ from tests.simulate.closed_loop import closed_loop
 
 def test_an_engine_without_rows_is_quicker_today_than_it_was_as_others_are() -> None:
     """Its host's times come down as those of others do; what its kernels reach does not."""
-    known = (("vllm", "0.1", "hopper"), ("vllm", "0.18", "hopper"), ("tensorrt-llm", "0.1", "hopper"))
+    known = (("vllm", "0.2.7", "hopper"), ("vllm", "0.18", "hopper"), ("tensorrt-llm", "0.1", "hopper"))
     asked = (("sglang", "0.1", "hopper"), ("sglang", "0.5.9", "hopper"))
     old, new = {}, {}
     for name in ("layer", "products"):
@@ -26,6 +26,22 @@ def test_an_engine_without_rows_is_quicker_today_than_it_was_as_others_are() -> 
         old[name], new[name] = matrix(name, asked, known) @ over
     assert old["layer"] > new["layer"] + 0.2
     assert abs(old["products"] - new["products"]) < abs(old["layer"] - new["layer"])
+
+
+@pytest.mark.parametrize(("name", "one", "other", "times"), [
+    ("layer", ("vllm", "0.1", "ampere"), ("vllm", "0.2.7", "ampere"), EAGER),
+    ("layer", ("vllm", "0.2.7", "cdna3"), ("vllm", "0.2.7", "hopper"), GAPS["layer"]),
+    ("sequence", ("vllm", "0.6", "hopper"), ("vllm", "0.8", "hopper"), UNHURRIED),
+    ("sequence", ("sglang", "0.1", "hopper"), ("sglang", "0.5", "hopper"), 1.0)])
+def test_what_a_release_lacks_is_known_before_any_row(name: str, one: Place, other: Place, times: float) -> None:
+    """CUDA graphs, gaps as short as NVIDIA's, a scheduler that runs ahead."""
+    assert np.exp(typical(name, (one,)) - typical(name, (other,))) == pytest.approx(times)
+
+
+def test_kernels_launched_one_by_one_tell_nothing_of_those_in_graphs() -> None:
+    eager, graphs, later = ("vllm", "0.1", "ampere"), ("vllm", "0.2.7", "ampere"), ("vllm", "0.6", "ampere")
+    assert matrix("layer", (eager,), (graphs, later)).tolist() == [[0, 0]]
+    assert matrix("layer", (graphs,), (later,)) > 0 < matrix("step", (eager,), (graphs,))
 
 
 def about(slope: float) -> About:
