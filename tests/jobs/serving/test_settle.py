@@ -175,8 +175,9 @@ def test_a_burst_that_fills_the_cache_is_worked_off() -> None:
 
 
 def test_replicas_of_long_answers_are_replayed_until_they_are_full() -> None:
-    """491 requests/s of 8B are more than 22 H100 answer, which takes minutes to show: a token takes 28 ms there at p95 of
-    4,000 requests, 92 ms of 80,000, and more later.
+    """491 requests/s of 8B are more than 22 H100 answer, which takes minutes to show.
+
+    At p95 a token takes 28 ms there of 4,000 requests, 92 ms of 80,000, and more later.
     """
     plan = planner.plan(model="llama-3.1-8b", on=["dgx-h100"], quantization=["bf16"], rate=491, input=1000,
                         output={"mean": 200, "cv": 1}, ttft="4 s", tpot="100 ms", engine="vllm")
