@@ -21,6 +21,10 @@ from planner.solver.settings import Effort
 from planner.units import show_usd
 
 
+OF_MEDIAN = 1.48
+"""A standard deviation of normal errors over the median of their sizes."""
+
+
 def cheaper_ways(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog, effort: Effort
                  ) -> list[str]:
     """Return in words which other engine, format of fewer bits a weight, or stack that few use costs clearly less than
@@ -37,7 +41,8 @@ def cheaper_ways(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default],
 def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
     """Return in words which other engine costs least, on the node types of the plan and of its alternatives alone.
 
-    Of an engine that nobody measured with such a model on such GPUs nothing is said.
+    Of an engine that nobody measured with such a model on such GPUs nothing is said, nor where it saves no
+    more than the speed of those runs scatters.
     """
     nodes = tuple(dict.fromkeys(one.node for one in (*plan.assignments, *plan.alternatives)))
     on_these = {"hardware": scenario.hardware.model_copy(update={"candidates": nodes})}
@@ -48,8 +53,8 @@ def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, ef
         # one that costs as much by formula as another by replay is not replayed
         if least is not None and (by_formula or 0.0) >= least[0]:
             break
-        cost, known = _replayed(solved, plan, catalog)
-        if cost is not None and known:
+        cost, error = _replayed(solved, plan, catalog)
+        if cost is not None and error is not None and cost * (1.0 + OF_MEDIAN * error) < _clearly_below(plan, catalog):
             least = min(least or (cost, name), (cost, name))
     return [] if least is None else [_said(plan, "engine", was, *least, "as far as its speed is known")]
 
@@ -57,9 +62,9 @@ def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, ef
 def _by_format(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
     """Return in words the widest format of fewer bits that costs clearly less, on whatever the question admits."""
     for name, changed in in_narrower_formats(scenario):
-        cost, known = _cheaper(changed, plan, catalog, effort)
+        cost, error = _cheaper(changed, plan, catalog, effort)
         if cost is not None:
-            doubt = "" if known else ", and if its speed, which no published run confirms, is as computed"
+            doubt = "" if error is not None else ", and if its speed, which no published run confirms, is as computed"
             return [_said(plan, FORMAT, was, cost, name, f"if its answers are good enough{doubt}")]
     return []
 
@@ -68,9 +73,9 @@ def _by_stack(plan: Plan, scenario: AnyScenario, catalog: Catalog, effort: Effor
     """Return in words which stacks that few use for such a run cost less, where none of them is the plan's."""
     for names, changed in by_last_stacks(scenario, catalog):
         if all(made.stack not in names for made in plan.assignments):
-            cost, known = _cheaper(changed, plan, catalog, effort)
+            cost, error = _cheaper(changed, plan, catalog, effort)
             if cost is not None:
-                doubt = "" if known else ", if its speed, which no published run confirms, is as computed"
+                doubt = "" if error is not None else ", if its speed, which no published run confirms, is as computed"
                 return [f"{' and '.join(names)}, which few use for this, does it for {show_usd(cost)} "
                         f"({cost / (plan.objective.value or cost) - 1:+.0%}){doubt}: --stack {','.join(names)} plans "
                         "that"]
@@ -84,12 +89,13 @@ def _said(plan: Plan, key: str, was: str, cost: float, name: str, how_far: str) 
             f"--{key} {name} plans that")
 
 
-def _cheaper(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort) -> tuple[float | None, bool]:
+def _cheaper(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
+             ) -> tuple[float | None, float | None]:
     """Return what a changed question costs, replayed as the plan is, where that is below the plan's by more than can be
-    told apart, and whether its speed is held against measured runs of the like.
+    told apart, and the median error of measured runs of the like; none where there are none.
     """
     solved = _computed(changed, plan, catalog, effort)
-    return (None, False) if solved is None else _replayed(solved, plan, catalog)
+    return (None, None) if solved is None else _replayed(solved, plan, catalog)
 
 
 def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort) -> Solved | None:
@@ -104,18 +110,18 @@ def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
     return None
 
 
-def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | None, bool]:
-    """Return what a fleet costs by replay where that is clearly below the plan, and whether its speed is held against
-    measured runs of the like.
+def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | None, float | None]:
+    """Return what a fleet costs by replay where that is clearly below the plan, and the median error of measured runs
+    of the like; none where there are none.
     """
     try:
         found = settle(solved, None)
     except PlannerError:
-        return None, False
+        return None, None
     value = found.solved.objective.value
     if not found.met or value is None or value >= _clearly_below(plan, catalog):
-        return None, False
-    return value, _is_known(found.solved.assignments())
+        return None, None
+    return value, _error_of(found.solved.assignments())
 
 
 def _clearly_below(plan: Plan, catalog: Catalog) -> float:
@@ -123,7 +129,9 @@ def _clearly_below(plan: Plan, catalog: Catalog) -> float:
     return (plan.objective.value or 0.0) / (1.0 + catalog.kernels.resolution)
 
 
-def _is_known(assignments: Sequence[Assignment]) -> bool:
-    """Say whether the speed of all of them is held against measured runs of the like."""
-    return all(one.time is not None and one.time.evidence is not None and one.time.evidence.validated
-               for one in assignments)
+def _error_of(assignments: Sequence[Assignment]) -> float | None:
+    """Return the largest median error of measured runs like these; none where the speed of one is held against none."""
+    errors = [one.time.evidence.median_abs_error if one.time is not None and one.time.evidence is not None else None
+              for one in assignments]
+    known = [error for error in errors if error is not None]
+    return max(known) if len(known) == len(errors) else None

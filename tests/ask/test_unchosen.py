@@ -120,15 +120,15 @@ def test_the_most_within_a_budget_is_in_fewer_bits_where_the_usual_are_too_dear(
 
 
 def test_another_engine_that_costs_less_is_named_where_it_was_measured() -> None:
-    """TensorRT-LLM has published runs of gpt-oss-120b on H100; llama.cpp, on which it would be as cheap, has none."""
-    asked: dict[str, Any] = {"model": "gpt-oss-120b", "rate": 80, "ttft": "2s", "tpot": "60ms", "on": "h100-sxm-1x"}
+    """TensorRT-LLM has published runs of such a mixture on H100; of llama.cpp there are few, and none so busy."""
+    asked: dict[str, Any] = {"model": "qwen3-30b-a3b", "rate": 20, "input": 1000, "output": 300, "on": "h100-sxm-1x"}
     plan = planner.plan(**asked)
     named, = [note for note in plan.notes if note.startswith("engine vllm is the default, and ")]
     engine = named.split(", and ")[1].split(" ")[0]
     other = planner.plan(**asked, engine=engine)
     assert f" {other.objective.value:,.0f} USD " in named
     assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
-    assert not [note for note in planner.plan(**asked, engine="vllm").notes if "is the default, and" in note]
+    assert not [note for note in planner.plan(**asked, engine="vllm").notes if note.startswith("engine ")]
     assert not [note for note in planner.plan(**{**asked, "on": "a100-sxm-80gb-1x"}).notes if "llama-cpp" in note]
 
 
@@ -151,14 +151,14 @@ def test_a_stack_that_few_use_is_named_where_it_costs_less_and_is_not_the_best_o
     named, = [note for note in plan.notes if ", which few use for this, " in note]
     other = planner.plan(**asked, stack=named.split(",")[0])
     assert f" {other.objective.value:,.2f} USD " in named
-    assert (other.objective.value or 0.0) < 0.1 * (plan.objective.value or 0.0)
+    assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
     asked["on"] = "h200,a100-80gb"
     assert planner.compare(**asked).rows[0].cost_usd == planner.plan(**asked).objective.value
 
 
 def test_an_engine_that_costs_as_much_by_formula_as_another_by_replay_is_not_replayed(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three engines are cheaper than the default one by formula, and the cheapest holds by replay."""
+    """Of several engines that are cheaper than the default one by formula, the cheapest holds by replay."""
     computed, replayed = list[float](), list[float | None]()
 
     def solved(*asked: Any, **more: Any) -> Solved:
@@ -172,8 +172,7 @@ def test_an_engine_that_costs_as_much_by_formula_as_another_by_replay_is_not_rep
 
     monkeypatch.setattr("planner.ask.cheaper.solve_lifted", solved)
     monkeypatch.setattr("planner.ask.cheaper.settle", settled)
-    plan = planner.plan(model="llama-3.1-8b", on=["h100-sxm-1x"], rate=40, input=300, output=1500,
-                        quantization="bf16")
-    assert len([cost for cost in computed if cost < 0.95 * (plan.objective.value or 0.0)]) == 3
+    plan = planner.plan(model="qwen3-30b-a3b", on=["h100-sxm-1x"], rate=20, input=1000, output=300, quantization="bf16")
+    assert len([cost for cost in computed if 0 < cost < 0.95 * (plan.objective.value or 0.0)]) > 1
     assert replayed == [min(computed)]
     assert f"serves it for {min(computed):,.0f} USD" in "".join(plan.notes)
