@@ -20,7 +20,6 @@ from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import Effort
 from planner.units import show_usd
 
-
 OF_MEDIAN = 1.48
 """A standard deviation of normal errors over the median of their sizes."""
 
