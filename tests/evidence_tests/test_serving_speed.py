@@ -43,7 +43,7 @@ def test_few_usable_rows_are_skipped(compared):
 
 
 @pytest.mark.parametrize(("quantity", "regimes", "median", "p90"), [
-    ("output_tok_s_per_gpu", ("static", "offline", "closed"), 0.10, 0.40), ("tpot_ms", ("closed",), 0.10, 0.35),
+    ("output_tok_s_per_gpu", ("static", "offline", "closed"), 0.10, 0.40), ("tpot_ms", ("closed",), 0.105, 0.35),
     ("ttft_ms", ("closed",), 0.28, 0.95), ("output_tok_s_per_gpu", ("server",), 0.20, 0.55),
     ("tpot_ms", ("server",), 0.25, 0.55), ("ttft_ms", ("server",), 0.30, 0.75),
     ("output_tok_s_per_gpu", ("decode",), 0.20, 0.65)])

@@ -98,17 +98,17 @@ def test_classes_of_a_trace_are_its_requests(tmp_path: Path) -> None:
 
 
 def test_more_classes_never_cost_more_and_here_they_save() -> None:
-    costs = [value(**TAIL | {"rate": 88}, length_classes=count) for count in (1, 2, 4)]
+    costs = [value(**TAIL | {"rate": 100}, length_classes=count) for count in (1, 2, 4)]
     assert costs[0] > costs[1] >= costs[2]
 
 
 def test_a_split_fleet_holds_the_level_of_all_requests() -> None:
-    found = plan(**TAIL | {"rate": 88}, length_classes=2)
+    found = plan(**TAIL | {"rate": 100}, length_classes=2)
     ranges = {a.serving.prompts for a in found.assignments if a.serving}
     assert len(ranges) == 2
     assert None not in ranges
-    assert sum(a.serving.requests_per_second for a in found.assignments if a.serving) == pytest.approx(88, rel=0.01)
-    requests = synthetic(88.0, (Lengths(*lengths()), Lengths(200)), count=6000, seed=3)
+    assert sum(a.serving.requests_per_second for a in found.assignments if a.serving) == pytest.approx(100, rel=0.01)
+    requests = synthetic(100.0, (Lengths(*lengths()), Lengths(200)), count=6000, seed=3)
     seen = simulate_plan(found, CATALOG, requests)
     assert seen.requests == 6000
     assert seen.replicas == sum(a.serving.replicas for a in found.assignments if a.serving)
