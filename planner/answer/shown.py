@@ -69,6 +69,11 @@ class Shown(ABC):
         return (f'<div><p><b>{escape(type(self).__name__)}</b>: {escape(self.headline())}</p>'
                 f'<table style="{_TABLE}"><thead>{head}</thead><tbody>{shown}</tbody></table>{rest}</div>')
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints, as a dictionary."""
+        assert isinstance(self, BaseModel)
+        return self.model_dump(mode="json", by_alias=True)
+
     def to_frame(self) -> Any:  # noqa: ANN401 - a frame of whichever library there is
         """Return the rows as a frame of pandas, or of polars where only that is installed; nested keys have dots.
 
@@ -132,7 +137,7 @@ _ONLY = "assignments"
 def _alike(model: object, name: str) -> str:
     """Return which fields are meant by a name, of the answer or of the first in one of its lists, to end a message."""
     assert isinstance(model, BaseModel)
-    fields = [*type(model).model_fields, "model_dump() for a dict"]
+    fields = [*type(model).model_fields, "to_dict()"]
     firsts = {field: value[0] for field in type(model).model_fields if isinstance(
         value := getattr(model, field), tuple) and value and isinstance(value[0], BaseModel)}
     inner = [f"{field}[0].{key}" for field, first in firsts.items() for key in type(first).model_fields]

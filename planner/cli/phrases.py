@@ -53,7 +53,9 @@ _ASKING = {
     "why-not": "why not|why no",
     "instead": "instead of|rather than",
     "own": "my|our|own|owned|i have|we have|i own|we own|i have got|we have got|existing",
-    "first": "first token|ttft|time to first token",
+    "first": "first token|ttft|time to first token|first word|answer starts|answers start|response starts|"
+             "responses start|reply starts|replies start|start answering|starts answering|starts streaming|"
+             "starts to answer",
     "each-token": "per token|tpot|each token|between tokens",
     "cost": "run me|run us|cost|costs|price|how much|cheapest|cheap|cheaper|cost per million tokens|"
             "price per million tokens|per million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|"
@@ -104,7 +106,7 @@ SILENT = _words(
     "answer answers any approximately are around as at at-most audio average be been before being below best both "
     "box buying by can capacity card cards cloud clouds cluster clusters concurrently could cpu current data dataset "
     "day's dense do does done during each each, either estimate every explain fast finish finished for from get give "
-    "given going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
+    "given go going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
     "instances into is it its job jobs just keep kind latency least less idle sitting pay paying pays order continue "
     "difference footprint reproduce like llm llms load long lowest machine machines many max maximum me memory "
     "memory? min minimum model models most much music need needed needs node nodes now of offload offloading on "
@@ -113,7 +115,7 @@ SILENT = _words(
     "sized sizes so some sound speech slurm startup support team company lab take takes task tell than that the "
     "their them then there these they this those through throughput time to today together too total traffic under "
     "until up us using utilisation utilization via video videos vram want wants was we weights what what's when "
-    "where which while who whole will with within without workload would you your")
+    "send sends where which while who whole will with within without workload would you your")
 """Words that change nothing in a question."""
 COMPARES = _words(
     "more fewer less double twice half triple larger smaller bigger longer shorter higher another additional extra "

@@ -28,6 +28,8 @@ _LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", 
                "just", "at", "most", "and", "with")
 """Words before a time that is a length."""
 _HEADS = ("user", "person", "head")
+_LEAD = 4
+"""Words before a number in which "each" may stand."""
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
 _PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
@@ -48,6 +50,8 @@ def amount(said: Sentence) -> int:
     if not number or (unit and not noun_of(unit)):
         return 0
     beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
+    if "each" in _clause(words[max(0, said.at - _LEAD):said.at]):
+        beside.add("each")
     noun, behind = _noun(said, "usd" if money else unit, behind, beside, bare=not scale and not match)
     if not noun and not scale and not match:
         return 0
@@ -59,6 +63,12 @@ def amount(said: Sentence) -> int:
     text = " ".join(filter(None, (*words[said.at:behind], unknown)))
     said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text))
     return behind - said.at
+
+
+def _clause(words: Sequence[str]) -> Sequence[str]:
+    """Return the words behind the last comma or number: each of them sends 12 messages."""
+    cut = max((at + 1 for at, word in enumerate(words) if word == "," or NUMBER.fullmatch(word)), default=0)
+    return words[cut:]
 
 
 def _noun(said: Sentence, noun: str, behind: int, beside: set[str], *, bare: bool) -> tuple[str, int]:

@@ -110,7 +110,12 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         named.remove("reward-model")  # who judges what another method trains
         flags["reward"] = ["model"]
     if "why-not" in asks and "on" in flags:
-        flags["why-not"] = [f"gpu={name}" for name in flags.pop("on")]
+        # why not A instead of B: A beside B
+        named = flags.pop("on")
+        asked = named[:1] if "instead" in asks else named
+        flags["why-not"] = [f"gpu={name}" for name in asked]
+        if asked != named:
+            flags["on"] = named
     if work.makes:
         flags.pop("images", None)  # a sample is one
         flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})

@@ -147,6 +147,9 @@ def _daily(told: _Told) -> Phrased | None:
     time = DAILY_USERS.get(told.said)
     if time is None or "rate" not in told.known:
         return None
+    if "rate" in told.beside:
+        raise InputError(f"--{told.said}: with --rate {told.beside['rate']} beside it; leave one out, or say how often "
+                         "each of them asks by --requests-per-user 8")
     takes = next((name for name in EACH_USER if name in told.beside), None)
     each = number(takes, told.beside[takes]) if takes else float(told.usual.daily)
     asked = f"{parse_count(told.value, told.said) * each:.9g}/{time}"

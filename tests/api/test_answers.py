@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from pathlib import Path
@@ -110,6 +111,11 @@ def test_rows_become_a_frame_of_what_is_installed(answers: dict[str, Any], name:
     rows = answers[name].to_frame()
     assert rows
     assert all(isinstance(value, str | int | float | bool | None) for row in rows for value in row.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_is_a_dictionary_as_json_has_it(answers: dict[str, Any], name: str) -> None:
+    assert answers[name].to_dict() == json.loads(answers[name].model_dump_json(by_alias=True))
 
 
 def test_without_a_library_the_extra_is_named(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,6 +160,15 @@ SAID = [
      "plan --on l4s --model whisper-large-v3 --rate '14400 requests/hour' --method inference"),
     ("serve llama 3.1 8b on cpu or a T4, 2 users, 10 tokens per second per user, whats cheapest per month",
      "plan --model llama-3.1-8b --on 'a t4' --users 2 --tpot '10 tokens/s' --method inference"),
+    ("serve mixtral 8x7b for 5000 daily users, each sends about 12 messages a day, first token in under half a second",
+     "plan --model mixtral-8x7b --ttft '0.5 second' --daily-users 5000 --requests-per-user 12 --method inference"),
+    ("chatbot on llama 3.3 70b, 12k token prompts, 400 token answers, 5 requests per second, answer starts within "
+     "2 seconds", "plan --model llama-3.3-70b --input 12k --output 400 --rate '5 requests/second' --ttft '2 seconds' "
+     "--method inference"),
+    ("why not use L40S instead of H100 for serving llama 3.1 8b at 20 requests a second",
+     "explain --model llama-3.1-8b --rate '20 requests/second' --why-not gpu=l40s --on l40s,h100 --method inference"),
+    ("is it cheaper to reserve 64 H100s for a year or go on demand if I use them about 40% of the time",
+     "compare --terms reserved-1y,reserved-3y,on-demand --on '64 h100s' --years 1 --utilization 40%"),
     ("100k daily users, each does 5 chats a day of 3 turns, on gpt-oss 20b, what do I pay per month",
      "plan --model gpt-oss-20b --daily-users 100k --requests-per-user 15 --method inference"),
     ("sdxl on a 3060 12gb, how many images an hour", "estimate --model sdxl --on 'a 3060 12gb' --method inference"),

@@ -60,6 +60,8 @@ def test_two_names_of_one_value_and_none_of_any() -> None:
         paths(frobnication=3)
     with pytest.raises(InputError, match="changes neither time, memory nor money"):
         paths(learning_rate=1e-4)
+    with pytest.raises(InputError, match="with --rate 12/day beside it"):
+        paths(daily_users=5000, rate="12/day")
 
 
 @pytest.mark.parametrize(("name", "counted"), [
