@@ -70,6 +70,8 @@ class ServingAssignment(Placement):
 
     kind: Literal["serving"] = "serving"
     """Serving."""
+    commitment: Commitment | None = Field(default=None, exclude_if=absent)
+    """Of a batch, what is paid for beyond its end; left out where nothing is."""
     committed_usd: float | None = Field(default=None, ge=0, exclude_if=absent)
     """What is signed for where the offer commits for longer than a month, of which `cost_usd` is; else left out."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.answer.placement import Commitment
 from planner.jobs.columns import Run
 from planner.jobs.job import Terms
 from planner.money.rent import RentalOffer
@@ -11,6 +12,7 @@ from planner.scenario.limits import Limits
 from planner.solver.fleet.problem import FleetLimits as Limited
 from planner.solver.fleet.problem import FleetOffer
 from planner.solver.quantize import DURATION_QUANTUM, budget, duration_limit, price
+from planner.units import DAY
 
 
 def quanta(limits: Limits) -> Limited:
@@ -26,6 +28,22 @@ def used_by(run: Run) -> dict[str, float]:
     cents = 0 if offer is None else offered(offer, 0).cents(column.rented_nodes, column.paid_us)
     return {"gpus": column.gpus, "max_gpus": column.gpus, "max_nodes": column.nodes, "max_power": column.power_w,
             "budget": cents / 100, "deadline": column.upper_us * DURATION_QUANTUM}
+
+
+def price_in_use(run: Run) -> float | None:
+    """Return USD per node and hour of use: what is paid for, over the hours that are used; none where nothing is."""
+    column, offer = run.column, run.offer
+    return None if offer is None else offer.usd_per_node_hour * max(
+        1.0, offered(offer, 0).least_us / column.duration_us)
+
+
+def commitment_of(run: Run) -> Commitment | None:
+    """Return what is paid for beyond the end of a run; none where nothing is."""
+    column, offer = run.column, run.offer
+    if offer is None or offered(offer, 0).least_us <= column.duration_us:
+        return None
+    return Commitment(term=offer.term, paid_days=offer.commitment / DAY,
+                      used_days=column.duration_us * DURATION_QUANTUM / DAY)
 
 
 def offered(offer: RentalOffer, at: int) -> FleetOffer:

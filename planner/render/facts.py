@@ -263,7 +263,7 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
         each = f" at {listed(a):,.2f} USD/h" if len(a.kinds_of_nodes) == 1 else ""
         yield "price", f"{held}{each}{shared}: {hourly:,.2f} USD/h"
     yield from [("offer", a.offer)] if a.offer else []
-    if isinstance(a, TrainingAssignment) and a.commitment is not None:
+    if isinstance(a, TrainingAssignment | ServingAssignment) and a.commitment is not None:
         paid, used = (show_seconds(each * DAY) for each in (a.commitment.paid_days, a.commitment.used_days))
         yield "commitment", f"{paid} paid for ({a.commitment.term}), {used} used"
     if isinstance(a, ServingAssignment) and a.committed_usd is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from planner.answer.assignment import Assignment, DiffusionAssignment, TrainingAssignment
+from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
@@ -111,11 +111,11 @@ def listed(a: Assignment) -> float:
     """
     if a.usd_per_node_hour is None:
         raise ValueError("it has no price")
-    held = a.commitment if isinstance(a, TrainingAssignment) else None
+    held = a.commitment if isinstance(a, TrainingAssignment | ServingAssignment) else None
     return a.usd_per_node_hour * (1.0 if held is None else held.used_days / held.paid_days)
 
 
 def paid_for(a: Assignment) -> str:
     """Return for how long nodes are paid, where that is longer than they work."""
-    held = a.commitment if isinstance(a, TrainingAssignment) else None
+    held = a.commitment if isinstance(a, TrainingAssignment | ServingAssignment) else None
     return "" if held is None else f", paid for {days(held.paid_days)},"

@@ -19,7 +19,7 @@ from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
-from planner.jobs.quanta import quanta, used_by
+from planner.jobs.quanta import commitment_of, price_in_use, quanta, used_by
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.misses import lighter, nothing_meets
 from planner.jobs.serving.options import Account, deployment, held, options, residual
@@ -151,6 +151,7 @@ class BatchJob:
         return made.model_copy(update={
             "serving": made.serving.model_copy(update={"documents": self.asked.documents}),
             "duration_days": run.column.duration_us * DURATION_QUANTUM / DAY,
+            "usd_per_node_hour": price_in_use(run), "commitment": commitment_of(run),
             "cost_usd": used_by(run)["budget"] if run.offer else None,
             "energy_kwh": run.column.energy_wh / 1000})
 

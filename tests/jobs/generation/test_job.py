@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import planner
+from planner.answer.assignment import ServingAssignment
 from planner.answer.level import Made
 from planner.answer.schema import Plan
 from planner.ask.estimate import estimating
@@ -206,3 +207,14 @@ def test_a_batch_has_no_requests_to_replay() -> None:
     plan = planner.plan(model="sdxl", samples=1000, deadline="8 h", method="inference", on="h100-sxm-1x")
     with pytest.raises(InputError, match=r"batch"):
         simulate_plan(plan, Catalog())
+
+
+@pytest.mark.parametrize("asked", [
+    {"model": "sdxl", "samples": 1, "method": "inference", "steps": 20},
+    {"model": "llama-3.1-8b", "documents": 20, "input": 500, "output": 100}])
+def test_a_batch_of_seconds_is_paid_as_long_as_the_offer_says(asked: dict[str, Any]) -> None:
+    made, = planner.plan(**asked, on="l40s-1x").assignments
+    assert isinstance(made, ServingAssignment)
+    assert made.commitment is not None
+    assert made.commitment.used_days < made.commitment.paid_days == pytest.approx(1 / (24 * 60))
+    assert made.cost_usd == 0.02  # 0.79 USD an hour for a minute, in whole cents
