@@ -96,7 +96,8 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         with named(document, *at, "model"):
             models = [generates(catalog.model(name), "training it") for name in work.models]
         # several are compared at a length that all of them have
-        typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes)
+        typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes,
+                        asked.mean_length)
         chosen["model"] = ", ".join(model.name for model in models)
         defaults += text_part(models) if not work.sees else media_notes(
             work, models[0], document, at, work.sequence_length or typical.sequence_length)

@@ -37,11 +37,21 @@ class Usual(NamedTuple):
     why: str
 
 
-def usual(model: Model, method: Method | None, recipes: Recipes) -> Usual:
-    """Return what `method` usually has for a model: pre-training its own, fine-tuning what people tune with."""
+WHOLE = 1024
+"""What the length of a sequence that holds a sample is a multiple of."""
+
+
+def usual(model: Model, method: Method | None, recipes: Recipes, mean: int | None = None) -> Usual:
+    """Return what `method` usually has for a model: pre-training its own, fine-tuning what people tune with.
+
+    mean: of the samples that it is tuned on, in tokens; a sequence holds one.
+    """
     if method not in get_args(Tuned) and method not in recipes.preference.methods:
         return Usual(model.sequence_length, Batch(model.global_batch), "the model's default")
     recipe = common(recipes, method)
+    if mean is not None and mean > recipe.sequence_length and method not in recipes.preference.methods:
+        return recipe._replace(sequence_length=-(-mean // WHOLE) * WHOLE,
+                               why=f"{recipe.why}, and sequences that hold samples of {mean:,} tokens")
     return recipe._replace(sequence_length=min(recipe.sequence_length, model.sequence_length))
 
 

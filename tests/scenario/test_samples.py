@@ -144,3 +144,10 @@ def test_samples_by_no_method_tune_all_weights():
     assert any((one.name, one.value) == ("method", "full") for one in defaults)
     trained, _ = load_any(None, {**work, "workload.tokens": "1G"}, CATALOG)
     assert trained.workload.method == "pretrain"
+
+
+@pytest.mark.parametrize(("mean", "length"), [(600, 4096), (4096, 4096), (8000, 8192), (20_000, 20_480)])
+def test_a_sequence_of_tuning_holds_the_mean_sample(mean, length):
+    work, said = asked(samples=5000, mean_length=mean)
+    assert work.sequence_length == length
+    assert (f"samples of {mean:,} tokens" in said["sequence_length"].why) == (length > 4096)
