@@ -21,7 +21,7 @@ _ASKING = {
     "batch caption": "caption|captioning|describe",
     "batch ocr": "ocr",
     "batch": "batch|batch job|batch jobs|offline|process|transcribe|summarize|classify|translate|label|extract|"
-            "annotate|ocr",
+            "annotate",
     "batch embed": "rerank|reranking|reranks|embed|embedding|embeddings|encode|vectorize|index",
     "generate": "generate|generating|render|create|make|produce",
     "largest": "how big a model|how large a model|how big of a model|how large of a model|what size model|"
