@@ -54,7 +54,8 @@ def serving_sentence(plan: Plan) -> str:
         usd = "" if a.cost_usd is None else f" for {show_usd(a.cost_usd)}"
         made, noun = (a.serving.made, a.serving.each) if a.serving else (None, "documents")
         answer = ("make" if made else "answer") + ("s" if _alone(a) else "")
-        return (f"{best}: {_fleet(a)} {answer} {documents:,} {noun} of {a.workload} in "
+        whole = plural(documents, noun.removesuffix("s"))
+        return (f"{best}: {_fleet(a)} {answer} {whole} of {a.workload} in "
                 f"{show_seconds((a.duration_days or 0.0) * DAY)}{usd} ({proof})")
     cost = hourly(plan)
     daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
