@@ -106,6 +106,7 @@ def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: 
     rents = [usd for compared in plans if compared.row.kind == "rent"
              and (usd := _rent_again_and_again(compared, use)) is not None]
     plans = [_late(_against_rent(compared, rents), scenario.limits) for compared in plans]
+
     def rank(compared: Compared) -> tuple[object, ...]:
         """What few use is behind what is in use, as it is where one plan is chosen."""
         none, *rest = compared.row.rank(question.terms.objective)
