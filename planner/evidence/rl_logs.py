@@ -3,14 +3,15 @@
 verl prints its metrics a step on a line (verl/utils/logger/aggregate_logger.py), OpenRLHF its status
 (openrlhf/trainer/ppo_trainer.py), TRL a mapping, which stands in its `trainer_state.json` too
 (trl/trainer/grpo_trainer.py); ms-swift adds its memory to that, and has each as a line of `logging.jsonl`
-(swift/trainers/patcher.py). None says what ran, which `plan.json` in the same folder does.
+(swift/trainers/patcher.py). NeMo RL prints several lines a step (nemo_rl/algorithms/grpo.py and utils.py,
+print_performance_metrics). None says what ran, which `plan.json` in the same folder does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -20,6 +21,7 @@ from planner.answer.posttraining import PostTrainingAssignment
 from planner.answer.schema import Plan
 from planner.errors import InputError
 from planner.evidence.run_logs import PLAN, WARMING, Cells
+from planner.evidence.trainer_logs import figure
 from planner.text_io import read_text
 
 KIND = "rl"
@@ -30,6 +32,11 @@ _NAMES = {
     "timing/ppo_train": "actor_update_s", "rollout/response_length_mean": "response_len_mean",
     "step_time": "step_s", "completions/mean_length": "response_len_mean", "memory(GiB)": "peak_gib"}
 """Of a framework's metrics -> of evidence. verl counts GiB, and calls them GB."""
+_PRINTED = {"Total step time": "step_s", "generation": "gen_s", "policy_training": "actor_update_s",
+            "Mean Generation Length": "response_len_mean", "E2E (Tokens/sec)": "tokens_per_s"}
+"""Of the lines of NeMo RL. Tokens are those of prompts and answers; rollouts that run ahead have no `generation`."""
+_STEP = "Training Results:"
+"""What begins the lines of a step there."""
 _MARKS = ("timing_s/step:", "timing/step_total", "'step_time'", '"step_time"')
 """What a line with the metrics of a step has."""
 _METRIC = re.compile(r"""['"]?([a-z_][a-z_/]{1,60}(?:\(GiB\))?)['"]?\s{0,3}:\s{0,3}['"]?(?:np\.float\d{2}\()?"""
@@ -54,6 +61,10 @@ def _steps(text: str) -> Iterator[Mapping[str, float]]:
         for entry in history if isinstance(history, list) else ():
             yield {_NAMES[name]: float(value) for name, value in entry.items() if name in _NAMES}
         return
+    for block in text.split(_STEP)[1:]:
+        parts = (line.strip(" •-").partition(": ") for line in block.splitlines())
+        yield {_PRINTED[name]: found for name, _, value in parts if name in _PRINTED and (
+            found := figure(value.replace("s", " "))) is not None}
     for line in text.splitlines():
         if any(mark in line for mark in _MARKS):
             yield {_NAMES[name]: float(value) for name, value in _METRIC.findall(line) if name in _NAMES}
@@ -68,10 +79,23 @@ def _row(steps: list[Mapping[str, float]], path: Path) -> Cells:
              for name in ("step_s", "gen_s", "actor_update_s", "prompt_len_mean", "response_len_mean")
              if any(step.get(name, 0) > 0 for step in kept)}
     peak = max((step["peak_gib"] for step in steps if "peak_gib" in step), default=None)
+    found |= _by_tokens(kept, found, _ran(plan, placed), placed.prompts * placed.samples_per_prompt)
     measured = {name: f"{value:.6g}" for name, value in found.items()}
     if peak:
         measured["peak_mem_gib"] = f"{peak:.5g}"
     return {"id": path.stem, **_ran(plan, placed), **measured}
+
+
+def _by_tokens(steps: Sequence[Mapping[str, float]], found: Mapping[str, float], asked: Cells, answers: int
+               ) -> dict[str, float]:
+    """Return the mean prompt that is left of a step's tokens, or where answers are not told the mean answer."""
+    tokens = [step["tokens_per_s"] * step["step_s"] for step in steps if "tokens_per_s" in step]
+    told, left = ("response_len_mean", "prompt_len_mean") if "response_len_mean" in found else (
+        "prompt_len_mean", "response_len_mean")
+    known = found.get(told) or _number(asked.get(told))
+    if not tokens or known is None or (rest := median(tokens) / answers - known) <= 0:
+        return {}
+    return {left: rest}
 
 
 def _plan_beside(path: Path) -> Plan:

@@ -67,6 +67,16 @@ def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] 
     return say
 
 
+def whole_layers(say: Callable[[W, bool], Settings | No]) -> SayOf[W]:
+    """Return what to say of recompute where every layer recomputes whole or none does; `say` is told which."""
+    def held(work: W) -> Settings | No:
+        kept = work.value("recompute")
+        if kept not in ("none", "full"):
+            return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
+        return say(work, kept == "full")
+    return held
+
+
 WHOLE: Table = {
     ("preference", "reference"): only("preference", None, reason="it trains on texts, not on preferences",
                                       instead={"method": "full"}),

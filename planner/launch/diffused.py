@@ -11,7 +11,7 @@ from planner.catalog.diffusion_runs import DiffusionRuns
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError, Unsupported
-from planner.launch.work import STEPS
+from planner.launch.work import STEPS, gpus_each
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.portfolio import AnyWork
 
@@ -34,9 +34,7 @@ class Diffused:
     @property
     def gpus_per_node(self) -> int:
         """GPUs that run on each node; raises Unsupported where nodes would run different numbers."""
-        if self.placed.gpus % self.placed.nodes:
-            raise Unsupported(f"{self.placed.gpus} GPUs on {self.placed.nodes} nodes: as many on each")
-        return self.placed.gpus // self.placed.nodes
+        return gpus_each(self.placed)
 
     @property
     def steps(self) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planner.launch.axes import WHOLE, No, Say, Settings, Table, only
+from planner.launch.axes import WHOLE, No, Say, Settings, Table, only, whole_layers
 from planner.launch.emitter import plain
 from planner.launch.formats import by_file
 from planner.launch.peft_experts import LEFT_WIDE, dropout, left_wide
-from planner.launch.program import Variable
+from planner.launch.program import Variable, of_training
 from planner.launch.scratch import SCRATCH
 from planner.launch.work import Work
 
@@ -23,9 +23,7 @@ VARIABLES = (
     Variable("MODEL", "{model}", "Hugging Face name or folder of the model."),
     Variable("DATA", "{data}", "Hugging Face name or folder of the data set; chats need a model with a chat "
              "template."),
-    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
-    Variable("LEARNING_RATE", "{rate}", "Peak of the learning rate; the plan does not depend on it."),
-    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+    *of_training("{rate}"),
 )
 
 
@@ -62,12 +60,7 @@ def precision(file: str) -> Say:
 
 def recompute(file: str, key: str = "gradient_checkpointing") -> Say:
     """Return what a Trainer is told of recompute: all of every layer, or none."""
-    def say(work: Work) -> Settings | No:
-        kept = work.value("recompute")
-        if kept not in ("none", "full"):
-            return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
-        return {f"{file}:{key}": kept == "full"}
-    return say
+    return whole_layers(lambda work, full: {f"{file}:{key}": full})
 
 
 def no_sync(file: str) -> Say:

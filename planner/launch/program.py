@@ -25,6 +25,13 @@ class Variable:
     meaning: str
 
 
+def of_training(rate: str, whose: str = "Peak of the learning rate") -> tuple[Variable, ...]:
+    """Return the variables that every training has; {steps} of the plan are to be filled in."""
+    return (Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
+            Variable("LEARNING_RATE", rate, f"{whose}; the plan does not depend on it."),
+            Variable("STEPS", "{steps}", "Steps of the run: those of the plan."))
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Nodes that run one script: those of a training job, or of one kind of replica."""

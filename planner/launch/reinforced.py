@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.posttraining import RlFramework, TrainerKind
 from planner.catalog.releases import Target
 from planner.errors import InputError
+from planner.launch.axes import No, SayOf, Settings
 from planner.launch.work import STEPS
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.posttraining import PostTraining
@@ -76,6 +77,16 @@ class Reinforced:
 def shaped(gpus: int, node: int) -> tuple[int, int] | None:
     """Return nodes and GPUs of each for so many, whole nodes or a part of one; none where nodes would differ."""
     return (1, gpus) if gpus <= node else (gpus // node, node) if gpus % node == 0 else None
+
+
+def all_or_none(say: Callable[[Reinforced, bool], Settings | No]) -> SayOf[Reinforced]:
+    """Return what to say of the optimizer states where all are on the host, or none; `say` is told which."""
+    def held(work: Reinforced) -> Settings | No:
+        share = work.placed.layout.offload.optimizer
+        if share not in (0, 1):
+            return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
+        return say(work, share == 1)
+    return held
 
 
 VALUES: Mapping[str, Callable[[Reinforced], object]] = {

@@ -20,6 +20,13 @@ STEPS = 100
 """Of a run whose length the plan does not say."""
 
 
+def gpus_each(placed: Assignment) -> int:
+    """Return the GPUs that run on each node; raises Unsupported where nodes would run different numbers."""
+    if placed.gpus % placed.nodes:
+        raise Unsupported(f"{placed.gpus} GPUs on {placed.nodes} nodes: as many on each")
+    return placed.gpus // placed.nodes
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """One training job, placed: what an emitter turns into files."""
@@ -54,9 +61,7 @@ class Work:
     @property
     def gpus_per_node(self) -> int:
         """GPUs that run on each node; raises Unsupported where nodes would run different numbers."""
-        if self.placed.gpus % self.placed.nodes:
-            raise Unsupported(f"{self.placed.gpus} GPUs on {self.placed.nodes} nodes: as many on each")
-        return self.placed.gpus // self.placed.nodes
+        return gpus_each(self.placed)
 
     @property
     def sequence_length(self) -> int:

@@ -1,7 +1,7 @@
 """The log of a run of reinforcement learning comes back: `planner validate` holds it against the plan beside it."""
 
 import json
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -42,7 +42,39 @@ def swift_lines(step):
     return swift(step).replace("'", '"')
 
 
-LOGS = {"verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
+def nemo(step, *, ahead=False, tokens=1500):
+    """As NeMo RL prints a step: of rollouts that run ahead neither their seconds nor their lengths, but all tokens."""
+    placed = answer("nemo-rl").assignments[0]
+    tokens *= placed.prompts * placed.samples_per_prompt
+    lengths, drawn = ("  • Avg Trajectory Age: 1.00 steps", "exposed_generation") if ahead else (
+        "  • Mean Generation Length: 1000.0000", "generation")
+    return "".join(f"""========================= Step {n}/10 =========================
+▶ Training policy...
+
+📊 Training Results:
+  • Loss: 0.1032
+  • Generation KL Error: 0.0007
+  • Avg Reward: 0.3486
+{lengths}
+
+⏱️  Timing:
+  • Total step time: {step * (3 if n == 1 else 1):.2f}s
+  • {drawn}: {step / 2:.2f}s (50.0%)
+  • policy_training: {step / 4:.2f}s (25.0%)
+  • weight_sync: 0.13s (0.2%)
+
+🔍 Performance Metrics:
+  • Mean Total Tokens per Sample: 1000.00
+  • Throughputs (per GPU):
+    - E2E (Samples/sec/gpu): 0.86
+    - E2E (Tokens/sec/gpu): {tokens / step / 8:.2f}
+  • Throughputs (per Group):
+    - E2E (Tokens/sec): {tokens / step / (3 if n == 1 else 1):.2f}
+""" for n in range(1, 11))
+
+
+LOGS = {"nemo": (nemo, "nemo-rl", "train.log"), "nemo-ahead": (partial(nemo, ahead=True), "nemo-rl", "train.log"),
+        "verl": (verl, "verl", "train.log"), "openrlhf": (openrlhf, "openrlhf", "train.log"),
         "trl": (trl, "trl", "train.log"), "trl-state": (trl_state, "trl", "trainer_state.json"),
         "swift": (swift, "trl", "train.log"), "swift-lines": (swift_lines, "trl", "logging.jsonl")}
 
@@ -65,8 +97,22 @@ def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
     rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
     assert rows["step_s"]["measured"] == pytest.approx(1.1 * planned, rel=1e-3)
     assert rows["step_s"]["predicted"] == pytest.approx(planned, rel=0.1), "lengths of the log, not of the question"
+    assert ("gen_s" in rows) == (name not in ("nemo-ahead", "trl", "trl-state", "swift", "swift-lines"))
     if name in ("verl", "swift", "swift-lines"):
         assert rows["peak_mem_gib"]["measured"] == pytest.approx(50)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_a_log_does_not_tell_of_lengths_is_left_of_its_tokens(planner, tmp_path, ahead):  # noqa: F811
+    """Of 3,000 tokens where prompts have 500 and answers 1,000, either is longer than what was asked."""
+    plan = answer("nemo-rl")
+    (tmp_path / "plan.json").write_text(to_json(plan))
+    (tmp_path / "train.log").write_text(nemo(100.0, ahead=ahead, tokens=3000))
+    ran = planner("validate", tmp_path / "train.log", "--json")
+    assert ran.code == 0, ran.err
+    predicted = {row["quantity"]: row["predicted"] for row in json.loads(ran.out)["rows"]}
+    planned = plan.assignments[0].time.step_seconds
+    assert predicted["step_s"] > (1.8 if ahead else 1.2) * planned
 
 
 def test_a_log_beside_another_plan_is_refused(planner, tmp_path):  # noqa: F811

@@ -7,7 +7,7 @@ from planner.catalog.stack import StateBytes
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.megatron import chunked_recompute, layer_string, model_flags, open_details, sharding_name
-from planner.launch.program import Part, Program, Variable, array, script, torchrun
+from planner.launch.program import Part, Program, Variable, array, of_training, script, torchrun
 from planner.launch.work import Work
 
 _FORMATS: dict[str, Settings] = {
@@ -147,9 +147,7 @@ VARIABLES = (
     Variable("MEGATRON", "Megatron-LM", "Checkout of Megatron-LM, which has pretrain_gpt.py."),
     Variable("DATA", "mock", "Prefix of the .bin and .idx of tools/preprocess_data.py; mock makes tokens up."),
     Variable("TOKENIZER", "", "Hugging Face name or folder of the tokenizer; made-up data need none."),
-    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
-    Variable("LEARNING_RATE", "3e-4", "Peak of the learning rate; the plan does not depend on it."),
-    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+    *of_training("3e-4"),
 )
 
 

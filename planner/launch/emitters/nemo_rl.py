@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.launch.axes import No, Settings, TableOf, only, settings_of
+from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter
 from planner.launch.emitters.verl import variables
 from planner.launch.program import Part, Program, Variable
 from planner.launch.ray_cluster import on_ray
-from planner.launch.reinforced import Reinforced, shaped
+from planner.launch.reinforced import Reinforced, all_or_none, shaped
 
 DTENSOR, MEGATRON, OPTIMIZER = "policy.dtensor_cfg", "policy.megatron_cfg", "policy.megatron_cfg.optimizer"
 GENERATION, VLLM, ESTIMATOR = "policy.generation", "policy.generation.vllm_cfg", "grpo.adv_estimator"
@@ -41,27 +41,24 @@ def _split(work: Reinforced) -> Settings | No:
             f"{DTENSOR}.context_parallel_size": cp, f"{DTENSOR}.sequence_parallel": sp}
 
 
-def _away(work: Reinforced) -> Settings | No:
-    share = work.placed.layout.offload.optimizer
-    if share not in (0, 1):
-        return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
+@all_or_none
+def _away(work: Reinforced, away: bool) -> Settings | No:
     if work.placed.swapped != work.colocated:
         return No(f"{work.placed.swapped} (weights and states wait on the host where rollouts share their GPUs, and "
                   "nowhere else)", {"swap": int(work.colocated)})
     if work.trainer == "megatron":
-        return {f"{OPTIMIZER}.optimizer_cpu_offload": bool(share), f"{OPTIMIZER}.optimizer_offload_fraction": share}
-    if share and work.placed.trainer_gpus == 1:
+        return {f"{OPTIMIZER}.optimizer_cpu_offload": away,
+                f"{OPTIMIZER}.optimizer_offload_fraction": work.value("offload")}
+    if away and work.placed.trainer_gpus == 1:
         return No("optimizer states of one GPU (its FSDP offloads those of several)", {"offload_optimizer": 0})
-    return {f"{DTENSOR}.cpu_offload": bool(share)}
+    return {f"{DTENSOR}.cpu_offload": away}
 
 
-def _recompute(work: Reinforced) -> Settings | No:
-    kept = work.placed.layout.recompute
-    if kept not in ("none", "full"):
-        return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
+@whole_layers
+def _recompute(work: Reinforced, full: bool) -> Settings:
     if work.trainer != "megatron":
-        return {f"{DTENSOR}.activation_checkpointing": kept == "full"}
-    return {f"{MEGATRON}.activation_checkpointing": kept == "full", f"{MEGATRON}.recompute_granularity": "full"}
+        return {f"{DTENSOR}.activation_checkpointing": full}
+    return {f"{MEGATRON}.activation_checkpointing": full, f"{MEGATRON}.recompute_granularity": "full"}
 
 
 def _placement(work: Reinforced) -> Settings | No:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.launch.axes import No, Settings, TableOf, only, settings_of
+from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
 from planner.launch.emitters.verl import variables
 from planner.launch.program import Part, Program, Variable, array
 from planner.launch.ray_cluster import on_ray
-from planner.launch.reinforced import Reinforced, shaped
+from planner.launch.reinforced import Reinforced, all_or_none, shaped
 
 DATA = Variable("DATA", "OpenRLHF/prompt-collection-v0.1", "Hugging Face name or folder of the prompts.")
 REWARD = Variable("REWARD", "reward.py", "Python file with a reward_func, or the URL of a server that judges.")
@@ -33,11 +33,9 @@ def _placement(work: Reinforced) -> Settings | No:
     return shape | {"train.async_enable": True, "train.async_queue_size": placed.policy_lag}
 
 
-def _away(work: Reinforced) -> Settings | No:
-    share = work.placed.layout.offload.optimizer
-    if share not in (0, 1):
-        return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
-    return ({"ds.enable_sleep": True} if work.placed.swapped else {}) | ({"ds.adam_offload": True} if share else {})
+@all_or_none
+def _away(work: Reinforced, away: bool) -> Settings:
+    return ({"ds.enable_sleep": True} if work.placed.swapped else {}) | ({"ds.adam_offload": True} if away else {})
 
 
 def _batch(work: Reinforced) -> Settings:
@@ -47,13 +45,6 @@ def _batch(work: Reinforced) -> Settings:
             "rollout.max_new_tokens": work.longest - work.prompt, "ds.packing_samples": True,
             "train.dynamic_batch_enable": True, "train.max_tokens_per_gpu": work.packed,
             "rollout.max_tokens_per_gpu": work.packed}
-
-
-def _recompute(work: Reinforced) -> Settings | No:
-    kept = work.placed.layout.recompute
-    if kept not in ("none", "full"):
-        return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
-    return {"actor.gradient_checkpointing_enable": True} if kept == "full" else {}
 
 
 def _adapters(work: Reinforced) -> Settings:
@@ -72,7 +63,7 @@ TABLE: TableOf[Reinforced] = {
         f"{w.value('expert_tp')} (experts are split as all else is)", {"tp": 1}),
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag", "rollout_tp", "memory_fraction"): _placement,
     ("swapped", "offload"): _away,
-    ("recompute",): _recompute,
+    ("recompute",): whole_layers(lambda w, full: {"actor.gradient_checkpointing_enable": True} if full else {}),
     ("method",): plain("method", "algo.advantage.estimator", _ESTIMATORS),
     ("lora_rank",): _adapters,
     ("quantized",): only("quantized", False, reason="its weights are of 16 bits", instead={"tuning": "lora"}),

@@ -12,7 +12,7 @@ from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.made_up import MADE_UP
 from planner.launch.megatron import ROTARY_BASE
-from planner.launch.program import Part, Program, Variable, script, torchrun
+from planner.launch.program import Part, Program, Variable, of_training, script, torchrun
 from planner.launch.titan_chunks import chunks_of
 from planner.launch.work import Work
 
@@ -135,9 +135,7 @@ VARIABLES = (
     Variable("DATA", "{data}", "mock for made-up tokens, or a data set of torchtitan: c4 is from Hugging Face."),
     Variable("TOKENIZER", "assets/hf", "Folder with the tokenizer, and to tune with the weights: "
              "scripts/download_hf_assets.py of torchtitan. Made-up tokens need none."),
-    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
-    Variable("LEARNING_RATE", "3e-4", "Peak of the learning rate; the plan does not depend on it."),
-    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+    *of_training("3e-4"),
 )
 
 

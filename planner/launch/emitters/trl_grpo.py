@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.launch.axes import No, Settings, TableOf, only, settings_of
+from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
 from planner.launch.emitters.verl import variables
 from planner.launch.formats import as_text, by_file
@@ -54,12 +54,6 @@ def _sharding(work: Reinforced) -> Settings | No:
                                     "auto_wrap_policy": "TRANSFORMER_BASED_WRAP"}}
 
 
-def _recompute(work: Reinforced) -> Settings | No:
-    kept = work.placed.layout.recompute
-    return {f"{ARGS}:gradient_checkpointing": kept == "full"} if kept in ("none", "full") else No(
-        f"{kept} (every layer whole, or none)", {"recompute": "full"})
-
-
 def _adapters(work: Reinforced) -> Settings:
     rank = work.asked.rank
     adapted = {f"{ARGS}:lora_r": rank, f"{ARGS}:lora_alpha": 2 * rank, f"{ARGS}:lora_target_modules": "all-linear",
@@ -77,7 +71,7 @@ TABLE: TableOf[Reinforced] = {
     ("sp",): only("sp", False, reason="it splits by data alone", instead={"tp": 1}),
     ("expert_tp",): only("expert_tp", None, 1, reason="it splits by data alone", instead={"tp": 1}),
     ("swapped",): only("swapped", False, reason="the trainer stays on the GPU", instead={"swap": 0}),
-    ("recompute",): _recompute,
+    ("recompute",): whole_layers(lambda w, full: {f"{ARGS}:gradient_checkpointing": full}),
     ("method",): plain("method", f"{ARGS}:loss_type", {"grpo": "grpo"}),
     ("lora_rank",): _adapters,
     ("quantized",): lambda w: {f"{ARGS}:load_in_4bit": True, f"{ARGS}:bnb_4bit_quant_type": "nf4",

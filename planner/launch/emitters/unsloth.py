@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.launch import hugging_face as hf
 from planner.launch.adapted import modules_by
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import No, Settings, Table, only, settings_of, whole_layers
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, script, torchrun
@@ -52,13 +52,12 @@ if __name__ == "__main__":
 '''
 
 
-def _recompute(work: Work) -> Settings | No:
-    kept, away = work.value("recompute"), work.layout.offload.activations
-    if kept not in ("none", "full"):
-        return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
-    if away and kept == "none":
+@whole_layers
+def _recompute(work: Work, full: bool) -> Settings | No:
+    away = work.layout.offload.activations
+    if away and not full:
         return No("checkpoints on the host without recompute", {"recompute": "full"})
-    return {f"{FILE}:gradient_checkpointing": kept == "full", f"{FILE}:activation_offloading": bool(away)}
+    return {f"{FILE}:gradient_checkpointing": full, f"{FILE}:activation_offloading": bool(away)}
 
 
 def _adapted(work: Work, rank: int) -> Settings:

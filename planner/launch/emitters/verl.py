@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.launch.axes import No, Settings, TableOf, only, settings_of
+from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
-from planner.launch.program import Part, Program, Variable
+from planner.launch.program import Part, Program, Variable, of_training
 from planner.launch.ray_cluster import on_ray
-from planner.launch.reinforced import Reinforced, shaped
+from planner.launch.reinforced import Reinforced, all_or_none, shaped
 
 ACTOR, REF, ROLLOUT, MODEL = (f"actor_rollout_ref.{part}" for part in ("actor", "ref", "rollout", "model"))
 _ESTIMATORS = {"grpo": "grpo", "ppo": "gae", "rloo": "rloo", "reinforce": "reinforce_plus_plus"}
@@ -47,31 +47,27 @@ def _split(work: Reinforced) -> Settings | No:
         **{f"{block[role]}.reshard_after_forward": layout.zero == 3 for role in _roles(work)}}
 
 
-def _away(work: Reinforced) -> Settings | No:
-    share = work.placed.layout.offload.optimizer
-    if share not in (0, 1):
-        return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
+@all_or_none
+def _away(work: Reinforced, away: bool) -> Settings:
     swapped = work.placed.swapped
     block = "megatron" if work.trainer == "megatron" else "fsdp_config"
     waits = {f"{ACTOR}.{block}.param_offload": swapped, f"{ACTOR}.{block}.optimizer_offload": swapped,
              f"{REF}.{block}.param_offload": swapped}
     # what waits comes back to be updated; what is updated on the host has keys of its own
     if work.trainer != "megatron":
-        return waits | {f"{role}.offload_policy": bool(share) for role in (f"{ACTOR}.fsdp_config", *(
+        return waits | {f"{role}.offload_policy": away for role in (f"{ACTOR}.fsdp_config", *(
             ["critic.model.fsdp_config"] if work.has("critic_update") else []))}
     own = {"optimizer_cpu_offload": True, "optimizer_offload_fraction": 1.0, "use_precision_aware_optimizer": True}
     return waits | ({f"+{role}.optim.override_optimizer_config.{key}": value for role in (ACTOR, *(
-        ["critic"] if work.has("critic_update") else [])) for key, value in own.items()} if share else {})
+        ["critic"] if work.has("critic_update") else [])) for key, value in own.items()} if away else {})
 
 
-def _recompute(work: Reinforced) -> Settings | No:
-    kept = work.placed.layout.recompute
-    if kept not in ("none", "full"):
-        return No(f"{kept} (every layer whole, or none)", {"recompute": "full"})
+@whole_layers
+def _recompute(work: Reinforced, full: bool) -> Settings:
     if work.trainer != "megatron":
-        return {f"{MODEL}.enable_gradient_checkpointing": kept == "full"}
+        return {f"{MODEL}.enable_gradient_checkpointing": full}
     key = f"{ACTOR}.megatron.override_transformer_config.recompute"
-    return {f"{key}_granularity": "full", f"{key}_method": "uniform", f"{key}_num_layers": 1} if kept == "full" else {}
+    return {f"{key}_granularity": "full", f"{key}_method": "uniform", f"{key}_num_layers": 1} if full else {}
 
 
 def _placement(work: Reinforced) -> Settings | No:
@@ -175,9 +171,7 @@ VARIABLES = (
     Variable("CRITIC", "{critic}", "Hugging Face name or folder of what the critic starts from, where there is one."),
     Variable("DATA", "data/gsm8k", "Folder with train.parquet and test.parquet that all nodes see, whose data_source "
              "says which rule judges; school mathematics is written there where it is empty."),
-    Variable("CHECKPOINTS", "checkpoints", "Folder on storage that all nodes share."),
-    Variable("LEARNING_RATE", "1e-6", "Of the policy; the plan does not depend on it."),
-    Variable("STEPS", "{steps}", "Steps of the run: those of the plan."),
+    *of_training("1e-6", "Of the policy"),
 )
 """Those of frameworks of reinforcement learning."""
 
