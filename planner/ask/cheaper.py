@@ -63,29 +63,36 @@ def _by_format(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, ef
     for name, changed in in_narrower_formats(scenario):
         cost, error = _cheaper(changed, plan, catalog, effort)
         if cost is not None:
-            doubt = "" if error is not None else ", and if its speed, which no published run confirms, is as computed"
-            return [_said(plan, FORMAT, was, cost, name, f"if its answers are good enough{doubt}")]
+            return [_said(plan, FORMAT, was, cost, name, f"if its answers are good enough{_doubt(error, ', and')}")]
     return []
 
 
 def _by_stack(plan: Plan, scenario: AnyScenario, catalog: Catalog, effort: Effort) -> list[str]:
     """Return in words which stacks that few use for such a run cost less, where none of them is the plan's."""
-    for names, changed in by_last_stacks(scenario, catalog):
-        if all(made.stack not in names for made in plan.assignments):
-            cost, error = _cheaper(changed, plan, catalog, effort)
-            if cost is not None:
-                doubt = "" if error is not None else ", if its speed, which no published run confirms, is as computed"
-                return [f"{' and '.join(names)}, which few use for this, does it for {show_usd(cost)} "
-                        f"({cost / (plan.objective.value or cost) - 1:+.0%}){doubt}: --stack {','.join(names)} plans "
-                        "that"]
-    return []
+    last = by_last_stacks(scenario, catalog)
+    if last is None or any(made.stack in last[0] for made in plan.assignments):
+        return []
+    names, changed = last
+    cost, error = _cheaper(changed, plan, catalog, effort)
+    return [] if cost is None else [
+        f"{' and '.join(names)}, which few use for this, does it for {show_usd(cost)} ({_saved(plan, cost)})"
+        f"{_doubt(error, ',')}: --stack {','.join(names)} plans that"]
 
 
 def _said(plan: Plan, key: str, was: str, cost: float, name: str, how_far: str) -> str:
     """Return in words what another choice than a default costs."""
-    share = cost / (plan.objective.value or cost) - 1
-    return (f"{key} {was} is the default, and {name} serves it for {show_usd(cost)} ({share:+.0%}) {how_far}: "
+    return (f"{key} {was} is the default, and {name} serves it for {show_usd(cost)} ({_saved(plan, cost)}) {how_far}: "
             f"--{key} {name} plans that")
+
+
+def _saved(plan: Plan, cost: float) -> str:
+    return f"{cost / (plan.objective.value or cost) - 1:+.0%}"
+
+
+def _doubt(error: float | None, joined: str) -> str:
+    """Return in words that no run confirms a speed, with what joins that to what stands before; nothing where one does.
+    """
+    return "" if error is not None else f"{joined} if its speed, which no published run confirms, is as computed"
 
 
 def _cheaper(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort

@@ -31,19 +31,19 @@ def by_engines(scenario: AnyScenario, catalog: Catalog
             yield was, other.name, old, scenario.model_copy(update={"workload": work})
 
 
-def by_last_stacks(scenario: AnyScenario, catalog: Catalog) -> Iterator[tuple[tuple[str, ...], Scenario]]:
-    """Yield a question of a run that leaves its stack open by the stacks that few use for its method, and these."""
+def by_last_stacks(scenario: AnyScenario, catalog: Catalog) -> tuple[tuple[str, ...], Scenario] | None:
+    """Return the stacks that few use for the method of a run that leaves its stack open, and the question by these."""
     if not isinstance(scenario, Scenario) or scenario.workload.stack != (AUTO,):
-        return
+        return None
     names = tuple(stack.name for stack in catalog.last_stacks(scenario.workload.method or "pretrain"))
-    if names:
-        work = scenario.workload.model_copy(update={"stack": names})
-        yield names, scenario.model_copy(update={"workload": work})
+    work = scenario.workload.model_copy(update={"stack": names})
+    return (names, scenario.model_copy(update={"workload": work})) if names else None
 
 
 def is_last_resort(made: Assignment, scenario: AnyScenario, catalog: Catalog) -> bool:
     """Say whether a run that leaves its stack open is by one that few use for its method."""
-    return any(made.stack in names for names, _ in by_last_stacks(scenario, catalog))
+    last = by_last_stacks(scenario, catalog)
+    return last is not None and made.stack in last[0]
 
 
 def in_narrower_formats(scenario: AnyScenario) -> Iterator[tuple[str, ServingScenario]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from planner.answer.placement import Commitment
 from planner.jobs.columns import Run
@@ -11,7 +12,7 @@ from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits
 from planner.solver.fleet.problem import FleetLimits as Limited
 from planner.solver.fleet.problem import FleetOffer
-from planner.solver.quantize import DURATION_QUANTUM, budget, duration_limit, price
+from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM, budget, duration_limit, price
 from planner.units import DAY
 
 
@@ -30,20 +31,26 @@ def used_by(run: Run) -> dict[str, float]:
             "budget": cents / 100, "deadline": column.upper_us * DURATION_QUANTUM}
 
 
-def price_in_use(run: Run) -> float | None:
-    """Return USD per node and hour of use: what is paid for, over the hours that are used; none where nothing is."""
+def paid(run: Run) -> dict[str, Any]:
+    """Return how long a run takes and what it costs, by the fields of an assignment; no money where nothing is paid."""
     column, offer = run.column, run.offer
-    return None if offer is None else offer.usd_per_node_hour * max(
-        1.0, offered(offer, 0).least_us / column.duration_us)
+    spent = {"duration_days": column.duration_us * DURATION_QUANTUM / DAY, "energy_kwh": column.energy_wh / 1000}
+    if offer is None:
+        return {**spent, "usd_per_node_hour": None, "commitment": None, "cost_usd": None}
+    return {**spent, "usd_per_node_hour": price_in_use(offered(offer, 0), column.rented_nodes, column.duration_us),
+            "commitment": commitment_of(offer, column.duration_us), "cost_usd": used_by(run)["budget"]}
 
 
-def commitment_of(run: Run) -> Commitment | None:
+def price_in_use(offer: FleetOffer, nodes: int, used_us: int) -> float:
+    """Return USD per node and hour of use: what is paid for, over the hours that are used."""
+    return offer.price(nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / used_us)
+
+
+def commitment_of(offer: RentalOffer, used_us: int) -> Commitment | None:
     """Return what is paid for beyond the end of a run; none where nothing is."""
-    column, offer = run.column, run.offer
-    if offer is None or offered(offer, 0).least_us <= column.duration_us:
+    if duration_limit(offer.commitment) <= used_us:
         return None
-    return Commitment(term=offer.term, paid_days=offer.commitment / DAY,
-                      used_days=column.duration_us * DURATION_QUANTUM / DAY)
+    return Commitment(term=offer.term, paid_days=offer.commitment / DAY, used_days=used_us * DURATION_QUANTUM / DAY)
 
 
 def offered(offer: RentalOffer, at: int) -> FleetOffer:

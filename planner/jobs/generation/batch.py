@@ -18,13 +18,11 @@ from planner.jobs.generation.options import Option
 from planner.jobs.generation.queue import Queue
 from planner.jobs.generation.replicas import column_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Picked, Replaying, Terms
-from planner.jobs.quanta import commitment_of, price_in_use, used_by
+from planner.jobs.quanta import paid
 from planner.jobs.serving.assignment import ReplicaPlace
 from planner.jobs.serving.batch import MOST_NODES, Batches, BatchJob
 from planner.scenario.generation import Generation
-from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.settings import UNLIMITED, Effort
-from planner.units import DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +97,7 @@ class GenerationBatch(GenerationChoices, BatchJob):
         made = generation_assignment(
             self.name, self.work, way, self.terms.market.candidates[way.candidate], self.catalog.generation_law,
             self.confidence, ReplicaPlace(replicas, run.column.nodes, run.offer, usd), Queue(way, replicas, way.rate))
-        return made.model_copy(update={
-            "duration_days": run.column.duration_us * DURATION_QUANTUM / DAY,
-            "usd_per_node_hour": price_in_use(run), "commitment": commitment_of(run),
-            "cost_usd": used_by(run)["budget"] if run.offer else None, "energy_kwh": run.column.energy_wh / 1000})
+        return made.model_copy(update=paid(run))
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
         """Return that no way fits; none where one does."""

@@ -19,7 +19,7 @@ from planner.catalog.load import Catalog
 from planner.errors import Unsupported
 from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
-from planner.jobs.quanta import commitment_of, price_in_use, quanta, used_by
+from planner.jobs.quanta import paid, quanta, used_by
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
 from planner.jobs.serving.misses import lighter, nothing_meets
 from planner.jobs.serving.options import Account, deployment, held, options, residual
@@ -28,9 +28,9 @@ from planner.physics.serving.steady import RequestMix, offline
 from planner.scenario.default import Defaults
 from planner.scenario.serving import Serving
 from planner.solver.column import Column
-from planner.solver.quantize import DURATION_QUANTUM, duration_use
+from planner.solver.quantize import duration_use
 from planner.solver.settings import UNLIMITED, Effort
-from planner.units import DAY, HOUR
+from planner.units import HOUR
 
 PART = 1e-9
 """Of its time by which a batch must end before a period does, for rounding."""
@@ -149,11 +149,7 @@ class BatchJob:
                                  residual(self.catalog, self.service, d))
         assert made.serving is not None
         return made.model_copy(update={
-            "serving": made.serving.model_copy(update={"documents": self.asked.documents}),
-            "duration_days": run.column.duration_us * DURATION_QUANTUM / DAY,
-            "usd_per_node_hour": price_in_use(run), "commitment": commitment_of(run),
-            "cost_usd": used_by(run)["budget"] if run.offer else None,
-            "energy_kwh": run.column.energy_wh / 1000})
+            "serving": made.serving.model_copy(update={"documents": self.asked.documents}), **paid(run)})
 
     def faults(self, columns: Columns, picks: Sequence[Picked]) -> list[str]:
         """Return nothing: the choice among runs is checked as a whole."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from planner.answer.assignment import (
     Assignment,
-    Commitment,
     Failures,
     ServingAssignment,
     TrainingAssignment,
@@ -23,6 +22,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.likeness import step_traits
 from planner.catalog.residuals import Residual, Residuals
 from planner.catalog.whole_runs import AddedShare
+from planner.jobs.quanta import commitment_of, price_in_use
 from planner.layouts.axes import SCHEDULES, lead_modes
 from planner.layouts.offload import NOTHING, Offloaded, level_of
 from planner.layouts.table import Layouts
@@ -31,7 +31,7 @@ from planner.physics.training.communication import swaps_heads
 from planner.physics.training.evaluate import Evaluation, evaluate
 from planner.physics.training.question import Question
 from planner.physics.training.whole import run_quantile
-from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
+from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.job import Job, Pricing
 from planner.units import DAY
@@ -177,7 +177,8 @@ def assignment_of(context: Context, staged: StagedLayout) -> Assignment:
         "gpus": column.gpus, "idle_gpus": column.nodes * candidate.node.gpus - column.gpus if offer else 0,
         "spare_nodes": column.spare_nodes if offer else 0, "offer": offer.label if offer else None,
         "sourcing": offer.how if offer else None,
-        "usd_per_node_hour": _price(context, staged) if offer else None, "stack": context.question.stack.name,
+        "usd_per_node_hour": price_in_use(context.job.offers[column.candidate], column.rented_nodes, column.duration_us)
+        if offer else None, "stack": context.question.stack.name,
         "layout": layout, "memory": memory_of(evaluation, memory_like(context.question, layout)),
         "time": time_of(evaluation, staged.step_seconds, steps if offer else None, residual),
         "goodput": staged.goodput if offer else None, "duration_days": days if offer else None,
@@ -191,7 +192,7 @@ def assignment_of(context: Context, staged: StagedLayout) -> Assignment:
     return TrainingAssignment(
         **placed, sequence_length=context.question.longest, global_batch=sequences(placed["layout"]),
         **context.said, failures=_failures(context, rows, column.spare_nodes) if offer else None,
-        commitment=_commitment(context, staged) if offer else None,
+        commitment=commitment_of(offer, column.duration_us) if offer else None,
         **(whole_of(days, residual, context.added) if offer else {}))
 
 
@@ -208,12 +209,6 @@ def sequences(layout: Layout) -> int:
     return layout.dp * layout.micro_batch * layout.micro_batches
 
 
-def _price(context: Context, staged: StagedLayout) -> float:
-    """Return what an hour of a node comes to: what is paid, over the hours that are used."""
-    column, offer = staged.column, context.job.offers[staged.column.candidate]
-    return offer.price(column.rented_nodes) * PRICE_QUANTUM * max(1.0, offer.least_us / column.duration_us)
-
-
 def _failures(context: Context, rows: Layouts, spares: int) -> Failures:
     """Return how often a run of one row with so many spares is interrupted, and how it is saved."""
     pricing = Pricing(context.job, context.question.candidates)
@@ -223,11 +218,3 @@ def _failures(context: Context, rows: Layouts, spares: int) -> Failures:
                     restart_seconds=context.job.reliability.restart,
                     missing_spares=max(0, int(pricing.usual_spares(rows)[0]) - spares),
                     repair_share=pricing.waits(rows, spares))
-
-
-def _commitment(context: Context, staged: StagedLayout) -> Commitment | None:
-    """Return what is paid for beyond the job's end; none where nothing is."""
-    offer, used = context.offer(staged.column.candidate), staged.column.duration_us
-    if context.job.offers[staged.column.candidate].least_us <= used:
-        return None
-    return Commitment(term=offer.term, paid_days=offer.commitment / DAY, used_days=used * DURATION_QUANTUM / DAY)
