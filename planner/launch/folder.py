@@ -29,7 +29,7 @@ from planner.launch.program import (
     variables_file,
     with_host_threads,
 )
-from planner.launch.readme import readme
+from planner.launch.readme import readme, unfit
 from planner.launch.reinforced import reinforced_of
 from planner.launch.replicas import nodes_of
 from planner.launch.served import served_of
@@ -149,7 +149,7 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
         break
     else:
         nearest = typed(error.instead)
-        can = f"it can with {nearest}" if nearest else ""
+        can = f"it can {'' if nearest.startswith('without') else 'with '}{nearest}" if nearest else ""
     return "; ".join(part for part in (can, again) if part)
 
 
@@ -246,7 +246,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     files = {**{name: _headed(name, text, release) for name, text in texts.items()},
              README: readme(given, program, replace(job, variables=variables), release, catalog),
              MANIFEST: json_text(manifest, indent=2) + "\n", PLAN: given.plan + "\n"}
-    return Launched(target, place.name, files, job.start, shapes)
+    return Launched(target, place.name, files, job.start, (*shapes, *unfit(given)))
 
 
 def _shapes(program: Program, model: str | None, catalog: Catalog) -> tuple[str, ...]:

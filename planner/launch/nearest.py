@@ -26,7 +26,8 @@ def held_to(target: str, catalog: Catalog) -> str:
 
 def typed(instead: Mapping[str, object]) -> str:
     """Return values of a layout and of flags as the command line takes them; the search chooses what is neither."""
-    layout = ",".join(f"{key}={value}" for key, value in instead.items() if key in _LAYOUT)
+    layout = ",".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
+                      for key, value in instead.items() if key in _LAYOUT)
     flags = {name: value for name, value in instead.items() if name in NAMES}
     said = [f"--layout {layout}"] if layout else []
     left = [_flag(name) for name, value in flags.items() if value in _LEFT_OUT]

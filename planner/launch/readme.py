@@ -27,13 +27,33 @@ def readme(given: Given, program: Program, job: Job, release: Target, catalog: C
              f"Written by `planner launch` for {release.package} {release.release} (as of {release.as_of}), to be "
              f"started by `{job.start}`. `planner launch --check .` has the stack's own parser read the files again.",
              "",
-             *(f"Layout: {axes(one)}." for one in given.every), "", *_install(release, program), *_variables(job),
+             *(f"Layout{_of(one)}: {axes(one)}." for one in given.every), "", *_unfit(given),
+             *_install(release, program), *_variables(job),
              "## Start", "", "```bash", job.start, "```", "",
              "## Expect", "", *(f"- {line}" for one in given.every
                                 for line in _expected(one, program, catalog)), "",
              *_back(program, job, release)]
     notes = [*program.notes, *job.notes]
     return "\n".join([*lines, "## Notes", "", *(f"- {note}" for note in notes)] if notes else lines).rstrip() + "\n"
+
+
+def _of(placed: Assignment) -> str:
+    """Return which replicas are meant, where those of a plan differ in what they do."""
+    role = placed.serving.role if placed.serving is not None else "whole"
+    return "" if role == "whole" else f" of {role}"
+
+
+def unfit(given: Given) -> Iterator[str]:
+    """Yield what of a plan is out of memory before it has begun."""
+    for one in given.every:
+        if not one.fits:
+            needed = one.memory.peak_bytes - one.memory.components.reserve
+            yield (f"the plan{_of(one)} does not fit: it needs {show_bytes(needed)} of a GPU's "
+                   f"{show_bytes(one.memory.usable_bytes)}, and will be out of memory")
+
+
+def _unfit(given: Given) -> list[str]:
+    return [line for one in unfit(given) for line in (f"**Before you start:** {one}.", "")]
 
 
 def _install(release: Target, program: Program) -> list[str]:
@@ -61,7 +81,8 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
                f"{' of two passes' if made.passes > 1 else ''}, {made.batch} in a call")
         yield (f"{show_seconds(made.seconds_each)} each; {serving.requests_per_second:.4g} {made.noun}/s in all")
     elif serving is not None:
-        yield (f"{plural(serving.replicas, 'replica')} of {placed.node}: {serving.requests_per_second:.4g} requests/s, "
+        kind = "replica" if serving.role == "whole" else f"{serving.role} replica"
+        yield (f"{plural(serving.replicas, kind)} of {placed.node}: {serving.requests_per_second:.4g} requests/s, "
                f"TTFT {show_seconds(serving.ttft_seconds.p50)} and TPOT {show_seconds(serving.tpot_seconds.p50)} at "
                f"p50, {show_seconds(serving.ttft_seconds.p95)} and {show_seconds(serving.tpot_seconds.p95)} at p95")
         yield f"key-value cache: {serving.kv_tokens:,} tokens of a replica"
@@ -70,9 +91,11 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
                    "question: what is longer is refused")
     if isinstance(placed, DiffusionAssignment):
         yield f"speed: {placed.samples_per_second:.4g} {placed.noun}s/s"
-    what = "decode step" if serving is not None and serving.made is None else "step" if serving is None else "call"
+    prefills = serving is not None and serving.role == "prefill"
+    what = "step" if serving is None else "call" if serving.made is not None else (
+        "prefill step" if prefills else "decode step")
     yield f"{what}: {show_seconds(time.step_seconds)}, 90% interval {show_seconds(low)} to {show_seconds(high)}"
-    if time.tokens_per_second_per_gpu and not isinstance(placed, DiffusionAssignment):
+    if time.tokens_per_second_per_gpu and not prefills and not isinstance(placed, DiffusionAssignment):
         yield f"speed: {time.tokens_per_second_per_gpu:,.0f} tokens/s/GPU" + (
             "" if serving else f", MFU {time.mfu:.1%}")
     spread = memory.interval90_bytes

@@ -16,6 +16,9 @@ from planner.errors import InputError
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.serving import Serving as Asked
 
+DIGITS = 4
+"""Of a share of memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -78,10 +81,10 @@ class Served:
     def fraction(self) -> float:
         """Share of memory, as the engine means it."""
         if self.serving.memory_fraction is not None:
-            return self.serving.memory_fraction
+            return round(self.serving.memory_fraction, DIGITS)
         release = self.engine.release(self.asked.engine_version if self.asked else None)
-        return self.engine.default_fraction(release, self.gpu.usable_memory, self.tp * self.dp, self.pp, self.dp,
-                                            self.serving.max_batched_tokens)
+        return round(self.engine.default_fraction(release, self.gpu.usable_memory, self.tp * self.dp, self.pp, self.dp,
+                                                  self.serving.max_batched_tokens), DIGITS)
 
     @property
     def longest(self) -> int:

@@ -121,6 +121,14 @@ def test_an_estimate_keeps_what_was_asked_of_it(planner, tmp_path):  # noqa: F81
     assert (refused.code, "asked" in refused.err and "lora_rank" in refused.err) == (2, True)
 
 
+def test_a_plan_that_does_not_fit_says_so(planner, tmp_path):  # noqa: F811
+    ran = planner("estimate", "--model", "llama-3.1-70b", "--node", "h100-sxm-1x", "--layout", "dp=1", "--json")
+    (tmp_path / "one.json").write_text(ran.out)
+    ran = planner("launch", tmp_path / "one.json", "-o", tmp_path / "run")
+    assert "warning: the plan does not fit: it needs" in " ".join(ran.out.split())
+    assert "**Before you start:** the plan does not fit" in (tmp_path / "run" / "README.md").read_text()
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     ([], "launch needs the file of a plan"),
     (["{plan}", "-o", "{dir}", "--scheduler", "slum"], "did you mean slurm"),

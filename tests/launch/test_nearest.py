@@ -40,6 +40,10 @@ def held(said, layout):
         assert typed(one.instead), (axis, one)
 
 
+def test_values_are_typed_as_a_question_takes_them():
+    assert typed({"offload_activations": 0.0, "adapters": None}) == "--layout offload_activations=0, without --adapters"
+
+
 @pytest.mark.parametrize("target", services.EMITTERS)
 def test_services(target):
     plain, mixed = served(target, "tp=2", gpus="2"), served(target, "tp=1,ep=1,dp=8", gpus="8", **MIXTURE)

@@ -1,5 +1,9 @@
 """Where a plan starts: what is rented is what the plan has, and what a place cannot start is refused by name."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 
 import planner as package
@@ -73,6 +77,47 @@ def test_owned_gpus_are_named_as_the_place_calls_them(node, gpu, kind):
 def test_what_a_place_cannot_start_is_refused(scheduler, assignments, said):
     with pytest.raises(package.PlannerError, match=said):
         made(scheduler, "vllm", *assignments)
+
+
+_NVIDIA = CATALOG.releases.target("megatron-lm").image.replace("nvcr.io/", "nvcr.io#")
+_SRUN = """#!/usr/bin/env bash
+if [[ "$1" == --help ]]; then echo "--container-image=IMAGE"; exit; fi
+printf '%s\\n' "$@" "HF_HOME=$HF_HOME" > "$SAID"
+"""
+
+
+@pytest.mark.parametrize(("set_to", "image"), [
+    ({}, _NVIDIA), ({"IMAGE": "vllm/vllm-openai:v0.33.0"}, "vllm/vllm-openai:v0.33.0"),
+    ({"IMAGE": "/images/mine.sqsh"}, "/images/mine.sqsh"), ({"MOUNTS": "/data:/data"}, _NVIDIA),
+    ({"HF_HOME": "{here}/models"}, _NVIDIA)])
+def test_a_container_of_slurm_has_its_image_and_sees_what_it_reads(tmp_path, set_to, image):
+    """Without a # between a registry and its image pyxis asks Docker Hub for it; models are kept, and for all nodes."""
+    for name, text in made("slurm", "megatron-lm", placed("tp=2,dp=8")).items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "bin").mkdir()
+    for name, text in (("srun", _SRUN), ("scontrol", "#!/usr/bin/env bash\necho node0\n")):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    clean = {name: value for name, value in os.environ.items() if name not in ("HF_HOME", "IMAGE", "MOUNTS")}
+    values = {name: value.format(here=tmp_path) for name, value in set_to.items()}
+    ran = subprocess.run(["bash", "job.sbatch"], cwd=tmp_path, text=True, capture_output=True, check=False, env={
+        **clean, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "SAID": str(tmp_path / "said"),
+        "SLURM_JOB_NODELIST": "node0", "SLURM_JOB_NUM_NODES": "2", "SLURM_CPUS_ON_NODE": "8", **values})
+    assert ran.returncode == 0, ran.stderr
+    said = (tmp_path / "said").read_text().splitlines()
+    home = values.get("HF_HOME", f"{tmp_path}/huggingface")
+    mounts = f"{tmp_path}:{tmp_path},{home}:{home}" + (f",{values['MOUNTS']}" if "MOUNTS" in values else "")
+    assert {f"--container-image={image}", f"--container-mounts={mounts}", f"HF_HOME={home}"} <= set(said)
+    assert (Path(home)).is_dir()
+
+
+@pytest.mark.parametrize(("scheduler", "file", "at"), [
+    ("kubernetes", "kubernetes.yaml", lambda made: made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+     ["spec"]["containers"][0]["env"]), ("trainjob", "kubernetes.yaml", lambda made: made["spec"]["trainer"]["env"])])
+def test_pods_have_the_token_and_keep_models_with_what_they_write(scheduler, file, at):
+    told = {one["name"]: one for one in at(parse(made(scheduler, "megatron-lm", placed("tp=2,dp=8"))[file], file).data)}
+    assert told["HF_TOKEN"]["valueFrom"]["secretKeyRef"]["optional"]
+    assert told.get("HF_HOME", {"value": "/work/huggingface"})["value"].startswith("/work/")
 
 
 def test_prefill_and_decode_have_a_router_that_knows_them_in_kubernetes():

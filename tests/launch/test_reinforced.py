@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -201,6 +203,23 @@ def test_what_a_framework_cannot_be_told_is_refused_by_name(given: dict[str, Giv
                                                             changed: dict[str, Any], why: str) -> None:
     with pytest.raises(CannotExpress, match=why):
         settings_of(work_of(given, target, **changed), EMITTERS[target].table)
+
+
+def test_openrlhf_brings_prompts_and_a_judge_for_a_first_start(given: dict[str, Given],
+                                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    files = launched(given["openrlhf"], CATALOG, "openrlhf").files
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(tensor=list))
+    judge: dict[str, Any] = {}
+    exec(files["reward.py"], judge)
+    prompt = 'What is half of 2,000? Output the final answer after "####".'
+    said = [f"{prompt} It is #### 1,000.", f"{prompt} It is #### 2000", prompt]
+    assert judge["reward_func"](said, [prompt] * 3, ["1000"] * 3)["rewards"] == [1.0, 0.0, 0.0]
+    writes: dict[str, Any] = {}
+    exec(files["data.py"].partition("place = ")[0].replace("from datasets import load_dataset", ""), writes)
+    row = writes["row"]({"question": prompt, "answer": "half: #### 1,000"}, 0)
+    assert row["label"] == "1000"
+    assert {"input", "label"} == {*row} == {files["variables.sh"].partition(f"{name}:=")[2].partition("}")[0]
+                                           for name in ("PROMPTS", "LABELS")}
 
 
 def test_a_value_that_is_not_the_plans_is_named(given: dict[str, Given]) -> None:

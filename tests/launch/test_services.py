@@ -125,6 +125,22 @@ def test_every_node_starts_its_replicas(made, tmp_path):
             assert "--master-addr node-a" in text
 
 
+def test_the_page_tells_prefill_from_decode(tmp_path):
+    page = folder_of(apart("tp=4,pp=1"), tmp_path, "slurm")["README.md"]
+    for role in ("prefill", "decode"):
+        assert f"Layout of {role}: " in page
+        assert re.search(rf"- \d+ {role} replicas of dgx-h100", page)
+        assert f"- {role} step: " in page
+
+
+def test_llama_cpp_is_found_where_its_image_has_it(tmp_path):
+    """Its image starts it as /app/llama-server, and has /app neither in PATH nor where libraries are looked for."""
+    one = serving("tp=1", gpus="1", engine="llama.cpp")
+    text = folder_of(one, tmp_path, "kubernetes", "llama-cpp")["serve.sh"]
+    assert 'PATH="/app:$PATH" LD_LIBRARY_PATH="/app' in text
+    assert not re.search(r"0\.\d{5,}", folder_of(apart(), tmp_path, "kubernetes")["prefill.sh"]), "shares in few digits"
+
+
 @pytest.mark.parametrize("scheduler", [name for name in all_places() if name not in (
     "trainjob", "skypilot", "skyserve", "dynamo", "ray-serve")])
 def test_a_checkpoint_that_has_no_name_is_asked_for(scheduler, tmp_path):

@@ -93,7 +93,10 @@ def emit(served: Sequence[Served]) -> Program:
     return program_of(served, TABLE, Command(
         'llama-server --model "$MODEL"', f'--alias "$NAME" --host 0.0.0.0 --port "$port" {_FIXED}', (), NGINX,
         _bench, published=False, model="GGUF file, the first where there are several: `hf download REPO FILE "
-        "--local-dir .`."))
+        "--local-dir .`.", lines=lambda one: (
+            "# where its image has it, with its libraries",
+            '[[ ! -x /app/llama-server ]] || export PATH="/app:$PATH" '
+            'LD_LIBRARY_PATH="/app${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"')))
 
 
 EMITTER = ServiceEmitter("llama-cpp", TABLE, emit)

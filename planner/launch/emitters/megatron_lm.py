@@ -106,7 +106,7 @@ def _optimizer_offload(work: Work) -> Settings:
 
 def _method(work: Work) -> Settings | No:
     if work.method in ("lora", "qlora"):
-        return No(f"{work.method} (adapters are Megatron-Bridge's)", {"stack": "megatron-bridge"})
+        return No(f"{work.method} (adapters are Megatron-Bridge's)", {"method": "full"})
     return {"finetune": True} if work.method == "full" else {}
 
 

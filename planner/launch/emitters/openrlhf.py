@@ -5,12 +5,30 @@ from __future__ import annotations
 from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
 from planner.launch.emitters.verl import variables
+from planner.launch.first_data import FILE as FIRST_DATA
+from planner.launch.first_data import FOLDER, gsm8k, written
 from planner.launch.program import Part, Program, Variable, array
 from planner.launch.ray_cluster import on_ray
 from planner.launch.reinforced import Reinforced, all_or_none, shaped
 
-DATA = Variable("DATA", "OpenRLHF/prompt-collection-v0.1", "Hugging Face name or folder of the prompts.")
-REWARD = Variable("REWARD", "reward.py", "Python file with a reward_func, or the URL of a server that judges.")
+DATA = Variable("DATA", FOLDER, "Hugging Face name or folder of the prompts; as it is, school mathematics is written "
+                "there.")
+COLUMNS = (Variable("PROMPTS", "input", "Column of the prompts."),
+           Variable("LABELS", "label", "Column of what the reward is told of each prompt."))
+JUDGE = "reward.py"
+REWARD = Variable("REWARD", JUDGE, "Python file with a reward_func, or the URL of a server that judges.")
+_SAMPLES = gsm8k("OpenRLHF", JUDGE, ('{"input": question, "label": answer}',))
+_REWARD = '''"""Judges an answer by the number behind its last ####, for a first start: 1 where it is the label."""
+
+import torch
+
+
+def reward_func(queries, prompts, labels):
+    """Return what OpenRLHF takes of each answer; queries: prompts with their answers."""
+    said = [(query.rpartition("####")[2].split() or [""])[0].strip("$.").replace(",", "") for query in queries]
+    rewards = torch.tensor([float(number == label) for number, label in zip(said, labels)])
+    return {"rewards": rewards, "scores": rewards, "extra_logs": {"right": rewards}}
+'''
 _ESTIMATORS = {"grpo": "group_norm", "ppo": "gae", "rloo": "rloo",
                "reinforce": "reinforce_baseline"}
 
@@ -84,17 +102,22 @@ TABLE: TableOf[Reinforced] = {
 def emit(work: Reinforced) -> Program:
     """Return OpenRLHF's arguments as a script, which starts Ray on every node."""
     settings = settings_of(work, TABLE)
-    reward = '--reward.model_name_or_path "$REWARD_MODEL"' if work.asked.reward.by == "model" else (
+    judged = work.asked.reward.by == "model"
+    reward = '--reward.model_name_or_path "$REWARD_MODEL"' if judged else (
         '--reward.remote_url "$REWARD"')
-    lines = [*array("PLAN", settings),
+    # workers of Ray run elsewhere
+    lines = [*written(f'"$DATA" == {FOLDER} && '), '[[ ! -e "$DATA" ]] || DATA="$(realpath "$DATA")"',
+             *([] if judged else ['[[ ! -e "$here/$REWARD" ]] || REWARD="$here/$REWARD"']), *array("PLAN", settings),
              'PLAN+=(--actor.model_name_or_path "$MODEL" --data.prompt_dataset "$DATA"',
              '  --ckpt.output_dir "$CHECKPOINTS" --actor.adam.lr "$LEARNING_RATE"',
-             f'  --data.max_samples "$((STEPS * {work.placed.prompts}))" {reward})',
+             f'  --data.max_samples "$((STEPS * {work.placed.prompts}))" {reward}',
+             '  --data.input_key "$PROMPTS" --data.label_key "$LABELS")',
              *(['PLAN+=(--critic.model_name_or_path "$CRITIC")'] if work.has("critic_update") else []), ""]
     head = f"OpenRLHF {work.release.release}: runs on every node"
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
-    own = (*variables(work, DATA), *(() if work.asked.reward.by == "model" else (REWARD,)))
+    own = (*variables(work, DATA), *COLUMNS, *(() if judged else (REWARD,)))
     files = on_ray(head, nodes, gpus, {}, lines, ["python3 -m openrlhf.cli.train_ppo_ray", '"${PLAN[@]}"'])
+    files |= {FIRST_DATA: _SAMPLES, **({} if judged else {JUDGE: _REWARD})}
     return Program(target=work.target, on_ray=True, variables=own, files=files,
                    parts=(Part("train", "train.sh", nodes, gpus),))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
+from planner.launch.first_data import FILE as FIRST_DATA
+from planner.launch.first_data import FOLDER, gsm8k, written
 from planner.launch.program import Part, Program, Variable, of_training
 from planner.launch.ray_cluster import on_ray
 from planner.launch.reinforced import Reinforced, all_or_none, shaped
@@ -122,32 +124,10 @@ def _reward(work: Reinforced) -> Settings:
             f"{key}.rollout.tensor_model_parallel_size": there.tp}
 
 
-SAMPLES = "data.py"
-_SAMPLES = '''"""Writes GSM8K as verl reads data, for a first start; its rule judges the number behind ####."""
-
-import sys
-from pathlib import Path
-
-from datasets import load_dataset
-
-ASK = 'Let us think step by step and output the final answer after "####".'
-
-
-def row(sample, index):
-    """Return a sample in verl's columns."""
-    answer = sample["answer"].rpartition("#### ")[2].strip().replace(",", "")
-    return {"data_source": "openai/gsm8k", "ability": "math", "extra_info": {"index": index},
-            "prompt": [{"role": "user", "content": f"{sample['question']} {ASK}"}],
-            "reward_model": {"style": "rule", "ground_truth": answer}}
-
-
-place = Path(sys.argv[1])
-place.mkdir(parents=True, exist_ok=True)
-for part in ("test", "train"):
-    samples = load_dataset("openai/gsm8k", "main", split=part)
-    made = samples.map(row, with_indices=True, remove_columns=samples.column_names)
-    made.to_parquet(place / f"{part}.parquet")
-'''
+_SAMPLES = gsm8k("verl", "its rule", (
+    '{"data_source": "openai/gsm8k", "ability": "math", "extra_info": {"index": index},',
+    '"prompt": [{"role": "user", "content": question}],',
+    '"reward_model": {"style": "rule", "ground_truth": answer}}'))
 
 TABLE: TableOf[Reinforced] = {
     ("trainer", "tp", "sp", "pp", "cp", "ep", "expert_tp", "zero"): _split,
@@ -169,7 +149,7 @@ VARIABLES = (
     Variable("MODEL", "{model}", "Hugging Face name or folder of the policy."),
     Variable("REWARD_MODEL", "{reward}", "Hugging Face name or folder of the model that judges, where one does."),
     Variable("CRITIC", "{critic}", "Hugging Face name or folder of what the critic starts from, where there is one."),
-    Variable("DATA", "data/gsm8k", "Folder with train.parquet and test.parquet that all nodes see, whose data_source "
+    Variable("DATA", FOLDER, "Folder with train.parquet and test.parquet that all nodes see, whose data_source "
              "says which rule judges; school mathematics is written there where it is empty."),
     *of_training("1e-6", "Of the policy"),
 )
@@ -200,13 +180,12 @@ def emit(work: Reinforced) -> Program:
     lines = ["PLAN=(", *(f"  {key}={value}" for key, value in {**settings, **fixed}.items()), ")",
              *(f'PLAN+=("{key}=${name}")' for key, name in named.items()),
              'PLAN+=("data.train_files=$DATA/train.parquet" "data.val_files=$DATA/test.parquet")', "",
-             'if [[ "${NODE_RANK:-0}" == 0 && ! -e "$DATA/train.parquet" ]]; then',
-             f'  python3 "$here/{SAMPLES}" "$DATA"', "fi", ""]
+             *written(), ""]
     head = f"verl {work.release.release}: runs on every node"
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
     return Program(target=work.target, on_ray=True, variables=variables(work),
                    files={**on_ray(head, nodes, gpus, {}, lines, ["python3 -m verl.trainer.main_ppo", '"${PLAN[@]}"']),
-                          SAMPLES: _SAMPLES},
+                          FIRST_DATA: _SAMPLES},
                    parts=(Part("train", "train.sh", nodes, gpus),),
                    notes=("reward.custom_reward_function.path names your own rule, where data_source does not.",))
 

@@ -46,7 +46,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     # without a job's number it has the log of the first node's alone
     several = f"for node in $(seq 0 {nodes - 1}); do dstack logs --job $node {task['name']}; done > train.log"
     gather = several if nodes > 1 else f"dstack logs {task['name']} > train.log"
-    return Job(files, f"dstack apply -f {TASK}", gather=gather, notes=(
+    return Job(files, f'dstack apply -f {TASK} -e HF_TOKEN="${{HF_TOKEN:-}}"', gather=gather, notes=(
         "dstack: nodes of one task are of one fleet. " + (
             "The offer is the plan's." if "backends" in task else
             "The plan has no offer that dstack knows: its fleet decides which nodes, by the "

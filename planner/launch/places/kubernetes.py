@@ -19,7 +19,14 @@ FILES = "/launch"
 QUEUE = "kueue.x-k8s.io/queue-name"
 SERVES = 8000
 """Port of the service."""
+WORK = "/work"
+"""Where they write."""
 Object = dict[str, object]
+TOKEN: Object = {"name": "HF_TOKEN",
+                 "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}}
+HUGGING_FACE: tuple[Object, ...] = ({"name": "HF_HOME", "value": f"{WORK}/huggingface"}, TOKEN)
+TOKEN_NOTE = ("A secret `hf-token` with the key `token` opens gated checkpoints: `kubectl create secret generic "
+              "hf-token --from-literal=token=$HF_TOKEN`.")
 
 
 def job(program: Program, assignment: Assignment) -> Job:
@@ -50,10 +57,9 @@ def label(name: str) -> str:
 def _notes(program: Program, name: str) -> list[str]:
     kinds = {part.node for part in program.parts if part.port}
     notes = [f"Kubernetes: the label {QUEUE} is of Kueue, and does nothing without it; its LocalQueue is `default`.",
-             "A secret `hf-token` with the key `token` opens gated checkpoints: `kubectl create secret generic "
-             "hf-token --from-literal=token=$HF_TOKEN`.",
-             "What pods write is in an emptyDir at /work: put a claim in its place to keep it. RDMA devices, and the "
-             "host network they may need, are the cluster's own."]
+             TOKEN_NOTE,
+             f"What pods write is in an emptyDir at {WORK}, the models that they load too: put a claim in its place to "
+             "keep it. RDMA devices, and the host network they may need, are the cluster's own."]
     if program.serves:
         notes.append(f"The service is {name}:{SERVES} in the cluster; `kubectl port-forward service/{name} {SERVES}` "
                      "brings it here.")
@@ -76,14 +82,13 @@ def _pod(program: Program, part: Part, words: str, environment: Sequence[Object]
          selects: bool = False) -> Object:
     """Return the pod that runs a part's script."""
     gpus = {"limits": {program.resource: str(part.gpus)}} if part.gpus else {}
-    token = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}}
     if not program.image:
         raise Unsupported(f"{program.target} in Kubernetes: no image is known that has it")
     container: Object = {
         "name": part.name, "image": program.image, "command": ["bash", "-c", prepared(program, words)],
-        "workingDir": "/work",
-        "env": [*environment, token], **({"resources": gpus} if gpus else {}),
-        "volumeMounts": [{"name": "files", "mountPath": FILES}, {"name": "work", "mountPath": "/work"},
+        "workingDir": WORK,
+        "env": [*environment, *HUGGING_FACE], **({"resources": gpus} if gpus else {}),
+        "volumeMounts": [{"name": "files", "mountPath": FILES}, {"name": "work", "mountPath": WORK},
                          {"name": "memory", "mountPath": "/dev/shm"}]}
     if part.port or part.role == "router":
         container |= {"ports": [{"containerPort": SERVES}],

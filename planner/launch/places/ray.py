@@ -80,7 +80,8 @@ def job(program: Program, assignment: Assignment) -> Job:
              f"2>&1 | tee {part.name}.log")
     own = (f"{program.target} runs on the cluster itself, which has the plan's nodes and no others.",)
     return Job(files, start, (ADDRESS,), (
-        "Ray: nodes of the cluster have the plan's GPUs; those of several types are taken as they come.",
+        "Ray: nodes of the cluster have the plan's GPUs; those of several types are taken as they come. Their "
+        f"environment has HF_TOKEN where a model is gated, and all else is read from {VARIABLES} as it is submitted.",
         *(own if program.on_ray else ())))
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from planner.answer.assignment import Assignment
 from planner.launch.place import Place
-from planner.launch.program import PORT, VARIABLES, Job, Program
+from planner.launch.program import PORT, VARIABLES, Job, Program, Variable
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
 from planner.launch.title import title
 
 JOB = "job.sbatch"
+MOUNTS = Variable("MOUNTS", "", "Folders that a container sees beside this one and $HF_HOME, where models are kept: "
+                  "/data:/data,/models:/models.")
 
 
 def job(program: Program, assignment: Assignment) -> Job:
@@ -26,7 +28,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     return Job({JOB: "\n".join(lines) + "\n"}, f"sbatch {JOB}", notes=(
         "Slurm: sbatch is run in this folder, on storage that all nodes see. Where a limit is shorter than the run, "
         f"`sbatch --time=1-00:00:00 {JOB}` several times: each goes on from the last checkpoint. Images need pyxis.",),
-        log=f'"$(ls -t {_name(assignment)}-*.log | head -n 1)"')
+        variables=(MOUNTS,), log=f'"$(ls -t {_name(assignment)}-*.log | head -n 1)"')
 
 
 def _service(program: Program, assignment: Assignment) -> Job:
@@ -45,7 +47,7 @@ def _service(program: Program, assignment: Assignment) -> Job:
                   f"  bash -c '$PREPARE && NODE=$((SLURM_NODEID + {group.first})) exec bash \"$0/{NODE}\"' \"$here\""
                   + (" &" if several else "")]
     lines += ["# the first component that ends, ends the job", "wait -n"] if several else []
-    return Job({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", notes=(
+    return Job({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", (MOUNTS,), (
         "Slurm: sbatch is run in this folder, on storage that all nodes see; the service answers on $PORT of the first "
         "node. Images need pyxis.",))
 
@@ -72,7 +74,12 @@ def _container(program: Program) -> list[str]:
     prepare = [f'  PREPARE="bash {program.prepare}"'] if program.prepare else []
     return ["export PREPARE=:", "container=()",
             'if [[ -n "$IMAGE" ]] && srun --help | grep -q -- --container-image; then',
-            '  container=(--container-image="$IMAGE" --container-mounts="$here:$here" --container-workdir="$here")',
+            '  export HF_HOME="${HF_HOME:-$here/huggingface}"',
+            '  mkdir -p "$HF_HOME"',
+            "  # pyxis wants a # between a registry and its image",
+            '  [[ -e "$IMAGE" || "${IMAGE%%/*}" != *.* ]] || IMAGE="${IMAGE/\\//#}"',
+            '  container=(--container-image="$IMAGE" --container-workdir="$here"',
+            '    --container-mounts="$here:$here,$HF_HOME:$HF_HOME${MOUNTS:+,$MOUNTS}")',
             *prepare, "fi"]
 
 

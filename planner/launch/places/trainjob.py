@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
-from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, applied, label, logs, prepared
+from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, TOKEN, TOKEN_NOTE, applied, label, logs, prepared
 from planner.launch.program import PORT, Job, Program
 from planner.launch.title import title
 from planner.yaml_io import dump
@@ -30,10 +30,10 @@ def job(program: Program, assignment: Assignment) -> Job:
             "metadata": {"name": name, "labels": {QUEUE: "default"}},
             "spec": {"runtimeRef": {"name": RUNTIME}, "runtimePatches": [patch],
                      "trainer": {"image": program.image, "command": ["bash", "-c", prepared(program, words)],
-                                 "numNodes": part.nodes, "numProcPerNode": part.gpus,
+                                 "env": [TOKEN], "numNodes": part.nodes, "numProcPerNode": part.gpus,
                                  "resourcesPerNode": {"limits": {program.resource: str(part.gpus)}}}}}
     return Job({MANIFEST: dump(made)}, applied(program, name), gather=logs(name), notes=(
-        f"Kubeflow Trainer: the ClusterTrainingRuntime is {RUNTIME}, which it installs.",))
+        f"Kubeflow Trainer: the ClusterTrainingRuntime is {RUNTIME}, which it installs.", TOKEN_NOTE))
 
 
 PLACE = Place("trainjob", job, "kubernetes", "kubernetes-validate")
