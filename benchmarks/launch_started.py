@@ -32,7 +32,7 @@ from planner.launch.given import estimated
 TINY = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 128, "intermediate_size": 128,
         "max_position_embeddings": 512, "bos_token_id": 1, "eos_token_id": 2}
-PATIENCE = 300
+PATIENCE = 1200
 STEPS = "3"
 _GGUF = """
 import sys

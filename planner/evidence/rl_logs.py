@@ -37,6 +37,8 @@ _PRINTED = {"Total step time": "step_s", "generation": "gen_s", "policy_training
 """Of the lines of NeMo RL. Tokens are those of prompts and answers; rollouts that run ahead have no `generation`."""
 _STEP = "Training Results:"
 """What begins the lines of a step there."""
+_WAITS = ("verl",)
+"""Frameworks that count as generation what the trainer waits, where rollouts run ahead (v1/trainer_base.py)."""
 _MARKS = ("timing_s/step:", "timing/step_total", "'step_time'", '"step_time"')
 """What a line with the metrics of a step has."""
 _METRIC = re.compile(r"""['"]?([a-z_][a-z_/]{1,60}(?:\(GiB\))?)['"]?\s{0,3}:\s{0,3}['"]?(?:np\.float\d{2}\()?"""
@@ -78,6 +80,8 @@ def _row(steps: list[Mapping[str, float]], path: Path) -> Cells:
     found = {name: median(step[name] for step in kept if name in step)
              for name in ("step_s", "gen_s", "actor_update_s", "prompt_len_mean", "response_len_mean")
              if any(step.get(name, 0) > 0 for step in kept)}
+    if placed.policy_lag and placed.framework in _WAITS:
+        found.pop("gen_s", None)
     peak = max((step["peak_gib"] for step in steps if "peak_gib" in step), default=None)
     found |= _by_tokens(kept, found, _ran(plan, placed), placed.prompts * placed.samples_per_prompt)
     measured = {name: f"{value:.6g}" for name, value in found.items()}

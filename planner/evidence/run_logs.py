@@ -184,7 +184,7 @@ def _torchtitan(text: str) -> Iterator[Mapping[str, float]]:
     for line in text.splitlines():
         plain = "".join(part.partition("m")[2] if at else part for at, part in enumerate(line.split("\x1b[")))
         speed = _after(plain, "tps:")
-        if "step:" in plain and speed is not None:
+        if "step:" in plain and "validate step:" not in plain and speed is not None:
             held = figure(plain.partition("memory:")[2].partition("GiB")[0])
             yield {"tokens_per_s_per_gpu": speed, **({} if held is None else {"peak_gib": held, "reserved": 1})}
 

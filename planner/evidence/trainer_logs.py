@@ -1,7 +1,8 @@
 """What Hugging Face's Trainer says of a run: printed, or in its `trainer_state.json` or `all_results.json`.
 
 Formats: transformers TrainerState and its progress bar; of memory also swift/trainers/patcher.py and
-axolotl/core/trainers/base.py.
+axolotl/core/trainers/base.py. ms-swift's `logging.jsonl` (the former) and LLaMA-Factory's `trainer_log.jsonl`
+(llamafactory/train/callbacks.py) have an entry a line.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def trainer(text: str) -> Iterator[Mapping[str, float]]:
     Each entry has the seconds since the start where tokens are counted (include_num_input_tokens_seen, as launch files
     have it); else the last one's `train_steps_per_second` is all there is, with start and compilation in it.
     """
-    entries = _history(text) or _entries(text)
+    entries = _history(text) or _lines(text) or _entries(text)
     for entry in entries:
         for name, reserved in _HELD:
             if name in entry:
@@ -126,6 +127,31 @@ def _history(text: str) -> list[dict[str, float]]:
     history = state.get("log_history", [state]) if isinstance(state, dict) else None
     return [{name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
             for entry in (history if isinstance(history, list) else ()) if isinstance(entry, dict)]
+
+
+def _lines(text: str) -> list[dict[str, float]]:
+    """Return the entries of a file that has one a line, each with its step and its seconds since the start."""
+    found: list[dict[str, float]] = []
+    for line in text.splitlines() if text.lstrip()[:1] == "{" else ():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            return []
+        if isinstance(entry, dict) and ("loss" in entry or "train_steps_per_second" in entry):
+            found.append(_entry(entry))
+    return found
+
+
+def _entry(said: Mapping[str, object]) -> dict[str, float]:
+    entry = {name: float(value) for name, value in said.items() if isinstance(value, int | float)}
+    words = str(said.get("current_steps") or said.get("global_step/max_steps") or "").partition("/")[0]
+    if words.isdecimal():
+        entry["step"] = float(words)
+    if "train_runtime" not in entry and entry.get("throughput", 0.0) > 0 and "total_tokens" in entry:
+        entry["train_runtime"] = entry["total_tokens"] / entry["throughput"]
+    elif "train_runtime" not in entry and "train_speed(s/it)" in entry and "step" in entry:
+        entry["train_runtime"] = entry["train_speed(s/it)"] * entry["step"]
+    return {**entry, **{f"'{name}':": entry[name] for name in ("memory(GiB)",) if name in entry}}
 
 
 def _value(line: str, name: str) -> str:

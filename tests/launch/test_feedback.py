@@ -69,11 +69,35 @@ def trainer_state(step, tokens, held, sequences):
         {"train_runtime": 40 + 20 * step, "train_steps_per_second": 20 / (40 + 20 * step), "step": 20}]})
 
 
-LOGS = {"cut.log": trainer_cut, "piped.log": trainer_piped, "printed.log": trainer_printed,
+def swift_lines(step, tokens, held, sequences):
+    """Cut off before its end; speeds are of the whole run, whose first step has 40 s more."""
+    return "".join(json.dumps({"loss": 2.0, "learning_rate": 1e-5, "epoch": 0.1, "global_step/max_steps": f"{n}/100",
+                               "elapsed_time": "1m 2s", "remaining_time": "4m 8s", "memory(GiB)": held,
+                               "train_speed(s/it)": round((40 + n * step) / n, 6)}) + "\n" for n in range(1, 21))
+
+
+def factory_lines(step, tokens, held, sequences):
+    return "".join(json.dumps({"current_steps": n, "total_steps": 100, "loss": 2.0, "lr": 1e-5, "epoch": 0.1,
+                               "percentage": n, "elapsed_time": "0:01:02", "remaining_time": "0:09:00", "throughput":
+                               round(n * 1e6 / (40 + n * step), 2), "total_tokens": n * 10**6}) + "\n"
+                   for n in range(5, 101, 5))
+
+
+def titan_validated(step, tokens, held, sequences):
+    """With validation between steps, at twice the speed."""
+    lines = torchtitan(step, tokens, held, sequences).splitlines(keepends=True)
+    checked = lines[0].replace("step:", "validate step:").replace(f"{round(tokens):,}", f"{round(2 * tokens):,}")
+    return "".join(line + checked for line in lines)
+
+
+LOGS = {"logging.jsonl": swift_lines, "trainer_log.jsonl": factory_lines, "checked.log": titan_validated,
+        "cut.log": trainer_cut, "piped.log": trainer_piped, "printed.log": trainer_printed,
         "counting.log": trainer_counting, "state.json": trainer_state,
         "train.log": megatron, "titan.log": torchtitan, "ds.log": deepspeed,
         "trainer_state.json": trainer}
-STACKS = {**dict.fromkeys(("cut.log", "piped.log", "printed.log", "counting.log", "state.json"), "deepspeed"),
+STACKS = {"checked.log": "fsdp2", **dict.fromkeys(
+    ("logging.jsonl", "trainer_log.jsonl", "cut.log", "piped.log", "printed.log", "counting.log", "state.json"),
+    "deepspeed"),
           "train.log": "megatron-core", "titan.log": "fsdp2", "ds.log": "deepspeed",
           "trainer_state.json": "deepspeed"}
 
@@ -91,7 +115,7 @@ def test_a_log_is_held_against_its_plan(planner, tmp_path, name):  # noqa: F811
     rows = {row["quantity"]: row for row in json.loads(ran.out)["rows"]}
     assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=1e-3)
     assert rows["step_time_s"]["predicted"] == pytest.approx(placed.time.step_seconds, rel=0.02), "the plan's own"
-    if STACKS[name] != "deepspeed" or name == "ds.log":
+    if STACKS[name] != "deepspeed" or name in ("ds.log", "logging.jsonl"):
         assert rows["peak_mem_gib"]["measured"] == pytest.approx(40, rel=1e-3)
 
 

@@ -115,6 +115,17 @@ def test_what_a_log_does_not_tell_of_lengths_is_left_of_its_tokens(planner, tmp_
     assert predicted["step_s"] > (1.8 if ahead else 1.2) * planned
 
 
+@pytest.mark.parametrize(("lag", "told"), [(0, True), (1, False)])
+def test_what_a_trainer_waits_for_rollouts_that_run_ahead_is_no_generation(planner, tmp_path, lag, told):  # noqa: F811
+    plan = answer("verl")
+    ahead = plan.assignments[0].model_copy(update={"policy_lag": lag})
+    (tmp_path / "plan.json").write_text(to_json(plan.model_copy(update={"assignments": (ahead,)})))
+    (tmp_path / "train.log").write_text(verl(100.0))
+    ran = planner("validate", tmp_path / "train.log", "--json")
+    assert ran.code == 0, ran.err
+    assert ("gen_s" in {row["quantity"] for row in json.loads(ran.out)["rows"]}) == told
+
+
 def test_a_log_beside_another_plan_is_refused(planner, tmp_path):  # noqa: F811
     (tmp_path / "train.log").write_text(verl(10.0))
     ran = planner("validate", tmp_path / "train.log")
