@@ -12,8 +12,9 @@ from planner.answer.assignment import Alternative, Assignment, alternative
 from planner.answer.schema import Counted, Infeasible, Objective, Plan, Search, Status
 from planner.ask.account import provenance_of
 from planner.ask.fastest import fastest
-from planner.ask.narrower import narrow_notes
+from planner.ask.narrower import held_if, narrow_notes, nothing_holds
 from planner.ask.no_more import TRAINS, lenders, no_more
+from planner.ask.unchosen import ENGINE, FORMAT
 from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
@@ -98,7 +99,7 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     started, tally = time.monotonic(), _Found(effort)
     work = trained_by(scenario)
     if work is None:
-        open_engine = any(default.name == "engine" for default in defaults)
+        open_engine = any(default.name == ENGINE for default in defaults)
         if not tally.serve(*holding_served(scenario, catalog, any_engine=open_engine)):
             tally.without.append("inference")
         return _plan(scenario, catalog, defaults, tally, started, narrow_notes(scenario, catalog, tally.best))
@@ -138,7 +139,9 @@ def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     ended: Status = "optimal" if best else "infeasible"
     if not proven:
         ended = "feasible" if best else "undecided"
-    nothing = _nothing(scenario, tally.without) if tally.without and proven else None
+    open_format = any(default.name == FORMAT for default in defaults)
+    nothing = (nothing_holds(scenario, catalog, tally.without, any_format=open_format)
+               if tally.without and proven else None)
     notes = [] if best and _asks_of_every(scenario) else [nothing] if nothing else []
     notes = [*notes, *expected] if proven else ["stopped by the time limit: fewer GPUs may do"]
     account = joined(tally.accounts, time.monotonic() - started)
@@ -148,7 +151,8 @@ def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
         objective=Objective(name="gpus", **({"value": total} if best else {}),
                             **({"bound": total, "gap": 0.0} if best and proven else {})),
         search=account.model_copy(update={"domains": {}}),
-        infeasible=None if best or nothing is None else Infeasible(because=(nothing,)),
+        infeasible=None if best or nothing is None else Infeasible(
+            because=(nothing,), relaxations=tuple(held_if(scenario, catalog)) if trained_by(scenario) is None else ()),
         counted=_counted(scenario, catalog, best, tally.without) if proven else None,
         provenance=provenance_of(scenario, catalog, defaults))
 
@@ -286,12 +290,3 @@ def _other_kinds(solved: Solved, best: Assignment) -> list[Alternative]:
         kinds.setdefault(column.candidate, replace(taken, column=column))
     return [alone.beside(columns, run, best) for candidate, run in kinds.items()
             if candidate != taken.column.candidate]
-
-
-def _nothing(scenario: AnyScenario, without: Sequence[str]) -> str:
-    """Say which methods no count of GPUs within the limits holds."""
-    limits, work = scenario.limits, trained_by(scenario)
-    count = f"{limits.gpus} GPUs" if limits.gpus else f"up to {limits.max_gpus or MOST_HOLDING} GPUs of a kind"
-    if _asks_of_every(scenario):
-        return f"nothing on {count} holds any model of the catalog"
-    return f"nothing on {count} holds {'' if work and work.has_several else 'the model for '}{', '.join(without)}"

@@ -1,13 +1,57 @@
-"""What fewer bits a weight would change where the format that a model is published in decides what holds it."""
+"""What fewer bits a weight would change where the format that a model is published in decides what holds it; and in
+words that nothing does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from planner.answer.assignment import Assignment
+from planner.answer.relaxation import Relaxation
+from planner.ask.unchosen import FORMAT
 from planner.catalog.load import Catalog
-from planner.jobs.holding import held_in_fewer_bits, trained_by
+from planner.jobs.holding import MOST_HOLDING, formats_of, held_in_fewer_bits, holding_served, trained_by
 from planner.scenario.scenario import AnyScenario
+from planner.scenario.workload import EVERY
+from planner.units import plural
+
+
+def _most_gpus(scenario: AnyScenario) -> str:
+    """Return in words how many GPUs a question what holds a model admits."""
+    limits = scenario.limits
+    if limits.gpus is not None:
+        return f"{limits.gpus:,} GPUs"
+    if limits.max_nodes is not None and limits.max_gpus is None:
+        return f"up to {plural(limits.max_nodes, 'node')} of a kind"
+    return f"up to {plural(limits.max_gpus or MOST_HOLDING, 'GPU')} of a kind"
+
+
+def nothing_holds(scenario: AnyScenario, catalog: Catalog, without: Sequence[str], *, any_format: bool) -> str:
+    """Say which methods no count of GPUs within the limits holds, and to serve it in which formats: in all of fewer
+    bits too where nobody asked for one.
+    """
+    work, count = trained_by(scenario), _most_gpus(scenario)
+    if work is not None:
+        what = "any model of the catalog" if work.model == EVERY else (
+            f"{'' if work.has_several else 'the model for '}{', '.join(without)}")
+        return f"nothing on {count} holds {what}"
+    formats = formats_of(scenario, catalog)[:None if any_format else 1]
+    return f"nothing on {count} holds the model for {', '.join(without)} in {' or '.join(formats)}"
+
+
+def held_if(scenario: AnyScenario, catalog: Catalog) -> list[Relaxation]:
+    """Return which single changes let something hold a model to serve it, where nothing does: fewer bits, more GPUs."""
+    limits, changes = scenario.limits, list[Relaxation]()
+    for name, _ in held_in_fewer_bits(scenario, catalog):
+        changes.append(Relaxation(limit=FORMAT, from_=formats_of(scenario, catalog)[0], to=name))
+        break
+    for key, was in (("gpus", limits.gpus), ("max_gpus", limits.max_gpus), ("max_nodes", limits.max_nodes)):
+        if was is not None:
+            lifted = scenario.model_copy(update={"limits": limits.model_copy(update={key: None})})
+            for made in holding_served(lifted, catalog)[0][:1]:
+                enough = f"{made.nodes if key == 'max_nodes' else made.gpus:,} ({made.gpu}, {made.layout.precision})"
+                changes.append(Relaxation(limit=key, from_=f"{was:,}", to=enough))
+    return changes
 
 
 def narrow_notes(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment], larger: Iterable[str] = ()
@@ -21,13 +65,13 @@ def narrow_notes(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignm
         return []
     if work is not None and work.has_several:
         for model in larger:
-            for name, made in held_in_fewer_bits(scenario, catalog, model):
+            for name, (made, *_) in held_in_fewer_bits(scenario, catalog, model):
                 return [f"in {name}, {made.gpus} x {made.gpu} hold {model} to serve it: planner plan --model {model} "
                         f"--quantization {name} asks about it"]
         return []
     fewest = next((made.gpus for made in best if made.method == "inference"), None)
     fewer: list[tuple[str, Assignment]] = []
-    for name, made in held_in_fewer_bits(scenario, catalog):
+    for name, (made, *_) in held_in_fewer_bits(scenario, catalog):
         least = fewer[-1][1].gpus if fewer else fewest
         if least is None or made.gpus < least:
             fewer.append((name, made))

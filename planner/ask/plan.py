@@ -78,7 +78,7 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         _refuse(given, ("--replay",), "is for services, and this is a training question")
         _refuse(given, ("--layout",), "has no effect without an amount of work or a load: what holds the model is by "
                 "whatever layout; planner estimate takes one")
-        return hold(scenario, catalog, defaults, effort)
+        return _holding(partial(hold, catalog=catalog, effort=effort), scenario, defaults)
     if asks_for_load(scenario):
         from planner.ask.most import most_served  # the other question, asked by its objective
 
@@ -100,6 +100,15 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
         replaying_of(question)
         return trade_offs(question, pareto, defaults, effort)
     return _whole(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=layout)
+
+
+def _holding(hold: Callable[..., Plan], scenario: AnyScenario, defaults: Sequence[Default]) -> Plan:
+    """Return what holds a model, in fewer bits than those of a format that nobody asked for where else nothing does."""
+    plan = hold(scenario, defaults=defaults)
+    for changed, said, note in in_fewer_bits(scenario, defaults) if plan.infeasible is not None else ():
+        if (other := hold(changed, defaults=said)).assignments:
+            return other.model_copy(update={"notes": (note, *other.notes)})
+    return plan
 
 
 def _refuse(given: Mapping[str, object], options: Sequence[str], why: str) -> None:

@@ -61,10 +61,19 @@ def holding_served(scenario: AnyScenario, catalog: Catalog, model: str | None = 
 
 
 def held_in_fewer_bits(scenario: AnyScenario, catalog: Catalog, model: str | None = None
-                       ) -> Iterator[tuple[str, Assignment]]:
-    """Yield the formats narrower than the one that `holding_served` has, each with the fewest GPUs that hold it so."""
+                       ) -> Iterator[tuple[str, list[Assignment]]]:
+    """Yield the formats narrower than the one that `holding_served` has, each with the fewest GPUs of every kind that
+    hold it so, fewest first; none where none does.
+    """
     for name, narrow in in_fewer_bits(_served(scenario, catalog, model)):
-        yield from ((name, made) for made in _fewest(narrow, scenario, catalog)[0][:1])
+        if found := _fewest(narrow, scenario, catalog)[0]:
+            yield name, found
+
+
+def formats_of(scenario: AnyScenario, catalog: Catalog) -> list[str]:
+    """Return the format in which `holding_served` has the weights, and those that are narrower."""
+    asked = _served(scenario, catalog, None)
+    return [",".join(asked.quantization or ()), *(name for name, _ in in_fewer_bits(asked))]
 
 
 def _served(scenario: AnyScenario, catalog: Catalog, model: str | None) -> Serving:

@@ -47,7 +47,7 @@ def _yes_or_no(plan: Plan) -> str:
     model, these = plan.provenance.scenario["workload"]["model"], f"{counted.gpus:,} x {counted.gpu}"
     # another format may hold where the one that a model is published in does not
     formats = {a.workload: f" in {a.layout.precision}" for a in plan.assignments if a.serving}
-    does, does_not = ([f"{METHODS.get(method, method)}{'' if answer else formats.get(method, '')}"
+    does, does_not = ([f"{METHODS.get(method, method)}{formats.get(method, '')}"
                        for method, holds in counted.holds.items() if holds is answer] for answer in (True, False))
     verb, negated = ("hold", "do not hold") if counted.gpus > 1 else ("holds", "does not hold")
     if not does:
@@ -73,7 +73,8 @@ def _alone(a: Assignment, plan: Plan) -> Assignment | None:
 
 def _part(a: Assignment, alone: Assignment | None, plan: Plan) -> str:
     """Return what one method takes; of several models the largest with nothing outside the GPUs leads."""
-    here, to = f"{a.gpus} x {a.gpu}", OUTSIDE[a.layout.offload.to]
+    stored = f" in {a.layout.precision}" if a.serving and not _has_several(plan) else ""
+    here, to = f"{a.gpus} x {a.gpu}{stored}", OUTSIDE[a.layout.offload.to]
     if not to:
         return f"{_called(a, plan)} {here}"
     if alone is not None and alone.model != a.model:

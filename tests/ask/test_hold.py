@@ -204,6 +204,23 @@ def test_gpus_that_do_not_hold_it_are_a_no() -> None:
     assert not [note for note in hold("llama-3.1-8b", "h100-sxm", workload__method="inference").notes if "int4" in note]
 
 
+def test_a_no_of_the_default_format_is_none() -> None:
+    """671e9 weights are 640 GB more than what 8 x 80 GB leave in 8 bits, and half as many in 4."""
+    asked = {"workload__method": "inference", "limits__max_gpus": "8"}
+    plan = hold("deepseek-v3", "h100-sxm", **asked)
+    assert holding_sentence(plan).startswith("Yes: 8 x h100-sxm hold deepseek-v3 for inference in int4. Fewest")
+    assert plan.notes[0].startswith("quantization fp8, the default, has no plan here: planned for int4")
+    no = hold("deepseek-v3", "h100-sxm", **asked, workload__quantization="fp8").infeasible
+    assert no is not None
+    assert no.because == ("nothing on up to 8 GPUs of a kind holds the model for inference in fp8",)
+    assert [(each.limit, each.from_, each.to) for each in no.relaxations] == [
+        ("quantization", "fp8", "int4"), ("max_gpus", "8", "16 (h100-sxm, fp8)")]
+    neither = hold("deepseek-v3", "h100-sxm", workload__method="inference", limits__max_nodes="1",
+                   workload__max_model_len="16777216").infeasible
+    assert neither is not None
+    assert neither.because[0].endswith("up to 1 node of a kind holds the model for inference in fp8 or int4")
+
+
 def test_the_largest_served_in_fewer_bits_is_named() -> None:
     plan = hold("any", "2x5090", workload__method="inference")
     (note,) = (note for note in plan.notes if "to serve it" in note)
