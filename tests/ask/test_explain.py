@@ -163,6 +163,20 @@ def test_what_is_no_choice_is_refused(text: str, error: type[PlannerError]) -> N
         explained(text)
 
 
+def test_nodes_that_no_network_joins_are_named() -> None:
+    """Four nodes would be in time; those of this provider are single machines."""
+    def because(**changes: str) -> tuple[str, ...]:
+        catalog, ask = asking(limits__max_gpus="32", **changes)
+        found = infeasible_of(solve(question_of(ask({}), catalog)))  # type: ignore[operator]
+        return () if found is None else found.because
+
+    (deadline, apart) = because(sourcing__providers="lambda", limits__deadline="5 d")
+    assert deadline == "no layout finishes in 5 d"
+    assert apart == "dgx-h100 of lambda comes one by one: no network joins several into one job"
+    assert because(limits__deadline="5 d") == ()
+    assert because(limits__deadline="1 h") == ("no layout finishes in 1 h",)
+
+
 @pytest.mark.parametrize("changes", [
     {"limits__deadline": "1 d", "workload__stack": "auto"}, {"limits__deadline": "1 d", "limits__budget": "100 USD"},
     {"limits__max_gpus": "8", "limits__budget": "1 kUSD"}, {"workload__model": "llama-3.1-405b"},

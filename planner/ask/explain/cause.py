@@ -49,7 +49,7 @@ def infeasible_of(failed: Solved, *, relaxing: bool = True) -> Infeasible | None
     # another batch may be divided, and another format be computed in, where no layout is legal
     also = [*(["global_batch", "precision"] if rules else []), *(["memory"] if served and shorts else [])]
     relaxations = relaxed(failed, [*reasons, *also], shorts) if relaxing else []
-    told = [line for name in reasons for line in _because(name, failed)]
+    told = [*(line for name in reasons for line in _because(name, failed)), *_apart(failed)]
     if shorts and not COUNTS.issuperset(reasons):
         # the layout that comes nearest to fitting keeps neither budget nor deadline: what it lacks is not enough
         told, shorts = [*told, BEYOND], []
@@ -94,6 +94,18 @@ def _undivided(failed: Solved, relaxations: Sequence[Relaxation]) -> list[str]:
     """Return that no layout divides the batch, where another batch is enough."""
     return [f"no legal layout divides a global batch of {relaxation.from_}" for relaxation in relaxations
             if relaxation.limit == "global_batch"]
+
+
+def _apart(failed: Solved) -> list[str]:
+    """Return that no two of the nodes can form one job, where the question admits several of them."""
+    market = failed.question.terms.market
+    if any(candidate.clustered for candidate in market.candidates) or not any(
+            columns.account.removed.get("one_node") for columns in failed.columns):
+        return []
+    names = " and ".join(dict.fromkeys(candidate.node.name for candidate in market.candidates))
+    sellers = " and ".join(dict.fromkeys(offer.provider for offer in market.every_offer))
+    return [f"{names}{f' of {sellers}' if sellers else ''} {'come' if len(market.candidates) > 1 else 'comes'} one by "
+            "one: no network joins several into one job"]
 
 
 def _because(name: str, failed: Solved) -> list[str]:
