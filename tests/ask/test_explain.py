@@ -170,11 +170,11 @@ def test_nodes_that_no_network_joins_are_named() -> None:
         found = infeasible_of(solve(question_of(ask({}), catalog)))  # type: ignore[operator]
         return () if found is None else found.because
 
-    (deadline, apart) = because(sourcing__providers="lambda", limits__deadline="5 d")
+    (deadline, apart) = because(sourcing__rent__providers="lambda", limits__deadline="5 d")
     assert deadline == "no layout finishes in 5 d"
     assert apart == "dgx-h100 of lambda comes one by one: no network joins several into one job"
     assert because(limits__deadline="5 d") == ()
-    assert because(limits__deadline="1 h") == ("no layout finishes in 1 h",)
+    assert because(limits__deadline="1 h") == ("no layout finishes in 1 h", "max gpus is 32")
 
 
 @pytest.mark.parametrize("changes", [
