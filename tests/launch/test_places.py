@@ -58,7 +58,8 @@ def test_skypilot_asks_for_a_gpu_as_its_provider_calls_it():
 def test_owned_gpus_are_named_as_the_place_calls_them(node, gpu, kind):
     """Without an offer too, dstack is told which GPU; Ray, only of those that its LLMConfig takes."""
     service = serving("tp=2", model="llama-3.1-8b", node=node, gpus="2")
-    assert parse(made("dstack", "vllm", service)[".dstack.yml"], "task").data["resources"]["gpu"] == gpu
+    asked = parse(made("dstack", "vllm", service)[".dstack.yml"], "task").data["resources"]
+    assert asked == {"gpu": gpu, "shm_size": "16GB"}
     (app,) = parse(made("ray-serve", "vllm", service)["ray-serve.yaml"], "serve").data["applications"]
     assert app["args"]["llm_configs"][0].get("accelerator_type") == kind
 
