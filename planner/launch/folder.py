@@ -14,6 +14,7 @@ from planner.catalog.releases import WORDS, Kind, Target
 from planner.errors import InputError, PlannerError, Unsupported
 from planner.launch.axes import CannotExpress
 from planner.launch.diffused import diffused_of
+from planner.launch.disk import disk_of
 from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of, started_by
@@ -224,11 +225,13 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     program = _program(given, catalog, target)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
-    shapes = () if work_kind(placed) in ("diffusion", "generation") else _shapes(program, placed.model, catalog)
+    media = work_kind(placed) in ("diffusion", "generation")
+    shapes = () if media else _shapes(program, placed.model, catalog)
     notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog),
+                      disk=0 if media else disk_of(placed, nodes_of(program), catalog),
                       called={name: known[placed.gpu] for name, known in (
                           ("dstack", catalog.releases.dstack), ("ray", catalog.releases.ray)) if placed.gpu in known})
     place, job = asked_job(scheduler, program, placed) if scheduler else usual_job(program, placed)

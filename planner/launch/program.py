@@ -102,6 +102,8 @@ class Program:
     """Script that a new machine or container runs first; empty where the image has everything."""
     feedback: str = ""
     """The log of a run that `planner validate` reads."""
+    disk: int = 0
+    """GB that the disk of a rented node has to hold; nothing where that is not known."""
     on_ray: bool = False
     """Whether it starts a cluster of Ray, where none is told it is there: $RAY_STARTED."""
 

@@ -59,7 +59,7 @@ def test_owned_gpus_are_named_as_the_place_calls_them(node, gpu, kind):
     """Without an offer too, dstack is told which GPU; Ray, only of those that its LLMConfig takes."""
     service = serving("tp=2", model="llama-3.1-8b", node=node, gpus="2")
     asked = parse(made("dstack", "vllm", service)[".dstack.yml"], "task").data["resources"]
-    assert asked == {"gpu": gpu, "shm_size": "16GB"}
+    assert asked == {"gpu": gpu, "shm_size": "16GB", "disk": "150GB.."}
     (app,) = parse(made("ray-serve", "vllm", service)["ray-serve.yaml"], "serve").data["applications"]
     assert app["args"]["llm_configs"][0].get("accelerator_type") == kind
 
@@ -110,6 +110,15 @@ def test_a_container_of_slurm_has_its_image_and_sees_what_it_reads(tmp_path, set
     mounts = f"{tmp_path}:{tmp_path},{home}:{home}" + (f",{values['MOUNTS']}" if "MOUNTS" in values else "")
     assert {f"--container-image={image}", f"--container-mounts={mounts}", f"HF_HOME={home}"} <= set(said)
     assert (Path(home)).is_dir()
+
+
+@pytest.mark.parametrize(("one", "disk"), [
+    (serving("tp=8", gpus="8", model="llama-3.1-405b"), 950),  # 405.9e9 x 2 bytes and 100 GB, in steps of 50
+    (serving("tp=2", gpus="2"), None), (placed("tp=2,dp=4", gpus="8"), None),  # 8.03e9 x (2 + 14) bytes: 250
+    (placed("tp=8", model="qwen2.5-32b", gpus="8"), 650)])  # 32.8e9 x (2 + 14) bytes
+def test_a_rented_disk_holds_the_weights_and_what_one_node_saves(one, disk):
+    task = parse(made("skypilot", "vllm" if one.serving else "megatron-lm", rented(one))["sky.yaml"], "sky.yaml").data
+    assert task["resources"].get("disk_size") == disk
 
 
 @pytest.mark.parametrize(("scheduler", "file", "at"), [

@@ -15,6 +15,8 @@ TASK = ".dstack.yml"
 BACKENDS = ("aws", "azure", "gcp", "lambda", "nebius", "oci", "runpod", "verda")
 """Providers of the catalog that dstack 0.22 knows (dstack/_internal/core/models/backends), by the same names."""
 
+USUAL = 100
+"""GB of the disk that it rents where nobody says."""
 SHARED = "16GB"
 """Of memory that processes share, as dstack's pages have it; its containers have 64 MB where nobody says, on which
 NCCL stops."""
@@ -35,14 +37,16 @@ def job(program: Program, assignment: Assignment) -> Job:
     if program.prepare:
         run.insert(0, f"bash {program.prepare}")
     offer = program.offer
+    wanted: object = gpus
+    if called := program.called.get("dstack"):
+        name, _, memory = called.partition("-")
+        wanted = {"name": name, "count": gpus, **({"memory": memory} if memory else {})}
     task: dict[str, object] = {"type": "task", "name": label(title(assignment)), "nodes": nodes,
                                **({"image": program.image} if program.image else {}), "env": ["HF_TOKEN="],
                                "repos": ["."], "commands": run,
-                               **({"ports": [SERVES]} if program.serves else {}), "resources": {"gpu": gpus, "shm_size": SHARED}}
-    if called := program.called.get("dstack"):
-        name, _, memory = called.partition("-")
-        task["resources"] = {"gpu": {"name": name, "count": gpus, **({"memory": memory} if memory else {})},
-                             "shm_size": SHARED}
+                               **({"ports": [SERVES]} if program.serves else {}),
+                               "resources": {"gpu": wanted, "shm_size": SHARED, **(
+                                   {"disk": f"{program.disk}GB.."} if program.disk > USUAL else {})}}
     if offer is not None and offer.provider in BACKENDS:
         task |= {"backends": [offer.provider], **({"instance_types": [offer.instance]} if offer.named else {}),
                  **({"regions": [offer.region]} if "-" in offer.region else {}),

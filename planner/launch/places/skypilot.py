@@ -17,7 +17,8 @@ TASK = "sky.yaml"
 CLOUDS = ("aws", "azure", "gcp", "lambda", "nebius", "oci", "runpod", "verda")
 """Providers of the catalog that SkyPilot 0.14 knows (sky/clouds), by the same names."""
 
-
+USUAL = 256
+"""GB of the disk that it rents where nobody says."""
 ON_NODE = ('export NODE="$SKYPILOT_NODE_RANK" NODES="$(paste -sd" " <<< "$SKYPILOT_NODE_IPS")"', f"bash {NODE}")
 """Starts what the plan has on a node."""
 
@@ -70,6 +71,8 @@ def task(program: Program, assignment: Assignment, nodes: int, port: int, run: S
                                     "use_spot": offer.term == "spot"}
     if program.image:
         resources["image_id"] = f"docker:{program.image}"
+    if program.disk > USUAL:
+        resources["disk_size"] = program.disk
     if port:
         resources["ports"] = [port]
     made: dict[str, object] = {"name": label(title(assignment)), "num_nodes": nodes, "resources": resources,
