@@ -77,6 +77,13 @@ def whole_layers(say: Callable[[W, bool], Settings | No]) -> SayOf[W]:
     return held
 
 
+def in_part(work: Work) -> No:
+    """Return the refusal of what FSDP cannot offload: it has all on the host, or nothing."""
+    out = work.layout.offload
+    return No(f"{out.optimizer:.0%} of the optimizer states and {out.parameters:.0%} of the weights on the host (all "
+              "of both under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+
+
 WHOLE: Table = {
     ("preference", "reference"): only("preference", None, reason="it trains on texts, not on preferences",
                                       instead={"method": "full"}),

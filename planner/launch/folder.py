@@ -172,12 +172,24 @@ def _started(found: Plan | Assignment, catalog: Catalog, targets: str | None) ->
         except PlannerError:
             continue
         return f"{made.target} can start --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
-    placed = next(one.placed for one in given_of(found))
+    given = given_of(found)[0]
+    placed = given.placed
     method = placed.method if placed.kind == "training" else None
     known = catalog.releases.of_work(placed.kind, method) if placed.kind in ("training", "posttraining") else []
-    names = [name for name in known if name not in (targets or "").split(",")]
+    names = [name for name in known if name not in (targets or "").split(",") and _has(given, catalog, name)]
     return f"`planner plan --launchable TARGET` finds the best plan of another: {', '.join(names)}" if names else \
         "nothing else starts it"
+
+
+def _has(given: Given, catalog: Catalog, target: str) -> bool:
+    """Say whether a target has the model of a workload, however it is laid out."""
+    try:
+        _program(given, catalog, target)
+    except Unsupported:
+        return False
+    except InputError:
+        return True
+    return True
 
 
 def _program(given: Given, catalog: Catalog, target: str) -> Program:

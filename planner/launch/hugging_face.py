@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from planner.launch.axes import WHOLE, No, Say, Settings, Table, only, whole_layers
+from planner.launch.axes import WHOLE, No, Say, Settings, Table, in_part, only, whole_layers
 from planner.launch.emitter import plain
 from planner.launch.formats import by_file
 from planner.launch.peft_experts import LEFT_WIDE, dropout, left_wide
@@ -182,13 +182,6 @@ def offloads_whole(work: Work) -> bool:
     """Say whether FSDP can offload as the plan does: optimizer states and weights whole, or neither."""
     out = work.layout.offload
     return out.optimizer == out.parameters and out.optimizer in (0, 1) and bool(work.layout.zero or not out.optimizer)
-
-
-def in_part(work: Work) -> No:
-    """Return the refusal of what FSDP cannot offload."""
-    out = work.layout.offload
-    return No(f"offload of {out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights "
-              "(both under FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
 
 
 def sharding(file: str) -> Say:

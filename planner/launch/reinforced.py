@@ -84,7 +84,7 @@ def all_or_none(say: Callable[[Reinforced, bool], Settings | No]) -> SayOf[Reinf
     def held(work: Reinforced) -> Settings | No:
         share = work.placed.layout.offload.optimizer
         if share not in (0, 1):
-            return No(f"{share:g} of the optimizer states (all or none)", {"offload_optimizer": 1})
+            return No(f"{share:.0%} of the optimizer states on the host (all or none)", {"offload_optimizer": 1})
         return say(work, share == 1)
     return held
 

@@ -159,6 +159,16 @@ def test_what_a_target_cannot_express_is_refused_with_the_nearest_that_it_can(pl
     assert not (tmp_path / "run").exists()
 
 
+def test_a_model_that_a_target_does_not_have_names_the_targets_that_do(planner, tmp_path):  # noqa: F811
+    found = planner("estimate", "--model", "gemma-3-12b", "--node", "dgx-h100", "--layout", "dp=8,zero=3", "--stack",
+                    "accelerate-fsdp", "--method", "full", "--json")
+    (tmp_path / "plan.json").write_text(found.out)
+    said = planner("launch", tmp_path / "plan.json", "-o", tmp_path / "run", "--for", "megatron-bridge").err
+    others = " ".join(said.split()).partition("best plan of another: ")[2]
+    assert "accelerate" in others
+    assert "megatron-lm" not in others
+
+
 def test_the_search_can_be_held_to_what_is_launchable():
     asked = {**SMALL, "gpus": 8, "seq_len": 98304}
     free, held = package.plan(**asked), package.plan(**asked, launchable="megatron-lm")

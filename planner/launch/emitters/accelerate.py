@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.launch import hugging_face as hf
 from planner.launch.adapted import listed
-from planner.launch.axes import No, Settings, Table, settings_of
+from planner.launch.axes import No, Settings, Table, in_part, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import PORT, Part, Program, script
@@ -38,11 +38,7 @@ def _sharding(work: Work) -> Settings | No:
 
 
 def _offload(work: Work) -> Settings | No:
-    out = work.layout.offload
-    if hf.offloads_whole(work):
-        return {}
-    return No(f"{out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights (all of both under "
-              "FSDP, or none)", {"offload_optimizer": 1, "offload_parameters": 1})
+    return {} if hf.offloads_whole(work) else in_part(work)
 
 
 def _recompute(work: Work) -> Settings | No:

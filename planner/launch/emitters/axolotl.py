@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from planner.launch import hugging_face as hf
 from planner.launch.adapted import modules_by
-from planner.launch.axes import No, Settings, Table, only, settings_of
+from planner.launch.axes import No, Settings, Table, in_part, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Part, Program, filled, script, torchrun
@@ -36,7 +36,7 @@ def _sharding(work: Work) -> Settings | No:
     if not layout.zero and (layout.tp > 1 or layout.cp > 1):
         return No("0 with tensor or context parallelism", {"zero": 3})
     if not hf.offloads_whole(work):
-        return hf.in_part(work)
+        return in_part(work)
     if not layout.zero:
         return {}
     fsdp = f"{FILE}:fsdp_config"

@@ -29,14 +29,14 @@ def _zero(work: Work) -> Settings | No:
     device = "nvme" if out.to == "nvme" else "cpu"
     where = {"device": device, "pin_memory": True, **({"nvme_path": FLASH} if device == "nvme" else {})}
     if 0 < out.optimizer < 1 and layout.zero < 3:
-        return No(f"{out.optimizer:g} of the optimizer states with ZeRO {layout.zero} (a part needs ZeRO-3)",
-                  {"offload_optimizer": 1})
+        return No(f"{out.optimizer:.0%} of the optimizer states on the host with ZeRO {layout.zero} (a part needs "
+                  "ZeRO-3)", {"offload_optimizer": 1})
     if out.optimizer:
         share = {"ratio": out.optimizer} if out.optimizer < 1 else {}
         settings[f"{zero}.offload_optimizer"] = {**where, **share}
     if out.parameters:
         if out.parameters < 1 or layout.zero < 3:
-            return No(f"{out.parameters:g} of the weights with ZeRO {layout.zero} (all of them, with ZeRO-3)",
+            return No(f"{out.parameters:.0%} of the weights with ZeRO {layout.zero} (all of them, with ZeRO-3)",
                       {"offload_parameters": 1, "zero": 3})
         settings[f"{zero}.offload_param"] = dict(where)
     return settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from planner.launch.adapted import modules_by
 from planner.launch.axes import No, Settings, Table, settings_of
@@ -67,8 +67,8 @@ VARIABLES = (*(one for one in megatron_lm.VARIABLES if one.name != "MEGATRON"),
 
 def emit(work: Work) -> Program:
     """Return the config of a plan as a script of Python, and the script that starts it."""
-    settings = settings_of(work, TABLE)
-    text = "\n".join(_lines(work, settings)) + "\n"
+    model, settings = list(_model_lines(work)), settings_of(work, TABLE)
+    text = "\n".join(_lines(work, model, settings)) + "\n"
     head = f"Megatron-Bridge {work.release.release}"
     body = ["exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + ' "$here/pretrain.py"']
     variables = (*(Variable(v.name, v.default.format(steps=work.steps), v.meaning) for v in VARIABLES),
@@ -124,10 +124,10 @@ def _hybrid(work: Work) -> bool:
     return work.layout.ep > 1 and work.stack.experts is not None and work.stack.experts.deduplicated
 
 
-def _lines(work: Work, settings: Settings) -> Iterator[str]:
+def _lines(work: Work, model: Sequence[str], settings: Settings) -> Iterator[str]:
     yield f'"""Megatron-Bridge {work.release.release}: the plan in plan.json."""\n'
     yield _HEAD
-    yield from _model_lines(work)
+    yield from model
     yield from _layout_lines(work, settings)
     yield f"    cfg.dataset.seq_length = {work.sequence_length}"
     if work.method != "pretrain":

@@ -8,7 +8,7 @@ from planner.catalog.architecture import Mlp, Model
 from planner.catalog.attention import Attention
 from planner.catalog.details import Details
 from planner.errors import Unsupported
-from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
+from planner.launch.axes import WHOLE, No, Settings, Table, in_part, only, settings_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.made_up import MADE_UP
 from planner.launch.megatron import ROTARY_BASE
@@ -85,8 +85,7 @@ def _offload(work: Work) -> Settings | No:
     out = work.layout.offload
     if out.optimizer == out.parameters and out.optimizer in (0, 1):
         return {"training.enable_cpu_offload": bool(out.optimizer)}
-    return No(f"{out.optimizer:g} of the optimizer states with {out.parameters:g} of the weights (both, or none)",
-              {"offload_optimizer": 1, "offload_parameters": 1})
+    return in_part(work)
 
 
 _SELECTIVE = ("every-second-matmul",)
@@ -141,8 +140,8 @@ VARIABLES = (
 
 def emit(work: Work) -> Program:
     """Return the config function of a plan, and the script that starts it."""
-    settings = settings_of(work, TABLE)
-    config = "\n".join(_config(work, settings)) + "\n"
+    model, settings = _own_model(work.model, work.target), settings_of(work, TABLE)
+    config = "\n".join(_config(work, model, settings)) + "\n"
     body = ['export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"', "",
             "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
             "  -m torchtitan.train --module plan_config --config plan"]
@@ -161,7 +160,7 @@ def emit(work: Work) -> Program:
         feedback="train.log")
 
 
-def _config(work: Work, settings: Settings) -> Iterator[str]:
+def _config(work: Work, own: Sequence[str], settings: Settings) -> Iterator[str]:
     model = work.model
     family, flavor = FLAVORS.get(model.name, ("llama3", "8B"))
     converter = _CONVERTERS.get(work.layout.precision)
@@ -181,7 +180,7 @@ def _config(work: Work, settings: Settings) -> Iterator[str]:
     yield from _own_imports(model)
     yield ""
     yield ""
-    yield from _own_model(model, work.target)
+    yield from own
     yield "def plan():"
     convert = f", converters=[{converter}.Config(model_compile_enabled={compiled})]" if converter else ""
     yield f"    c = {_BASES[family]}()"

@@ -36,7 +36,8 @@ def _batch(work: Reinforced) -> Settings | No:
 def _sharding(work: Reinforced) -> Settings | No:
     layout, away = work.placed.layout, work.placed.layout.offload.optimizer
     if away and (work.trainer == "fsdp" or away != 1):
-        return No(f"{away:g} of the optimizer states (all, with DeepSpeed)", {"offload_optimizer": 0})
+        return No(f"{away:.0%} of the optimizer states on the host (all of them, with DeepSpeed alone)",
+                  {"offload_optimizer": 0})
     if work.trainer == "megatron":
         return No("megatron (it trains with FSDP or DeepSpeed)", {"stack": "trl"})
     if work.trainer == "deepspeed":
