@@ -228,8 +228,14 @@ class LayerKind:
                        for linear in (*self.attention, *self.mlp))
         if self.experts is not None:
             products += self.expert_matrices // self.experts.count * self.experts.per_token
+        return 2 * products + self.mixing_flops(sequence, chunk, memory)
+
+    def mixing_flops(self, sequence: int, chunk: int, memory: float = 0.0) -> float:
+        """Return those of `forward_flops` that no weight takes part in: attention's core and the recurrence."""
+        if not self.runs(memory):
+            return 0.0
         scanned = self.scan.forward_flops(chunk) if self.scan else 0.0
-        return 2 * products + 2 * (self.query_width + self.value_width) * self.span(sequence, memory) + scanned
+        return 2 * (self.query_width + self.value_width) * self.span(sequence, memory) + scanned
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +269,17 @@ class Shape:
 
         chunk: tokens that kernels of a recurrence work on at once; memory: positions that cross attention reads.
         """
-        mean = sum(share * kind.forward_flops(sequence, chunk, memory) for kind, share in self.kinds)
-        lead = sum(count * kind.forward_flops(sequence, chunk, memory) for kind, count in self.lead)
-        return 3 * (self.layers * mean + lead + 2 * self.vocab * self.hidden)
+        return 3 * sum(self.forward_flops_per_token(sequence, chunk, memory))
+
+    def forward_flops_per_token(self, sequence: int, chunk: int, memory: float = 0.0) -> tuple[float, float]:
+        """Return FLOPs per token, forward: of products with weights, and of what mixes tokens (attention, recurrence).
+        """
+        def of(kind: LayerKind) -> tuple[float, float]:
+            every = kind.forward_flops(sequence, chunk, memory)
+            mixing = kind.mixing_flops(sequence, chunk, memory)
+            return every - mixing, mixing
+
+        counted = [*((self.layers * share, of(kind)) for kind, share in self.kinds),
+                   *((float(count), of(kind)) for kind, count in self.lead)]
+        products, mixing = (sum(count * flops[part] for count, flops in counted) for part in (0, 1))
+        return products + 2 * self.vocab * self.hidden, mixing

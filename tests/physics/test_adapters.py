@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.layouts.table import from_rows
 from planner.physics.training.parameters import adapter_parameters, saved_parameters
 from planner.physics.training.question import Question, question_of
+from planner.physics.training.tuning import tuning_of
 from planner.scenario.targets import MODULES, PLACES, places_of, said_shortly
 from tests.search_cases import candidate, catalog
 
@@ -49,6 +50,18 @@ def test_a_fused_expert_has_one_adapter_into_its_feed_forward() -> None:
             for stack in ("hf-peft", "megatron-bridge") for kind in [asked("mixtral-8x7b", stack).shape.kinds[0][0]]}
     apart = 16 * 8 * (3 * (4096 + 14336))
     assert each == {"hf-peft": apart, "megatron-bridge": apart - 16 * 8 * 4096}
+
+
+@pytest.mark.parametrize(("stack", "method", "optimizer", "moments"), [
+    ("hf-peft", "lora", None, 8), ("hf-peft", "lora", "adamw", 8), ("hf-peft", "lora", "adamw-8bit", 2.03125),
+    ("unsloth", "qlora", "paged-adamw-8bit", 0), ("trl", "qlora", None, 4), ("trl", "qlora", "lion", 4),
+    ("trl", "qlora", "adamw-8bit", 2.03125)])
+def test_adapters_have_the_optimizer_that_is_asked_for(stack: str, method: str, optimizer: str | None, moments: float
+                                                       ) -> None:
+    """bitsandbytes keeps two moments in 8 bits of every tensor of 4,096 elements or more; TRL's adapters are 16-bit."""
+    held = tuning_of(catalog().recipes, catalog().stack(stack), method, 16, optimizer=optimizer).adapter
+    assert held is not None
+    assert held.moments == moments
 
 
 def test_words_of_places_are_read_back() -> None:

@@ -158,5 +158,6 @@ def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate
     return question_of(
         catalog, model, candidates, stack, sequence_length=length_of(asked, longest), longest=longest, sample=sample,
         global_batch=batch, precisions=asked.precision, method=method, confidence=confidence,
-        tuning=tuning_of(catalog.recipes, stack, asked.trains, asked.rank, asked.trained_layers, asked.lora_targets),
+        tuning=tuning_of(catalog.recipes, stack, asked.trains, asked.rank, asked.trained_layers, asked.lora_targets,
+                         asked.optimizer),
         seen=seen_of(asked, model), trains=asked.trained_parts or LANGUAGE)

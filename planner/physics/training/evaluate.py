@@ -83,15 +83,23 @@ def evaluate(question: Question, rows: Layouts, row: int, layers: Ints, counts: 
     step = step_breakdown(time, rows, row, layers, counts)
     tokens = int(rows.batch[row]) * question.sample.sequences * question.sequence_length
     speed = tokens / step.seconds / float(rows.gpus[row])
-    # forward alone is a third of the work; a frozen base has no weight gradients, another third
-    share = 1.0 if question.tuning.trains_base else 1 / 3 if question.tuning.forward_only else 2 / 3
-    share = min(share, (1 + 2 * trained_share(question)) / 3) + question.sample.forwards / 3
-    flops = share * speed * question.shape.model_flops_per_token(
-        question.sequence_length, question.kernels.scan_chunk, question.memory)
+    flops = speed * _model_flops(question)
     flops += speed / question.sequence_length * encoder_flops(question)
     peak = question.peak_rate(int(rows.candidate[row]), question.precisions[int(rows.precision[row])])
     return Evaluation(layers, counts, step, _memory(question, rows, row, layers, counts, memory), speed, flops,
                       flops / peak)
+
+
+def _model_flops(question: Question) -> float:
+    """Return FLOPs of a token: forward, and backward twice as much for what trains.
+
+    Of a frozen base backward has no products for gradients of weights, which are half of it; attention has no weights.
+    """
+    products, mixing = question.shape.forward_flops_per_token(
+        question.sequence_length, question.kernels.scan_chunk, question.memory)
+    back = 0.0 if question.tuning.forward_only else 2 * trained_share(question)
+    passes = 1 + question.sample.forwards
+    return products * (passes + (back if question.tuning.trains_base else back / 2)) + mixing * (passes + back)
 
 
 def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers: int | Ints | None = None

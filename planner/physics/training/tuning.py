@@ -64,10 +64,11 @@ def adapter_bytes(recipes: Recipes, stack: Stack) -> TrainedBytes:
 
 
 def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_layers: int | None = None,
-              adapted: Collection[str] = ()) -> Tuning:
+              adapted: Collection[str] = (), optimizer: str | None = None) -> Tuning:
     """Return what a method (pretrain, full, lora, qlora, inference) changes; trained_layers freezes those below.
 
     adapted: modules with an adapter; none means all; TABLES among them trains embedding and head whole.
+    optimizer: of adapters, where it is not AdamW; that of whole weights is in the recipe of the stack.
     """
     targets, tables = frozenset(adapted) - {TABLES} or None, TABLES in adapted
     if trained_layers is not None and method in ("pretrain", "full"):
@@ -75,10 +76,16 @@ def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_la
     if method == "inference":
         return INFERENCE
     if method == "lora":
-        return Tuning(False, rank, False, 2.0, adapter=adapter_bytes(recipes, stack), targets=targets,
-                      trains_tables=tables)
+        return Tuning(False, rank, False, 2.0, adapter=_by(recipes, optimizer, adapter_bytes(recipes, stack)),
+                      targets=targets, trains_tables=tables)
     if method == "qlora":
         return Tuning(False, rank, True, recipes.bases[recipes.qlora], base=recipes.qlora,
-                      keeps_frozen_inputs=True, adapter=stack.quantized_adapter or recipes.adapter, targets=targets,
-                      trains_tables=tables)
+                      keeps_frozen_inputs=True, targets=targets, trains_tables=tables,
+                      adapter=_by(recipes, optimizer, stack.quantized_adapter or recipes.adapter))
     return PRETRAIN
+
+
+def _by(recipes: Recipes, optimizer: str | None, held: TrainedBytes) -> TrainedBytes:
+    """Return the bytes of adapters by an optimizer, whose states take no more than AdamW's in the same format."""
+    moments = recipes.optimizers.get(optimizer or "", held.moments)
+    return held.model_copy(update={"moments": min(moments, held.moments)})
