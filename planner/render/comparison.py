@@ -26,7 +26,7 @@ from planner.render.facts import is_endless
 from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
-from planner.render.rent_or_buy import pays_back
+from planner.render.rent_or_buy import enough_use, pays_back
 from planner.units import DAY, show_kwh, show_seconds, show_usd
 
 MOST_BOUGHT = 4
@@ -133,7 +133,7 @@ def purchases(plans: Sequence[Compared]) -> tuple[list[tuple[str, ...]], str]:
              _when(compared, pays_back(compared.row.break_even_months, compared.break_even_utilization,
                                        what.utilization)),
              _when(compared, "never" if compared.break_even_utilization is None else
-                   f"{compared.break_even_utilization:.0%} in use")) for compared, what in bought]
+                   f"{enough_use(compared.break_even_utilization)} in use")) for compared, what in bought]
     rent = next((compared.rent_usd for compared, _ in bought if compared.rent_usd is not None), None)
     against = "" if rent is None else (
         f"Against the cheapest rented plan above, job after job: {show_usd(rent)} each. After: months until less cash "

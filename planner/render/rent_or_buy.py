@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.console import Console
 
 from planner.answer.comparison import Row
@@ -76,6 +78,11 @@ def pays_back(months: float | None, above: float | None, use: float) -> str:
     return "when resold" if above is not None and above <= use else "never"
 
 
+def enough_use(share: float) -> str:
+    """Write the share of use from which something holds, up to a tenth of a percent, so that it holds there."""
+    return f"{math.ceil(share * 1000 - 1e-6) / 1000:.1%}".replace(".0%", "%")
+
+
 def _nodes(way: Way) -> str:
     return f"{way.nodes} x {way.row.node}"
 
@@ -89,7 +96,7 @@ def _whence(way: Way) -> str:
 
 def _from(row: Row) -> str:
     share = row.break_even_utilization
-    return "never" if share is None else "at any use" if share == 0 else f"from {share:.0%} in use"
+    return "never" if share is None else "at any use" if share == 0 else f"from {enough_use(share)} in use"
 
 
 def _binds(page: Sheet, bought: Way, found: Ways) -> None:

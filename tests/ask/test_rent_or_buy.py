@@ -11,7 +11,7 @@ from planner.answer.comparison import Row
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
-from planner.render.rent_or_buy import pays_back
+from planner.render.rent_or_buy import enough_use, pays_back
 
 CATALOG = Catalog()
 YEARS = 3
@@ -94,3 +94,8 @@ def test_years_of_a_job_are_those_that_bought_nodes_are_kept(capsys: pytest.Capt
 def test_what_is_neither_rented_nor_bought_is_refused():
     with pytest.raises(InputError, match="nothing to rent or buy"):
         planner.compare(on="rtx-3060-1x", years=2)
+
+
+@pytest.mark.parametrize(("share", "written"), [(0.48374, "48.4%"), (0.484, "48.4%"), (0.5, "50%"), (0.35201, "35.3%")])
+def test_buying_costs_less_at_the_share_that_is_written(share: float, written: str) -> None:
+    assert enough_use(share) == written
