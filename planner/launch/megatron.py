@@ -23,12 +23,12 @@ LLAMA3_TRAINED, YARN_TRAINED, YARN_FAST = 8192, 4096, 32
 ROTARY_BASE = Variable("ROTARY_BASE", "10000", "rope_theta of the model's config.")
 
 
-def layer_string(stages: Sequence[int], prediction: int = 0) -> str:
-    """Return --pipeline-model-parallel-layout of stages without interleaving: `Et*15|t*17L`.
+def layer_string(chunks: Sequence[int], prediction: int = 0) -> str:
+    """Return --pipeline-model-parallel-layout of chunks, those of the first round of all stages first: `Et*15|t*17L`.
 
-    prediction: layers that predict tokens further ahead, which are with the last stage: `t*17mL`.
+    prediction: layers that predict tokens further ahead, which are with the last: `t*17mL`.
     """
-    parts = [f"t*{layers}" if layers else "" for layers in stages]
+    parts = [f"t*{layers}" if layers else "" for layers in chunks]
     return "|".join(["E" + parts[0], *parts[1:]]) + "m" * prediction + "L"
 
 

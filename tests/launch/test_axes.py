@@ -3,7 +3,8 @@
 import pytest
 
 from planner.answer.layout import RecomputeLayers, Stage
-from planner.launch.axes import CannotExpress
+from planner.launch.axes import CannotExpress, settings_of
+from planner.launch.chunks import layers_of_chunks
 from planner.launch.emitter import Emitter
 from planner.launch.nearest import typed
 from planner.launch.work import VALUES
@@ -149,3 +150,17 @@ def test_what_one_stack_recomputes_in_part_is_not_told_to_another_that_does_not(
     assert said in str(refusal(target, planned))
     own = {"megatron-core": "megatron-lm", "fsdp2": "torchtitan"}[stack]
     assert refusal(own, work(own, "dp=16,zero=3,recompute=selective", stack=stack)) is None
+
+
+@pytest.mark.parametrize(("model", "layout", "chunks"), [
+    # 61 layers of which 3 are dense and come first: 60 with embedding and head, and those 3 beside the first chunk
+    ("deepseek-v3", "pp=4,vpp=5,dp=8,ep=8,recompute=full", [5, *[3] * 18, 2]),
+    ("qwen3-235b-a22b", "tp=2,pp=8,vpp=3,dp=2,ep=4,recompute=full", [3, *[4] * 22, 3]),
+    ("llama-3.1-8b", "pp=2,vpp=4,dp=8,recompute=full", [4] * 8), ("llama-3.1-8b", "pp=3,dp=8,recompute=full", None)])
+def test_chunks_hold_the_layers_of_their_stages(model, layout, chunks):
+    one = work("megatron-lm", layout, model=model, seq_len="4096", global_batch="256", stack="megatron-core")
+    found = layers_of_chunks(one)
+    assert tuple(sum(found[stage::one.layout.pp]) for stage in range(one.layout.pp)) == one.stage_layers
+    assert found == (chunks or list(one.stage_layers))
+    told = settings_of(one, EMITTERS["megatron-lm"].table)
+    assert ("pipeline-model-parallel-layout" in told) == (chunks is None or max(chunks) - min(chunks) > 1)

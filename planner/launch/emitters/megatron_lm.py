@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.catalog.architecture import MoeMlp
 from planner.catalog.stack import StateBytes
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
+from planner.launch.chunks import layers_of_chunks
 from planner.launch.emitter import Emitter, plain
 from planner.launch.megatron import chunked_recompute, layer_string, model_flags, open_details, sharding_name
 from planner.launch.program import Part, Program, Variable, array, of_training, script, torchrun
@@ -50,20 +51,18 @@ def _experts(work: Work) -> Settings | No:
             "expert-tensor-parallel-size": work.layout.expert_tp or work.layout.tp}
 
 
-def _pipeline(work: Work) -> Settings | No:
-    layout, layers = work.layout, work.model.layers
+def _pipeline(work: Work) -> Settings:
+    layout = work.layout
     settings: dict[str, object] = {"pipeline-model-parallel-size": layout.pp}
     if layout.pp == 1 or (layout.vpp == 1 and work.even):
         return settings
-    if layout.vpp == 1:
-        stages = layer_string(work.stage_layers, work.model.prediction_layers)
-        return settings | {"pipeline-model-parallel-layout": stages}
-    settings["num-virtual-stages-per-pipeline-rank"] = layout.vpp
-    chunks = layout.pp * layout.vpp
-    if layers % chunks and (layers + 2) % chunks:
-        return No(f"{work.value('stages')} layers in {layout.vpp} chunks each", {"vpp": 1})
-    counted = {"account-for-embedding-in-pipeline-split": True, "account-for-loss-in-pipeline-split": True}
-    return settings | (counted if layers % chunks else {})
+    chunks = layers_of_chunks(work)
+    most = max(chunks)
+    outer = [most - 1, *[most] * (len(chunks) - 2), most - 1]
+    if layout.vpp > 1 and chunks in ([most] * len(chunks), outer):
+        counted = {"account-for-embedding-in-pipeline-split": True, "account-for-loss-in-pipeline-split": True}
+        return settings | {"num-virtual-stages-per-pipeline-rank": layout.vpp, **(counted if chunks == outer else {})}
+    return settings | {"pipeline-model-parallel-layout": layer_string(chunks, work.model.prediction_layers)}
 
 
 def _sharding(work: Work) -> Settings | No:

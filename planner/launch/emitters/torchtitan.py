@@ -9,11 +9,11 @@ from planner.catalog.attention import Attention
 from planner.catalog.details import Details
 from planner.errors import Unsupported
 from planner.launch.axes import WHOLE, No, Settings, Table, in_part, only, settings_of
+from planner.launch.chunks import chunks_of
 from planner.launch.emitter import Emitter, plain
 from planner.launch.made_up import MADE_UP
 from planner.launch.megatron import ROTARY_BASE
 from planner.launch.program import Part, Program, Variable, of_training, script, torchrun
-from planner.launch.titan_chunks import chunks_of
 from planner.launch.work import Work
 
 FLAVORS: Mapping[str, tuple[str, str]] = {
@@ -58,11 +58,8 @@ def _pipeline(work: Work) -> Settings | No:
     if schedule in ("zero-bubble", "dualpipe"):
         return No(f"{schedule} of one chunk a stage (its own hold two, in the form of a V)", {"schedule": "1f1b"})
     name = "Interleaved1F1B" if layout.vpp > 1 else _SCHEDULES[schedule]
-    parts = chunks_of(work)
-    if parts is None:
-        return No(f"{work.value('stages')} layers in {layout.vpp} chunks each", {"vpp": 1})
     return settings | {"parallelism.pipeline_parallel_schedule": name,
-                       "parallelism.module_fqns_per_model_part": parts}
+                       "parallelism.module_fqns_per_model_part": chunks_of(work)}
 
 
 def _sharding(work: Work) -> Settings | No:
