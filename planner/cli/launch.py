@@ -15,10 +15,14 @@ from planner.cli.plan_file import read_placed
 from planner.cli.printing import note, say, say_json
 from planner.cli.question import LABELS, overrides, question_options
 from planner.errors import EXIT_INPUT, EXIT_OK, InputError
+from planner.scenario.flags import FLAGS
 from planner.text_io import json_text
+from planner.units import parse_count
 
 SHELL = "torchrun"
 """The place that is no scheduler: its line is run on every node."""
+ANSWERS = FLAGS["output"]
+"""The tokens of an answer, which have the name that was the folder's."""
 
 if TYPE_CHECKING:
     from planner.answer.assignment import Assignment
@@ -27,9 +31,9 @@ if TYPE_CHECKING:
 
 
 @click.command("launch")
-@partial(question_options, taken=("output", "launchable"))
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("launch"), metavar="DIR",
-              help="Folder for the files. Default: launch.")
+@partial(question_options, taken=("launchable",))
+@click.option("-o", "--folder", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the files; also "
+              "--output DIR, where DIR is no number of tokens. Default: launch.")
 @click.option("--for", "targets", metavar="TARGET,..", help="What to write for; list names all. Default: the plan's "
               "own stack.")
 @click.option("--scheduler", metavar="NAME", help="What starts it: slurm, torchrun, kubernetes, .. Default: slurm for "
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 @click.option("--check", type=click.Path(path_type=Path), metavar="DIR", help="Have the parser of its stack read the "
               "files of a folder, where it is installed.")
 @common
-def command(scenario: str | None, output: Path, targets: str | None, scheduler: str | None,
+def command(scenario: str | None, folder: Path | None, targets: str | None, scheduler: str | None,
             alternative: int | None, check: Path | None, as_json: bool, catalogs: tuple[Path, ...],
             **flags: object) -> int:
     """Write the files that start a plan: the stack's config, a job for a scheduler, and a page that says what to do.
@@ -51,7 +55,7 @@ def command(scenario: str | None, output: Path, targets: str | None, scheduler: 
         return _list(catalog, as_json=as_json)
     if check is not None:
         return _check(check, catalog, as_json=as_json)
-    values = overrides(flags)
+    where, values = _folder(folder, overrides(flags))
     if scenario is None and not values:
         raise InputError("launch needs the file of a plan, planner plan ... --json > plan.json, or a question as "
                          "planner plan has it; or --for list")
@@ -59,13 +63,35 @@ def command(scenario: str | None, output: Path, targets: str | None, scheduler: 
 
     placed = (read_placed(Path(scenario)) if scenario is not None and _is_plan(scenario, values) else
               _planned(scenario, values, targets, catalog))
-    written = write_all(placed, catalog, output, targets, scheduler, alternative)
+    written = write_all(placed, catalog, where, targets, scheduler, alternative)
     if as_json:
         say_json(json_text([{"folder": str(folder), "target": made.target, "scheduler": made.scheduler,
                              "start": made.start, "files": list(made.files)} for folder, made in written], indent=2))
     else:
         note_launched(written, say)
     return EXIT_OK
+
+
+def _folder(folder: Path | None, values: Mapping[str, object]) -> tuple[Path, dict[str, object]]:
+    """Return the folder for the files, and the question: `--output 300` is of its answers, `--output run` the folder.
+
+    Raises InputError where two folders are named.
+    """
+    said = values.get(ANSWERS)
+    if said is None or _counts(str(said)):
+        return folder or Path("launch"), dict(values)
+    if folder is not None:
+        raise InputError(f"--output {said} is no number of tokens, and -o {folder} names the folder: give one of them")
+    return Path(str(said)), {path: value for path, value in values.items() if path != ANSWERS}
+
+
+def _counts(said: str) -> bool:
+    """Say whether a word is a number of tokens, and not the name of a folder."""
+    try:
+        parse_count(said, "output", "300")
+    except ValueError:
+        return False
+    return True
 
 
 def _is_plan(scenario: str, values: Mapping[str, object]) -> bool:

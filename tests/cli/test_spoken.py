@@ -225,3 +225,20 @@ def test_what_flags_ask_is_launched(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert main(["launch", str(tmp_path / "amount" / "plan.json"), "--model", "gpt2", "-o", str(tmp_path / "no")]) == 2
     assert "is a plan: --model would change its question" in capsys.readouterr().err
+
+
+def test_the_answers_of_a_service_that_is_launched_are_no_folder(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ["launch", "--model", "llama-3.1-8b", "--rate", "1", "--input", "1000", "--on", "h100-sxm-1x"]
+    assert main([*asked, "--output", "300", "-o", "one"]) == 0
+    assert "--max-model-len 1300" in (tmp_path / "one" / "serve.sh").read_text(encoding="utf-8")
+    plan = str(tmp_path / "one" / "plan.json")
+    assert main(["launch", plan, "--output", "two"]) == 0
+    assert (tmp_path / "two" / "serve.sh").is_file()
+    capsys.readouterr()
+    assert main(["launch", plan, "--output", "two", "-o", "three"]) == 2
+    assert "--output two is no number of tokens" in capsys.readouterr().err
+    assert main(["launch", plan, "--output", "300"]) == 2
+    assert "is a plan: --output would change its question" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
