@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingLaw
 from planner.catalog.releases import Target
@@ -81,11 +82,9 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         defaults.append(Default(name="output", value=f"{output.value:g} tokens with a cv of {law.spread:g}",
                                 why="answers are never alike; {mean: 1500, cv: 0.8} says how much they differ"))
     if work.max_model_len is None:
-        longest = min(round(work.input.mean + max(output.quantile(law.longest), output.mean)),
-                      max(catalog.model(work.model).sequence_length, round(work.input.mean + output.mean) + 1))
+        longest, why = _longest(work.input.mean, output, catalog.model(work.model), law.longest)
         changed["max_model_len"] = longest
-        defaults.append(Default(name="max_model_len", value=str(longest),
-                                why=f"a prompt and the answer that {law.longest:.1%} do not exceed"))
+        defaults.append(Default(name="max_model_len", value=str(longest), why=why))
     if work.samples is not None:
         changed |= {"steps": work.total_steps, "samples": None, "epochs": None}
         defaults.append(Default(name="steps", value=str(work.total_steps), why=f"{work.epochs or 1:g} x "
@@ -95,6 +94,16 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         changed["reference"] = "initial" if uses else "none"
         defaults.append(Default(name="reference", value=str(changed["reference"]), why=f"as {', '.join(stacks)} does"))
     return (said := work.model_copy(update=changed)), [*defaults, *_unsaid(said, work.model_fields_set)]
+
+
+def _longest(prompt: float, output: Length, model: Model, share: float) -> tuple[int, str]:
+    """Return the tokens of a prompt and the longest answer that is allowed, and why they are so many."""
+    longest = round(prompt + max(output.quantile(share), output.mean))
+    has = max(model.sequence_length, round(prompt + output.mean) + 1)
+    if model.positions == "learned" and longest > has:
+        cut = 1 - output.below(has - prompt)
+        return has, f"{model.name} has no more positions; the {cut:.1%} of answers that would be longer end there"
+    return longest, f"a prompt and the answer that {share:.1%} do not exceed"
 
 
 def _unsaid(work: PostTraining, stated: set[str]) -> Defaults:

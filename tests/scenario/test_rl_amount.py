@@ -56,3 +56,16 @@ def test_what_does_not_go_together_is_refused(given, message):
 def test_a_model_that_is_named_judges():
     made = planner.plan(**ASKED, reward_model="qwen2.5-0.5b")
     assert made.provenance.scenario["workload"]["reward"] == "model"
+
+
+@pytest.mark.parametrize(("model", "output", "room", "why"), [
+    # exp(7.471 + 3.090 x 0.5545): no answer is cut at the 4,096 tokens that pretraining is taken to use
+    ("qwen2.5-7b", 2048, 10256, "99.9%"), ("qwen2.5-7b", {"mean": 2048, "max": 16384}, 512 + 16384, "99.9%"),
+    # 512 answer tokens left: ln(512 / 343) / 0.5545 = 0.72 deviations, above which 24% of answers lie
+    ("gpt2", 400, 1024, "gpt2 has no more positions; the 23.5% of answers")])
+def test_the_longest_answer_is_the_models_limit_only_where_it_has_no_more_positions(model, output, room, why):
+    asked = {"model": model, "method": "grpo", "input": 512, "output": output}
+    resolved, said = load_question(None, {f"workload.{key}": value for key, value in asked.items()}, Catalog())
+    (default,) = [default for default in said if default.name == "max_model_len"]
+    assert (resolved.workload.max_model_len, default.value) == (room, str(room))
+    assert why in default.why

@@ -80,6 +80,7 @@ class Trained:
     """Of the longest sequence."""
     forward_seconds: float
     micro_batch: int
+    """Answers in one, of the mean length."""
     micro_batches: int
     layers: int
     parameters: float
@@ -245,8 +246,10 @@ class Trainer:
         rows, long = self.rows([layout])
         update, forward, peak = (evaluate_fixed(question, table, 0) for question, table in (
             (self.typical, rows), (self.forward, _plain(rows)), (self.longest, long)))
-        return Trained(layout, update, peak, forward.step.seconds, int(rows.micro_batch[0]),
-                       int(rows.micro_batches[0]), self.model.layers, self.parameters,
+        # the rows count sequences of the length that a token is of: answers are shorter on average, and more
+        copies, times = int(layout.get("dp", 1)), int(rows.micro_batches[0])
+        answers = math.ceil(math.ceil(self.packed.sequences / copies) / times)
+        return Trained(layout, update, peak, forward.step.seconds, answers, times, self.model.layers, self.parameters,
                        not self.typical.tuning.trains_base)
 
 

@@ -69,3 +69,13 @@ def test_a_critic_updated_on_the_host_takes_as_much_of_it_as_the_policy() -> Non
     alone, both = (held[method].host_parts["states updated there"] for method in ("grpo", "ppo"))
     assert both == pytest.approx(2 * alone, rel=0.02)
     assert both <= held["ppo"].host_bytes_per_node
+
+
+def test_micro_batches_hold_every_answer_of_a_step() -> None:
+    made = planner.estimate(model="qwen2.5-7b", method="grpo", prompts=64, samples_per_prompt=8, input=512, output=2048,
+                            node="dgx-h100", layout="tp=4")
+    layout = made.layout
+    held = layout.micro_batch * layout.micro_batches * layout.dp
+    assert 512 <= held < 512 + layout.micro_batches * layout.dp
+    # as many as fit: 16,384 tokens hold six of 512 + 2,048
+    assert layout.micro_batch == 16384 // 2560
