@@ -39,8 +39,9 @@ class RlFramework(Frozen):
     """How log-probabilities are taken of logits."""
     frozen: Held = 2.0
     """Bytes of a frozen weight under adapters."""
-    written: Rate | None = None
-    """Bytes/s at which one process gathers all new weights and writes them for rollouts to read; none is sent so."""
+    written: Literal["first", "all"] | None = None
+    """Whether the trainer's first process, or each of them its share, brings new weights to files that rollouts read:
+    from the GPU to pageable memory, and from there to the file; none sends them otherwise."""
     adapter_sync: Seconds | None = None
     """Gathering the adapters of one layer on their way to the engine; none merges them and sends all weights."""
     reference: bool = True
@@ -54,9 +55,11 @@ class RlFramework(Frozen):
     sleeps: bool = True
     """Whether the engine frees its memory while the trainer works (sleep mode)."""
     pace: Factor = 1.0
-    """Measured over counted seconds of every phase."""
+    """Measured over counted seconds of the trainer's passes."""
     in_process: bool = False
     """Whether all roles run in the trainer's processes, so that nothing is dispatched between phases."""
+    together: bool = False
+    """Whether answers are drawn in micro-batches as they are trained on, one batch after the other."""
     shares: bool = False
     """Whether an engine on the trainer's GPUs draws with the weights that train, and holds none of its own."""
     quantized: Literal["shared", "merged"] | None = None
@@ -123,11 +126,9 @@ class PostTrainingLaw(Sourced):
     eager_layer: Seconds
     """Host time of an engine for a layer and decode step without CUDA graphs."""
     eager_sequence: Seconds
-    """The same for a sequence and decode step."""
-    eager_adapter_layer: Seconds
-    """What it takes more for a layer where the engine draws with adapters beside the weights."""
-    eager_adapter_sequence: Seconds
-    """The same for a sequence."""
+    """What a sequence and decode step takes there beside what the engine's release takes in a service."""
+    eager_adapters: Factor
+    """Launches of a layer's adapters, where the engine draws with them beside the weights, over those of the layer."""
     phase: Seconds
     """Dispatch and collection of one phase."""
     wake: Seconds
@@ -167,7 +168,7 @@ class PostTrainingLaw(Sourced):
             return self.eager_layer, 0.0
         if not (adapted and framework.adapter_sync is not None):
             return self.eager_layer, self.eager_sequence
-        return self.eager_layer + self.eager_adapter_layer, self.eager_sequence + self.eager_adapter_sequence
+        return self.eager_layer * (1 + self.eager_adapters), self.eager_sequence
 
     def copied(self, link: float) -> float:
         """Return bytes/s of a GPU's copies to and from host memory over a link of so many."""

@@ -73,6 +73,8 @@ class ExpertKernels(Frozen):
     """Whether the matrices into an expert's feed-forward share one adapter, of the sum of their ranks."""
     keeps_outputs: bool = True
     """Whether what experts return is kept for backward; not where their weight is applied ahead of the last product."""
+    weighed: Annotated[float, Field(ge=1, le=8)] | None = None
+    """Bytes of a number of what experts return as it is multiplied by their weights; none is as of any activation."""
     deduplicated: bool = False
     """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
     in_turn: bool = False

@@ -76,4 +76,6 @@ def lengths(run: RlRun, catalog: Catalog, assumed: list[str]) -> RunLengths:
     elif total is None:
         total = round(prompt + max(runs.output, _BEYOND * answer))
         assumed.append(f"max_len={total}")
+    if run.response_len_max is not None:
+        total = min(total, round(prompt + run.response_len_max))
     return RunLengths(prompt, answer, max(total, round(prompt + answer) + 1), guessed)

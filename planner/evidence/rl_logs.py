@@ -28,6 +28,7 @@ KIND = "rl"
 _NAMES = {
     "timing_s/step": "step_s", "timing_s/gen": "gen_s", "timing_s/update_actor": "actor_update_s",
     "prompt_length/mean": "prompt_len_mean", "response_length/mean": "response_len_mean",
+    "response_length/max": "response_len_max", "completions/max_length": "response_len_max",
     "perf/max_memory_reserved_gb": "peak_gib", "timing/step_total": "step_s", "timing/generation": "gen_s",
     "timing/ppo_train": "actor_update_s", "rollout/response_length_mean": "response_len_mean",
     "step_time": "step_s", "completions/mean_length": "response_len_mean", "memory(GiB)": "peak_gib"}
@@ -78,7 +79,8 @@ def _row(steps: list[Mapping[str, float]], path: Path) -> Cells:
     assert isinstance(placed, PostTrainingAssignment)
     kept = steps[max(1, round(len(steps) * WARMING)):] if len(steps) > 1 else steps
     found = {name: median(step[name] for step in kept if name in step)
-             for name in ("step_s", "gen_s", "actor_update_s", "prompt_len_mean", "response_len_mean")
+             for name in ("step_s", "gen_s", "actor_update_s", "prompt_len_mean", "response_len_mean",
+                          "response_len_max")
              if any(step.get(name, 0) > 0 for step in kept)}
     if placed.policy_lag and placed.framework in _WAITS:
         found.pop("gen_s", None)

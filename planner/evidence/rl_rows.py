@@ -13,7 +13,8 @@ class RlRun(StatedRun):
     answer, or of both together), train_engine, method (full, or lora with its rank).
     Counts: trainer_gpus, rollout_gpus, prompts_per_step, samples_per_step, train_batch (answers), steps, and degrees of
     trainer and rollouts.
-    Tokens: prompt_len_mean, response_len_mean, seq_len_mean, tokens_per_step.
+    Tokens: prompt_len_mean, response_len_mean, response_len_max (of the longest answer drawn, below what max_len
+    allows), seq_len_mean, tokens_per_step.
     """
 
     kind: Text = None
@@ -27,6 +28,7 @@ class RlRun(StatedRun):
     samples_per_step: Count = None
     prompt_len_mean: Positive = None
     response_len_mean: Positive = None
+    response_len_max: Positive = None
     seq_len_mean: Positive = None
     tokens_per_step: Positive = None
     train_batch: Count = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -87,7 +88,8 @@ def micro_batch(run: RlRun, catalog: Catalog, framework: str) -> MicroBatch:
     trained = trainer.one(row)
     seconds = catalog.posttraining_law.update * trained.update_seconds
     if is_learned(run):
-        seconds += written(each, trained)
+        writes = each.model_copy(update={"written": "first"}) if catalog.sources.flag("first_writes", run) else each
+        seconds += written(catalog.posttraining_law, writes, trained, run.gpus)
     return MicroBatch(trained, _kind_of(model), seconds / times, tuple(assumed))
 
 
@@ -180,12 +182,26 @@ def _lag(run: RlRun) -> int:
 
 
 def _run(run: RlRun, work: PostTraining, catalog: Catalog, *, leanest: bool) -> RlWay:
+    tokens = math.ceil(work.input.mean + work.output.mean)
+    known = _framework(run, catalog, work.stack[0], tokens)
+    if not known.together or catalog.sources.number("micro_batch_answers", run):
+        return _run_as(run, work, catalog, known, leanest=leanest)
+    assert run.gpus is not None
+    most = int(math.log2(max(1, work.answers // run.gpus)))
+    for power in range(most, 0, -1):
+        # the largest micro-batch that fits
+        large = known.model_copy(update={"packed": tokens << power})
+        with suppress(SkippedError):
+            way = _run_as(run, work, catalog, large, leanest=leanest)
+            if way.peak <= way.usable:
+                return way
+    return _run_as(run, work, catalog, known.model_copy(update={"packed": tokens}), leanest=leanest)
+
+
+def _run_as(run: RlRun, work: PostTraining, catalog: Catalog, known: RlFramework, *, leanest: bool) -> RlWay:
     assert run.gpus is not None
     candidate = _candidate(run, catalog)
-    trainers = catalog.posttraining_law.frameworks[work.stack[0]].trainers
-    question = RlQuestion(work, catalog, (candidate,), 0, work.stack[0], _kind(run, trainers), CONFIDENCE,
-                          _framework(run, catalog, work.stack[0], work.input.mean + work.output.mean))
-    known = question.framework
+    question = RlQuestion(work, catalog, (candidate,), 0, work.stack[0], _kind(run, known.trainers), CONFIDENCE, known)
     rollout_tp = run.rollout_tp or catalog.sources.whole("rollout_tp", run)
     alone = {"rollout_pp": "1", "rollout_ep": "1", "rollout_dp": "1"} if rollout_tp else {}
     apart_ = (run.placement or "").startswith("disaggregated")

@@ -143,7 +143,9 @@ class RlQuestion:
 
         None where a replica does not hold the longest answer.
         """
-        engines = Engines(self.deployed(at), rows, self.catalog.engine(self.engine), None, room)
+        known, work = self.framework, self.asked
+        most = max(1, known.packed // math.ceil(work.input.mean + work.output.mean)) if known.together else None
+        engines = Engines(self.deployed(at), rows, self.catalog.engine(self.engine), None, room, most)
         shapes = list(zip(rows.tp.tolist(), rows.pp.tolist(), rows.ep.tolist(), rows.dp.tolist(), strict=True))
         key = (at, room, *shapes)
         if key not in self._slots:

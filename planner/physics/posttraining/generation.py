@@ -56,6 +56,8 @@ class Engines:
     release: str | None
     memory: float
     """What the engine may take of a GPU in all, bytes."""
+    most: int | None = None
+    """Answers that are drawn at once for each GPU; none are as many as the cache holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ def slots_of(batch: RolloutBatch, on: Engines) -> list[Slots | None]:
     of_half = sequence_bytes(d.model, max(1, round(half)), d.cache, cut, paging_of(asked))
     held = np.maximum(room.worst_pool, 0.0) / of_half * rows.dp
     many = np.maximum(1, np.minimum(held, asked.limits.sequences * rows.dp).astype(np.int64))
+    if on.most is not None:
+        many = np.minimum(many, on.most * rows.gpus)
     columns = (many, room.weights, np.maximum(0.0, room.worst_pool), room.activations + room.apart)
     return [Slots(int(count), float(weights), float(cache), float(work)) if fits else None
             for fits, count, weights, cache, work in zip(room.concurrency >= 1, *columns, strict=True)]
@@ -143,8 +147,9 @@ def drawing_seconds(batch: RolloutBatch, on: Engines, drawings: Sequence[Drawing
         loads.append(np.stack([np.append(course.active, 0.0), np.append(batch.input + course.written, 1.0),
                                np.append(none, tokens / chunks), np.append(none, batch.input / 2)]))
     rows = np.repeat([each.row for each in drawings], [len(course) for course in courses])
-    took = np.maximum(step_times(d, on.rows.take(rows), StepLoad(*np.concatenate(loads, axis=1))).total,
-                      eager * d.model.layers)
+    times = step_times(d, on.rows.take(rows), StepLoad(*np.concatenate(loads, axis=1)))
+    # kernels hide launches, and neither what the host does between steps
+    took = np.maximum(times.total - times.host, eager * d.model.layers) + times.host
     node = d.candidates[0].node
     machine = node.gpus / max(1, node.cpu.sockets // SOCKETS)
     took = took + across * (on.rows.take(rows).gpus > machine)

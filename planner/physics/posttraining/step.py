@@ -24,6 +24,8 @@ Q = TypeVar("Q", bound=Passes)
 
 WAITING = ("generation", "reward")
 """Phases of the rollouts; the others are the trainer's."""
+COPIES = 2
+"""Of weights that are written: from the GPU to memory, and from there to a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,11 @@ def exposed(seconds: Mapping[str, Amount], placed: Placed) -> dict[str, Amount]:
     return {**seconds, "reward": 0.0, "generation": np.maximum(0.0, waited - worked)}
 
 
-def written(framework: RlFramework, policy: Passes) -> float:
-    """Return the seconds in which one process gathers and writes new weights; zero where they are sent otherwise."""
-    return 0.0 if framework.written is None or policy.adapted else 2 * policy.parameters / framework.written
+def written(law: PostTrainingLaw, framework: RlFramework, policy: Passes, processes: int) -> float:
+    """Return the seconds in which 16-bit weights are copied to the host and to a file; zero where they are sent."""
+    if framework.written is None or policy.adapted:
+        return 0.0
+    return COPIES * 2 * policy.parameters / law.pageable / (processes if framework.written == "all" else 1)
 
 
 def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Passes,
@@ -152,12 +156,12 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
         return size / copied if placed.swaps else 0.0
 
     def forward(model: Passes) -> Amount:
-        return law.forward * model.forward_seconds + phase + fetched(model.held("weights"))
+        return framework.pace * law.forward * model.forward_seconds + phase + fetched(model.held("weights"))
 
     def update(model: Passes) -> Amount:
-        return law.update * model.update_seconds + phase + fetched(2 * model.states)
+        return framework.pace * law.update * model.update_seconds + phase + fetched(2 * model.states)
 
-    seconds = {"generation": draw + (2 * wake if placed.colocated else 0.0)}
+    seconds: dict[str, Amount] = {"generation": draw + (2 * wake if placed.colocated else 0.0)}
     if models.reward is not None:
         seconds["reward"] = forward(models.reward)
     elif remote:
@@ -170,18 +174,18 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
         seconds |= {"values": forward(models.critic), "critic_update": update(models.critic)}
     seconds["actor_update"] = update(policy)
     seconds["synchronization"] = phase + (0.0 if placed.colocated and framework.shares
-                                          else _copied(framework, placed, policy, drawn))
-    return {name: framework.pace * spent for name, spent in seconds.items()}
+                                          else _copied(law, framework, placed, policy, drawn))
+    return seconds
 
 
-def _copied(framework: RlFramework, placed: Placed, policy: Passes, drawn: Drawn) -> Amount:
+def _copied(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Passes, drawn: Drawn) -> Amount:
     """Return the seconds in which new weights reach the engine."""
     if policy.adapted and framework.adapter_sync is not None:
         return framework.adapter_sync * policy.layers
     if framework.broadcast is not None and not placed.colocated:
         return 2 * policy.parameters / framework.broadcast
     rate = framework.reshard if placed.colocated else framework.sync
-    return drawn.weights / rate + written(framework, policy)
+    return drawn.weights / rate + written(law, framework, policy, placed.trainer)
 
 
 def _frozen(policy: Passes, models: RlModels[P]) -> list[Amount]:

@@ -108,7 +108,7 @@ def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[F
     if kind.experts is None:
         return dense, np.zeros_like(tp)
     expert, kernels = kind.experts, question.stack.experts
-    returned = e if kernels is None or kernels.keeps_outputs else 0.0
+    returned = ((kernels and kernels.weighed) or e) if kernels is None or kernels.keeps_outputs else 0.0
     return dense, expert.per_token * (expert.ffn * ((expert.fan + 1) * k + silu) + (k + returned) * expert.hidden) / tp
 
 
@@ -131,13 +131,20 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, at
     return outputs, attention + held * adapted, mlp
 
 
+def _weighed(question: Question) -> float:
+    """Return bytes per token of the second gradient of what experts return, where it is cast ahead of their weights."""
+    weighed = (question.stack.experts and question.stack.experts.weighed) or 0.0
+    return max((weighed * kind.experts.per_token * kind.experts.hidden
+                for kind, _ in question.shape.kinds if kind.experts is not None), default=0.0)
+
+
 def live_layer(question: Question, rows: Layouts, kept: Floats) -> Floats:
     """Return what one layer holds while it works: its saved set and gradients, or forward its widest tensors."""
     tokens = question.tokens(rows)
     if not question.tuning.forward_only:
         # beside what is split: the gathered input of a product, and the gradient before its reduce-scatter
         whole = 2 * question.element_bytes(rows.precision) * question.shape.hidden * (rows.tp > 1)
-        live: Floats = kept[:, 0] * question.stack.live_layers + tokens * whole
+        live: Floats = kept[:, 0] * question.stack.live_layers + tokens * (whole + _weighed(question))
         if question.stack.live_mlp < 1:
             dense = sum(share * _feed_forward(question, rows, kind)[0] for kind, share in question.shape.kinds)
             live = live - tokens * dense * (1 - question.stack.live_mlp) * question.stack.live_layers

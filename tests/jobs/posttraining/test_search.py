@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -39,10 +41,10 @@ def case(seed: int) -> tuple[PostTraining, str, int]:
         "model": draw.choice(["qwen2.5-0.5b", "qwen2.5-1.5b", "llama-3.2-3b", "qwen2.5-7b"]), "method": method,
         "prompts": draw.choice([16, 64]), "samples_per_prompt": draw.choice([2, 8]), "input": draw.choice([100, 700]),
         "output": {"mean": draw.choice([150, 600]), "cv": draw.choice([0.4, 1.0])}, "max_model_len": 4096,
-        "stack": draw.choice(["verl", "trl", "nemo-rl", "areal"]),
+        "stack": draw.choice(["verl", "trl", "nemo-rl", "areal", "prime-rl", "deepspeed-chat"]),
         "reference": draw.choice(["initial", "none"]), "reward": draw.choice(["rule", "model", "9 s"]),
         "tuning": draw.choice(["full", "full", "lora"])}
-    if work["stack"] in ("areal", "verl") and draw.random() < 0.5:
+    if work["stack"] in ("areal", "verl", "prime-rl") and draw.random() < 0.5:
         work |= {"policy_lag": draw.choice([1, 4])}
     asked, _ = resolved_posttraining(PostTraining.model_validate(work), CATALOG, Document({}, "", {}))
     return asked, draw.choice(["dgx-h100", "h100-sxm-2x", "rtx-4090-8x", "dgx-a100"]), draw.choice([1, 2, 4, 8])
@@ -86,7 +88,9 @@ def one_placement(question: RlQuestion, layouts: Sequence[tuple[Trained, Any]], 
         held = 0.0 if swaps else sum(each.states for each in trained) + sum(frozen)
         context = policy.peak.memory.components["framework"]
         if together:
-            room = min(usable * framework.memory_fraction, usable - held - context - law.asleep)
+            # an engine that shares the policy's weights counts them itself
+            shared = weights(policy) if framework.shares and not swaps else 0.0
+            room = min(usable * framework.memory_fraction, usable - held + shared - context - law.asleep)
         else:
             room = usable * CATALOG.engine(question.engine).memory_fraction
         for at in range(len(table)):
@@ -104,14 +108,15 @@ def one_placement(question: RlQuestion, layouts: Sequence[tuple[Trained, Any]], 
             if swaps:
                 peaks.append(weights(policy) + made.weights + law.asleep + context)
             waits = sum(each_trained.states for each_trained in trained) + sum(frozen) if swaps else 0.0
-            copied = made.weights if together and framework.sleeps else 0.0
+            copied = made.weights if together and framework.sleeps and not framework.shares else 0.0
             on_host = law.process * (2 if together else 1) + copied + waits
             on_host *= min(candidate.node.gpus, trainer)
             if not framework.in_process:
                 on_host += 216 * asked.answers * asked.max_model_len
             on_host += sum(each_trained.peak.memory.host_per_node for each_trained in trained)
             if max(peaks) <= usable and on_host <= host:
-                found.append(seconds(question, policy, models, made, rollouts // each, swaps=swaps, together=together))
+                found.append(seconds(question, policy, models, made, rollouts // each, trainer, swaps=swaps,
+                                     together=together))
     return found
 
 
@@ -127,6 +132,9 @@ def drawing(question: RlQuestion, table: Replicas, rollouts: int, at: int, room:
     (slots,) = slots_of(question.batch, engines)
     if slots is None:
         return None
+    if question.framework.together:
+        mean = question.asked.input.mean + question.asked.output.mean
+        slots = replace(slots, count=min(slots.count, each * max(1, math.floor(question.framework.packed / mean))))
     ((decode, prefill),) = drawing_seconds(question.batch, engines, [Drawing(0, rollouts // each, slots.count)],
                                            question.host_layer, ahead=ahead)
     return Drawn(decode, prefill, slots.count, slots.weights, slots.cache, slots.work)
@@ -136,33 +144,34 @@ def weights(model: Trained) -> float:
     return model.peak.memory.components["weights"]
 
 
-def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, replicas: int, *, swaps: bool,
-            together: bool) -> float:
+def seconds(question: RlQuestion, policy: Trained, models: Any, made: Drawn, replicas: int, trainer: int, *,
+            swaps: bool, together: bool) -> float:
     law, framework, asked = question.law, question.framework, question.asked
     phase, wake = (0.0, 0.0) if framework.in_process else (law.phase, law.wake)
     tokens = asked.answers * asked.output.mean / replicas
     slow = law.eager_sequence if framework.eager and not framework.in_process else 0.0
-    if slow and policy.adapted and framework.adapter_sync is not None:
-        slow += law.eager_adapter_sequence
     draw = law.generation * (made.seconds + slow * tokens) + phase
     draw += (2 * wake if together else 0.0)
     copy = 1 / law.pageable if swaps else 0.0  # over PCIe
     reward = asked.reward.seconds
     if models.reward:
-        reward = law.forward * models.reward.forward_seconds + phase + weights(models.reward) * copy
+        reward = framework.pace * law.forward * models.reward.forward_seconds + phase + weights(models.reward) * copy
     work = 0.0
     readers = [each for each in (models.reference, models.critic) if each]
     for other in ([policy] if framework.recomputes else []) + readers:
-        work += law.forward * other.forward_seconds + phase + weights(other) * copy
+        work += framework.pace * law.forward * other.forward_seconds + phase + weights(other) * copy
     for other in [policy, *([models.critic] if models.critic else [])]:
-        work += law.update * other.update_seconds + phase + 2 * other.states * copy
+        work += framework.pace * law.update * other.update_seconds + phase + 2 * other.states * copy
     moved = made.weights / (framework.reshard if together else framework.sync)
     if framework.broadcast is not None and not together:
         moved = 2 * parameters(CATALOG.model(asked.model)) / framework.broadcast
     sync = phase + (framework.adapter_sync * policy.layers if policy.adapted and framework.adapter_sync is not None
                     else moved)
     if framework.written is not None and not policy.adapted:
-        sync += 2 * parameters(CATALOG.model(asked.model)) / framework.written
+        assert framework.written == "all"
+        sync += 4 * parameters(CATALOG.model(asked.model)) / law.pageable / trainer
+    if together and framework.shares:
+        sync = phase
     if not together and asked.policy_lag:
         return max(draw + reward, work) + sync
     return draw + reward + work + sync
