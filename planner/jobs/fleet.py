@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from planner.answer.objective import amount
@@ -30,6 +31,7 @@ WATTS_PER_KILOWATT = 1000
 Owner: TypeAlias = tuple[int, int]
 """A demand: the number of its job, and its own within it."""
 Admitted: TypeAlias = Callable[[ReplicaColumn], bool]
+_SIZE = attrgetter("owner", "column.role", "column.gpus")
 
 
 def everything(column: ReplicaColumn) -> bool:
@@ -123,27 +125,23 @@ class Fleet:
         owned.sort(key=lambda pair: (pair[1].candidate, pair[1].role, pair[1].plainness))
         made = [Offered(owner, column, at) for at, offer in enumerate(self.terms.market.offers)
                 for owner, column in owned if column.candidate == offer.candidate]
-        return [offered for offered in made if not any(self._cheaper(other, offered) for other in made)]
+        alike: dict[object, list[Offered]] = {}
+        for each in made:
+            alike.setdefault(_SIZE(each), []).append(each)
+        return [each for each in made if not any(self._cheaper(other, each) for other in alike[_SIZE(each)])]
 
     def _cheaper(self, other: Offered, offered: Offered) -> bool:
-        """Say whether replicas of `other` can stand for any number of those of `offered`: as strong, and cheaper."""
-        mine, theirs = offered.column, other.column
+        """Say whether as many of `other`, which are of the same size, can stand for `offered` for less money."""
+        mine, theirs, limits = offered.column, other.column, self.terms.limits
         here, there = (self.terms.market.offers[at] for at in (offered.at, other.at))
-        if offered.at == other.at or (offered.owner, mine.role, mine.gpus) != (other.owner, theirs.role, theirs.gpus):
+        if offered.at == other.at or theirs.rate < mine.rate or there.nodes is not None or there.estate is not None:
             return False
-        if self._alike(self.terms.limits, "one_provider") and there.provider != here.provider:
-            return False
-        if self._alike(self.terms.limits, "homogeneous") and self._node(there) != self._node(here):
-            return False
-        if there.nodes is not None or there.estate is not None or is_always(there) != is_always(here):
-            return False
-        nodes = [self.terms.market.candidates[offer.candidate].node for offer in (here, there)]
-        prices = (there.usd_per_node_hour, other.at), (here.usd_per_node_hour, offered.at)
-        return (nodes[0].gpus == nodes[1].gpus and nodes[0].power.load >= nodes[1].power.load
-                and theirs.rate >= mine.rate and prices[0] < prices[1])
-
-    def _node(self, offer: RentalOffer) -> str:
-        return self.terms.market.candidates[offer.candidate].node.name
+        node, others = (self.terms.market.candidates[offer.candidate].node for offer in (here, there))
+        return (node.gpus == others.gpus and node.power.load >= others.power.load
+                and (there.usd_per_node_hour, other.at) < (here.usd_per_node_hour, offered.at)
+                and is_always(there) == is_always(here)
+                and not (self._alike(limits, "one_provider") and there.provider != here.provider)
+                and not (self._alike(limits, "homogeneous") and others.name != node.name))
 
     def _supply(self, at: int) -> Supply:
         offer = self.terms.market.offers[at]

@@ -44,6 +44,13 @@ class Market:
         """Return the market in which nothing but one offer is to be had."""
         return replace(self, offers=(offer,))
 
+    def below(self, usd_per_hour: float) -> Market | None:
+        """Return the market of what one node of costs less, or may cost less where many are bought; none of nothing."""
+        offers = tuple(offer for offer in self.offers
+                       if offer.estate is not None or offer.usd_per_node_hour < usd_per_hour)
+        return replace(self, offers=offers, of_use=tuple(sorted({offer.candidate for offer in offers}))
+                       ) if offers else None
+
     def up_to_each_size(self) -> Iterator[Market]:
         """Yield, where one machine of several sizes is taken as the user's own, the markets of all but the largest."""
         sizes = {offer: self.candidates[offer.candidate].node.gpus for offer in self.offers

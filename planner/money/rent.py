@@ -86,12 +86,12 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
     Offers of one node type that bring the same host, fabric and NICs, commit for as long and are taken back as often
     share a candidate; owned nodes are one of their own, as are bought ones.
     """
-    rent = sourcing.rent
+    rentable = _rentable(sourcing.rent, catalog)
     candidates: list[Candidate] = []
     offers: list[RentalOffer] = []
     without: list[str] = []
-    rented: list[tuple[int, tuple[Candidate, float, float]]] = []
     for name in nodes:
+        rented: list[tuple[int, tuple[Candidate, float, float]]] = []
         is_offered = name in sourcing.own
         if is_offered:
             candidates.append(usual_candidate(catalog.node(name), catalog))
@@ -101,28 +101,33 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
             is_offered = True
             candidates.append(bought.estate.candidate)
             offers.append(bought)
-        for prices in catalog.price_lists if rent else ():
-            assert rent is not None
-            if rent.providers and prices.name not in rent.providers:
-                continue
-            for offer in prices.offers:
-                admitted = _admits(rent, offer) and prices.sells_in(offer, rent.regions)
-                if not admitted or catalog.node(offer.node).name != name:
-                    continue
-                is_offered = True
-                reclaims = _reclaims(offer, catalog)
-                terms = _candidate(offer, catalog), offer.commitment(prices.minimum), reclaims
-                at = next((i for i, known in rented if known == terms), len(candidates))
-                if at == len(candidates):
-                    rented.append((at, terms))
-                    candidates.append(terms[0])
-                offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
-                                          at, offer.price, offer.source or prices.source,
-                                          offer.as_of or prices.as_of, offer.kind or prices.kind,
-                                          commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims))
+        for prices, offer in rentable.get(name, ()):
+            is_offered = True
+            reclaims = _reclaims(offer, catalog)
+            terms = _candidate(offer, catalog), offer.commitment(prices.minimum), reclaims
+            at = next((i for i, known in rented if known == terms), len(candidates))
+            if at == len(candidates):
+                rented.append((at, terms))
+                candidates.append(terms[0])
+            offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
+                                      at, offer.price, offer.source or prices.source,
+                                      offer.as_of or prices.as_of, offer.kind or prices.kind,
+                                      commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims))
         if not is_offered:
             without.append(name)
     return candidates, _marked(offers, sourcing.price_age), without
+
+
+def _rentable(rent: Rent | None, catalog: Catalog) -> dict[str, list[tuple[PriceList, Offer]]]:
+    """Return the offers that are admitted, with their lists, by the node type."""
+    found: dict[str, list[tuple[PriceList, Offer]]] = {}
+    for prices in catalog.price_lists if rent else ():
+        assert rent is not None
+        if not rent.providers or prices.name in rent.providers:
+            for offer in prices.offers:
+                if _admits(rent, offer) and prices.sells_in(offer, rent.regions):
+                    found.setdefault(catalog.node(offer.node).name, []).append((prices, offer))
+    return found
 
 
 def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, count: int | None

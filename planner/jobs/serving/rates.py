@@ -171,20 +171,25 @@ def _narrowed(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: 
               most: Floats) -> tuple[Floats, Floats, Floats]:
     low, high = span(role, stream, most)
     rate, load, crowd = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
-    each = np.repeat(np.arange(len(rows)), GRID)
+    does, still = work(d, role, stream), np.arange(len(rows))
     for _ in range(PASSES):
-        steps = np.geomspace(low, high, GRID, axis=1)
-        at_load = work(d, role, stream)(rows.take(each), steps.ravel())
+        steps = np.geomspace(low[still], high[still], GRID, axis=1)
+        each = np.repeat(still, GRID)
+        at_load = does(rows.take(each), steps.ravel())
         good = _within(at_load, level, most[each], role).reshape(-1, GRID)
         # the load is the largest below the first that misses: a target met again beyond is not relied on
         last = np.where(good.all(axis=1), GRID, np.argmin(good, axis=1)) - 1
-        at = np.arange(len(rows)), np.maximum(last, 0)
+        at = np.arange(len(still)), np.maximum(last, 0)
         carried = at_load.carried.reshape(-1, GRID)[at]
-        better = (last >= 0) & (carried > rate)
-        rate = np.where(better, carried, rate)
-        load = np.where(better, steps[at], load)
-        crowd = np.where(better, at_load.crowd.reshape(-1, GRID)[at], crowd)
-        low, high = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
+        better = (last >= 0) & (carried > rate[still])
+        found = still[better]
+        rate[found], load[found] = carried[better], steps[at][better]
+        crowd[found] = at_load.crowd.reshape(-1, GRID)[at][better]
+        low[still], high[still] = steps[at], steps[at[0], np.minimum(at[1] + 1, GRID - 1)]
+        # where the lightest load misses, or the heaviest does not, there is nothing to narrow
+        still = still[(last >= 0) & (last < GRID - 1)]
+        if not len(still):
+            break
     return rate, load, crowd
 
 

@@ -32,10 +32,10 @@ def prefilling(d: Deployment, rows: Replicas, stream: Stream, busy: Floats) -> S
     zero, none = np.zeros(len(rows)), np.zeros(len(rows))
     dp, pp = rows.dp.astype(np.float64), rows.pp.astype(np.float64)
     each, behind = min(stream.prompt, float(d.engine.chunk)), zero + stream.behind
-    steps, most = stream.prompt / each, np.full(len(rows), d.engine.chunk / each)
+    steps, most, on = stream.prompt / each, np.full(len(rows), d.engine.chunk / each), rates_of(d, rows)
 
     def step(tokens: Floats, before: Floats) -> Floats:
-        return step_times(d, rows, StepLoad(none, zero + stream.input, tokens * dp * pp, before)).total
+        return step_times(d, rows, StepLoad(none, zero + stream.input, tokens * dp * pp, before), on).total
 
     # attention makes long prompts longer still
     more = 1 - step(zero + each, zero + stream.hits * stream.input) / step(zero + each, behind)

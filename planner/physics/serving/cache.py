@@ -11,6 +11,7 @@ as many sequences as may run, which copies logits several times; with it stands 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,14 @@ ACTIVATION = 2
 
 
 @dataclass(frozen=True, slots=True)
+class StepMost:
+    """What a step may hold at most: one figure, or of several settings a row each."""
+
+    tokens: Ints
+    sequences: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class CacheFacts:
     """What an engine's memory depends on beside the layout. Sizes in bytes, of one GPU."""
 
@@ -34,24 +43,32 @@ class CacheFacts:
     release: Release
     memory: float
     """What a program can allocate."""
-    fraction: float
+    fraction: float | Floats
+    """Of each row of what is asked, where they differ."""
     length: int = 0
     """Tokens of the longest sequence that is admitted."""
     architecture: str = ""
     """Of the GPU."""
     activation: float = 0.0
     """Bytes of an element of the copy of activations that quantized products read."""
-    settings: EngineSettings = USUAL
+    settings: Sequence[EngineSettings] = (USUAL,)
+    """One; of several, answers have a row for each."""
     seen: tuple[Part, ...] = ()
     """What encoders do for a request."""
 
-    @property
-    def limits(self) -> StepLimits:
-        """Tokens and sequences of a step: as asked, else by the size of the GPU."""
+    def limits(self, settings: EngineSettings) -> StepLimits:
+        """Return tokens and sequences of a step: as asked, else by the size of the GPU."""
         usual = self.release.limits(self.memory, self.architecture)
         whole = self.length if self.length <= self.release.whole_to else 0
-        return StepLimits(tokens=self.settings.tokens or max(usual.tokens, whole),
-                      sequences=self.settings.sequences or usual.sequences)
+        return StepLimits(tokens=settings.tokens or max(usual.tokens, whole),
+                          sequences=settings.sequences or usual.sequences)
+
+    @property
+    def step(self) -> StepMost:
+        """The same by setting."""
+        limits = [self.limits(settings) for settings in self.settings]
+        tokens, sequences = (np.array([getattr(each, name) for each in limits]) for name in ("tokens", "sequences"))
+        return StepMost(tokens, sequences) if len(limits) == 1 else StepMost(tokens[:, None], sequences[:, None])
 
 
 def pool_bytes(serving: CacheFacts, weights: Floats, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
@@ -78,16 +95,17 @@ def pool_bytes(serving: CacheFacts, weights: Floats, tp: Ints, pp: Ints, *, last
 
 def activation_bytes(serving: CacheFacts, tp: Ints, pp: Ints, *, last: bool = False) -> Floats:
     """Return the bytes of the widest moment of a step on a GPU of the first or last stage, for each row."""
-    peak = _forward(serving, tp)
+    step = serving.step
+    peak = _forward(serving, step, tp)
     if not last:
-        peak = np.maximum(peak, sum((_encoding(serving, part, tp) for part in serving.seen), np.zeros(len(tp))))
+        peak = np.maximum(peak, sum((_encoding(step, part, tp) for part in serving.seen), np.zeros(len(tp))))
     # the sampler runs where the last layer is
-    logits = serving.release.sampler_bytes * serving.limits.sequences * serving.model.vocab
+    logits = serving.release.sampler_bytes * step.sequences * serving.model.vocab
     sampling: Floats = np.where((pp == 1) | last, np.maximum(peak, logits), peak)
-    return sampling + _experts(serving, tp)
+    return sampling + _experts(serving, step, tp)
 
 
-def _forward(serving: CacheFacts, tp: Ints) -> Floats:
+def _forward(serving: CacheFacts, step: StepMost, tp: Ints) -> Floats:
     """Return the widest moment of a forward pass: a layer's feed-forward between its two products."""
     widest, copied = np.zeros(len(tp)), np.zeros(len(tp))
     for block in serving.model.blocks:
@@ -98,21 +116,21 @@ def _forward(serving: CacheFacts, tp: Ints) -> Floats:
             width, fan = (mlp.ffn, 2 if mlp.kind == "gated" else 1) if mlp else (0, 1)
         widest = np.maximum(widest, (fan + 1) * width / tp)
         copied = np.maximum(copied, width / tp)
-    total: Floats = serving.limits.tokens * (
+    total: Floats = step.tokens * (
         (widest + serving.release.hidden_copies * serving.model.hidden) * ACTIVATION + copied * serving.activation)
     return total
 
 
-def _encoding(serving: CacheFacts, part: Part, tp: Ints) -> Floats:
+def _encoding(step: StepMost, part: Part, tp: Ints) -> Floats:
     """Return the widest moment of an encoder over the images of a request, or of as many tokens as a step may have."""
-    pictures = max(part.pictures, serving.limits.tokens * part.pictures / (part.memory or part.tokens))
+    pictures = np.maximum(part.pictures, step.tokens * part.pictures / (part.memory or part.tokens))
     split = np.ones(len(tp)) if part.tower.whole else tp
     width = max(kind.attention_width + kind.fan * kind.ffn for kind, _ in part.shape.kinds)
     peak: Floats = ACTIVATION * pictures * part.positions * (2 * part.shape.hidden + width / split)
     return peak
 
 
-def _experts(serving: CacheFacts, tp: Ints) -> Floats:
+def _experts(serving: CacheFacts, step: StepMost, tp: Ints) -> Floats:
     """Return what routed experts work in: inputs or the first product of every token and expert, and the second."""
     most = np.zeros(len(tp))
     for block in serving.model.blocks:
@@ -120,5 +138,5 @@ def _experts(serving: CacheFacts, tp: Ints) -> Floats:
         if isinstance(mlp, MoeMlp):
             fan = 2 if mlp.gated else 1
             wide = np.maximum(fan * mlp.ffn / tp, serving.model.hidden) + mlp.ffn / tp
-            most = np.maximum(most, serving.limits.tokens * mlp.experts_per_token * wide * ACTIVATION)
+            most = np.maximum(most, step.tokens * mlp.experts_per_token * wide * ACTIVATION)
     return most

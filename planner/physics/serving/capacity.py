@@ -51,7 +51,7 @@ class CacheInput:
     @property
     def limits(self) -> StepLimits:
         """Tokens and sequences of a step."""
-        return _serving(self, 1.0).limits
+        return _serving(self, 1.0).limits(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +100,16 @@ def capacity(asked: CacheInput, cut: Cut) -> Capacity:
 def held_each(asked: CacheInput, cut: Cut, lengths: Sequence[int], choices: Sequence[EngineSettings]) -> Floats:
     """Return how many sequences are held at once: for each choice of settings, each of `lengths` tokens, each row."""
     cut = _whole(cut)
-    weights, held = _weights(asked, cut), np.zeros((len(choices), len(lengths), len(cut)))
+    each = [replace(asked, settings=settings) for settings in choices]
+    _, worst = _pools(asked, cut, _weights(asked, cut), choices)
+    pools, held = np.broadcast_to(worst, (len(choices), len(cut))), np.zeros((len(choices), len(lengths), len(cut)))
     known: dict[tuple[Paging, int], Floats] = {}
-    for at, settings in enumerate(choices):
-        mine = replace(asked, settings=settings)
-        paging, (_, worst) = paging_of(mine), _pools(mine, cut, weights)
+    for at, (paging, pool) in enumerate(zip(map(paging_of, each), pools, strict=True)):
         for number, length in enumerate(lengths):
             if (paging, length) not in known:
                 known[paging, length] = sequence_bytes(
                     asked.model, length, asked.cache, cut, paging, asked.drafts, asked.crossed)
-            held[at, number] = np.maximum(worst, 0.0) / known[paging, length] * cut.data
+            held[at, number] = np.maximum(pool, 0.0) / known[paging, length] * cut.data
     return held
 
 
@@ -122,21 +122,22 @@ def paging_of(asked: CacheInput) -> Paging:
     return Paging(asked.engine.block, asked.release.by_kind, asked.limits.tokens)
 
 
-def _fractions(asked: CacheInput, cut: Cut) -> Floats:
-    """Return the fraction of each row: as asked, else the engine's default."""
-    if asked.settings.fraction is not None:
-        return np.full(len(cut), asked.settings.fraction)
+def _fractions(asked: CacheInput, cut: Cut, choices: Sequence[EngineSettings]) -> Floats:
+    """Return the fraction of each row, a row of them for each of several choices: as asked, else the engine's default.
+    """
     kinds, rows = np.unique(np.stack([cut.tp, cut.pp, cut.data]), axis=1, return_inverse=True)
-    each = [asked.engine.default_fraction(asked.release, asked.memory, int(tp), int(pp), int(data),
-                                          asked.settings.tokens) for tp, pp, data in kinds.T]
-    fractions: Floats = np.array(each)[np.ravel(rows)]
-    return fractions
+    known: dict[int | None, list[float]] = {}
+    for tokens in dict.fromkeys(settings.tokens for settings in choices if settings.fraction is None):
+        known[tokens] = [asked.engine.default_fraction(asked.release, asked.memory, int(tp), int(pp), int(data), tokens)
+                         for tp, pp, data in kinds.T]
+    fractions: Floats = np.array([known[settings.tokens] if settings.fraction is None else
+                                  [settings.fraction] * kinds.shape[1] for settings in choices])[:, np.ravel(rows)]
+    return fractions if len(choices) > 1 else fractions[0]
 
 
-def _serving(asked: CacheInput, fraction: float) -> CacheFacts:
-    return CacheFacts(asked.model, asked.engine, asked.release, asked.memory, fraction,
-                      asked.length, asked.architecture,
-                   asked.weights.activation, asked.settings, asked.seen)
+def _serving(asked: CacheInput, fraction: float | Floats, choices: Sequence[EngineSettings] = ()) -> CacheFacts:
+    return CacheFacts(asked.model, asked.engine, asked.release, asked.memory, fraction, asked.length,
+                      asked.architecture, asked.weights.activation, choices or (asked.settings,), asked.seen)
 
 
 def _weights(asked: CacheInput, cut: Cut) -> tuple[Floats, Floats]:
@@ -147,20 +148,13 @@ def _weights(asked: CacheInput, cut: Cut) -> tuple[Floats, Floats]:
     return first + slots, last + slots
 
 
-def _pools(asked: CacheInput, cut: Cut, weights: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Return what the first stage gives to the cache, and the stage that gives least."""
-    fractions = _fractions(asked, cut)
-    first, last = (_pool(asked, cut, fractions, held, last=bool(at)) for at, held in enumerate(weights))
+def _pools(asked: CacheInput, cut: Cut, weights: tuple[Floats, Floats], choices: Sequence[EngineSettings] = ()
+           ) -> tuple[Floats, Floats]:
+    """Return what the first stage gives to the cache, and the stage that gives least; of several choices of settings a
+    row each.
+    """
+    serving = _serving(asked, _fractions(asked, cut, choices or (asked.settings,)), choices)
+    # states of as many sequences as may run lie beside the pool, unless layers are held by kind
+    beside = 0.0 if asked.release.by_kind else serving.step.sequences * slot_bytes(asked.model, asked.cache, cut)
+    first, last = (pool_bytes(serving, held + beside, cut.tp, cut.pp, last=bool(at)) for at, held in enumerate(weights))
     return first, np.minimum(first, last)
-
-
-def _pool(asked: CacheInput, cut: Cut, fractions: Floats, weights: Floats, *, last: bool) -> Floats:
-    if not asked.release.by_kind:
-        # states of as many sequences as may run lie beside the pool
-        weights = weights + asked.limits.sequences * slot_bytes(asked.model, asked.cache, cut)
-    pool = np.zeros(len(cut))
-    for fraction in np.unique(fractions):
-        mine = fractions == fraction
-        serving = _serving(asked, float(fraction))
-        pool[mine] = pool_bytes(serving, weights[mine], cut.tp[mine], cut.pp[mine], last=last)
-    return pool

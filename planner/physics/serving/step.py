@@ -211,6 +211,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
     share = 1 / (pp * dp)
     # fewer sequences than places leave some idle; the others have one each
     load = replace(load, sequences=np.where(load.sequences > 0, np.maximum(load.sequences, 1 / share), 0.0))
+    decodes, prompted = load.sequences > 0, load.prompt > 0
     m = (load.sequences * load.rows + load.prompt) * share
     together = m * dp
     none = np.zeros(len(rows))
@@ -227,15 +228,18 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
         if kind.crosses:
             # keys and values of what an encoder has read are computed once, with the prompt
             read = load.prompt * share * d.memory
-            products = products + count * np.where(read > 0, _linears(
-                d, on, rows, kind.of_memory, read, tp, d.weights.of_attention), 0.0)
+            if (read > 0).any():
+                products = products + count * np.where(read > 0, _linears(
+                    d, on, rows, kind.of_memory, read, tp, d.weights.of_attention), 0.0)
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture
             exchange = exchange + count * shared[kind.experts.per_token]
         if kind.scan is not None or layer.attention is not None:
-            cache = cache + count * np.where(load.sequences > 0, _decode(d, on, rows, layer, load, share), 0.0)
-            attention = attention + count * np.where(load.prompt > 0, _prompts(d, on, rows, layer, load, share), 0.0)
+            if decodes.any():
+                cache = cache + count * np.where(decodes, _decode(d, on, rows, layer, load, share), 0.0)
+            if prompted.any():
+                attention = attention + count * np.where(prompted, _prompts(d, on, rows, layer, load, share), 0.0)
         reduced = np.where((rows.dp > 1) & (kind.experts is not None), kind.exchanges - 1, kind.exchanges)
         exchange = exchange + count * reduced * reduce
         widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
@@ -244,14 +248,15 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
         other = other + count * (speed.layer * gaps * kind.portion + ACTIVATION * m * widths / on.memory)
         if d.adapters is not None:
             other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
-    other = other + load.prompt * share * _encoding(d, rows)
+    if d.eyes and prompted.any():
+        other = other + load.prompt * share * _encoding(d, rows)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    on.wide_tile)
     sent = collectives.point_to_point(collectives.neighbors_of(d.candidates), rows.candidate,
                                       rows.tp * rows.dp, ACTIVATION * m * hidden)
     exchange = exchange + (pp - 1) * (sent + speed.exchange)
-    host = speed.step + speed.sequence * load.sequences / dp + np.where(load.prompt > 0, speed.prompt_step, 0.0)
+    host = speed.step + speed.sequence * load.sequences / dp + np.where(prompted, speed.prompt_step, 0.0)
     # micro-batches are never quite alike, so that stages wait for the fullest
     work = products + head + experts + cache + attention + exchange + other
     other = other + d.law.pipeline * np.log2(pp) * work
