@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from planner.answer.assignment import Assignment
-from planner.ask.fastest import Estimated, fastest
+from planner.ask.fastest import Estimated, fastest, fits
 from planner.ask.largest import Largest, largest_count, largest_model, largest_of, largest_sequence
 from planner.ask.levers import FUSED, Ask, Lever, fuses, levers, released, served_levers, together
 from planner.catalog.load import Catalog
@@ -71,38 +71,47 @@ class Estimating:
 
     def __call__(self, layout: Mapping[str, str] | None = None, **work: Any) -> Assignment:  # noqa: ANN401 - keys
         """Return the estimate, with some keys of the workload changed. Raises InputError for an illegal layout."""
-        return self.answer(layout, **work).assignment
+        return self._answer(layout, work, told=False).assignment
 
-    def answer(self, layout: Mapping[str, str] | None = None, **work: Any) -> Estimated:  # noqa: ANN401 - keys
-        """Return the estimate and how its layout was chosen, with some keys of the workload changed.
+    def answer(self, layout: Mapping[str, str] | None = None) -> Estimated:
+        """Return the estimate and how its layout was chosen. Raises InputError for an illegal layout."""
+        return self._answer(layout, {}, told=True)
 
-        Raises InputError for an illegal layout.
-        """
-        asked = self.scenario
-        if work:
-            changed = asked.workload
-            assert changed is not None
-            asked = asked.model_copy(update={"workload": changed.model_copy(update=work)})
-        found = self._answered(asked, self.layout if layout is None else layout)
+    def _answer(self, layout: Mapping[str, str] | None, work: Mapping[str, Any], *, told: bool) -> Estimated:
+        asked, layout = self._with(work), self.layout if layout is None else layout
+        made = estimate_of(asked, self.catalog, self.node, layout)
+        found = self._searched(asked, layout, told=told) if made is None else Estimated(*made)
         return replace(found, assignment=found.assignment.model_copy(update={"asked": work_asked(asked)}))
 
-    def _answered(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
-        estimated = estimate_of(asked, self.catalog, self.node, layout)
-        if estimated is not None:
-            return Estimated(*estimated)
-        training = only_training(asked, "the best layout").workload
-        best = self._fastest(asked, layout)
-        if training.method is None:
-            fits = best.assignment.memory.fits == "fits"
-            more = SERVE if fits and best.assignment.layout.offload.parameters else (
-                "" if fits else self._otherwise(asked, layout))
-            best = replace(best, why=(*best.why, f"{UNSAID}; {more}" if more else UNSAID))
-        if best.why and best.assignment.memory.fits != "fits" and fuses(best.assignment):
-            best = replace(best, why=(*best.why, *self._fused(asked, layout, best.assignment)))
-        return replace(best, assignment=with_steps(best.assignment, training, self.catalog))
+    def _with(self, work: Mapping[str, Any]) -> AnyScenario:
+        """Return what is asked with some keys of the workload changed."""
+        changed = self.scenario.workload
+        return self.scenario if not work or changed is None else self.scenario.model_copy(
+            update={"workload": changed.model_copy(update=work)})
 
-    def _fastest(self, asked: AnyScenario, layout: Mapping[str, str]) -> Estimated:
-        return fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+    def _searched(self, asked: AnyScenario, layout: Mapping[str, str], *, told: bool) -> Estimated:
+        best = self._fastest(asked, layout, told=told)
+        why = (*best.why, *self._besides(asked, layout, best)) if told else ()
+        return Estimated(with_steps(best.assignment, only_training(asked, "its steps").workload, self.catalog), why)
+
+    def _besides(self, asked: AnyScenario, layout: Mapping[str, str], best: Estimated) -> Iterator[str]:
+        """Yield what is said of an estimate beside how its layout was chosen."""
+        fit = best.assignment.memory.fits == "fits"
+        if only_training(asked, "the best layout").workload.method is None:
+            more = SERVE if fit and best.assignment.layout.offload.parameters else (
+                "" if fit else self._otherwise(asked, layout))
+            yield f"{UNSAID}; {more}" if more else UNSAID
+        if not fit and fuses(best.assignment):
+            yield from self._fused(asked, layout, best.assignment)
+
+    def _fits(self, asked: AnyScenario, layout: Mapping[str, str]) -> bool:
+        """Say whether the estimate of a question fits in memory."""
+        made = estimate_of(asked, self.catalog, self.node, layout)
+        return made[0].memory.fits == "fits" if made is not None else fits(
+            on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout))
+
+    def _fastest(self, asked: AnyScenario, layout: Mapping[str, str], *, told: bool = False) -> Estimated:
+        return fastest(on_node(asked, self.catalog, self.node), asked.limits.gpus, open_layout(layout), told=told)
 
     def _fused(self, asked: AnyScenario, layout: Mapping[str, str], now: Assignment) -> Iterator[str]:
         """Yield what a loss that holds no logits would change, where that is something."""
@@ -122,8 +131,7 @@ class Estimating:
         for method in OTHERWISE:
             work = asked.workload.model_copy(update={"method": method})
             with suppress(PlannerError):
-                made = self._fastest(asked.model_copy(update={"workload": work}), layout)
-                fit += [method] if made.assignment.memory.fits == "fits" else []
+                fit += [method] if self._fits(asked.model_copy(update={"workload": work}), layout) else []
         return f"with --method {' or '.join(fit)} it fits" if fit else "nor is there room to tune it, or to hold it"
 
     @property
@@ -172,7 +180,8 @@ class Estimating:
         check_axes(self.layout)
         if what == "model":
             names = sorted(_trainable(self.catalog), key=lambda name: -parameters(self.catalog.model(name)))
-            return largest_model(names, lambda name: self(model=name))
+            return largest_model(names, lambda name: self(model=name),
+                                 lambda name: self._fits(self._with({"model": name}), self.layout))
         layout = {key: value for key, value in self.layout.items() if key not in ("mbs", "micro_batch")}
         now = self(layout)
         if what == "sequence":

@@ -65,17 +65,33 @@ def largest_count(ask: Callable[[int], Assignment], named: Callable[[int], T], m
     return _result(best, named(high) if high in estimates else None, estimates.get(high))
 
 
-def largest_model(names: Sequence[str], ask: Callable[[str], Assignment]) -> Largest[str]:
+def largest_model(names: Sequence[str], ask: Callable[[str], Assignment], fits: Callable[[str], bool]) -> Largest[str]:
     """Return the first of `names`, largest model first, that fits; those the layout or physics refuses are passed.
 
-    Raises PlannerError where all of them are refused.
+    fits: whether `ask` answers with what fits, sooner told. Raises PlannerError where all of them are refused.
     """
+    fitting = next((at for at, name in enumerate(names) if _is_so(fits, name)), None)
+    refused: PlannerError | None = None
     beyond: tuple[str, Assignment] | None = None
-    for name, assignment in _legal(names, ask):
-        if assignment.memory.fits == "fits":
-            return _result((name, assignment), *(beyond or (None, None)))
-        beyond = (name, assignment)
+    for name in reversed(names[:fitting]):
+        try:
+            beyond = name, ask(name)
+            break
+        except PlannerError as error:
+            refused = refused or error
+    if fitting is not None:
+        return _result((names[fitting], ask(names[fitting])), *(beyond or (None, None)))
+    if refused is not None and beyond is None:
+        raise refused
     return _result(None, *(beyond or (None, None)))
+
+
+def _is_so(fits: Callable[[str], bool], name: str) -> bool:
+    """Say whether one fits; not so where it is refused."""
+    try:
+        return fits(name)
+    except PlannerError:
+        return False
 
 
 def _legal(values: Sequence[T], ask: Callable[[T], Assignment]) -> Iterator[tuple[T, Assignment]]:

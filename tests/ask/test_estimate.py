@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planner
+from planner.answer.assignment import Assignment
 from planner.api.functions import estimate_asked
 from planner.ask.estimate import Estimating, estimating
-from planner.ask.largest import largest_of
+from planner.ask.largest import largest_model, largest_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.physics.shapes import parameters
@@ -105,6 +106,23 @@ def test_the_largest_fits_and_the_next_does_not(what: str, field: str) -> None:
         assert four.estimate.layout.micro_batch == 4
     assert beyond.memory.peak_bytes - beyond.memory.usable_bytes == found.missing_bytes
     assert largest_sentence(what, found).startswith(f"Largest {what} that fits: {found.value:,} ")
+
+
+def test_only_the_model_that_fits_and_the_next_larger_are_estimated() -> None:
+    """What is said of a layout takes longer than whether one fits, and of the others nothing is shown."""
+    asked: list[str] = []
+
+    def estimated(name: str) -> Assignment:
+        asked.append(name)
+        if name == "refused":
+            raise InputError("no layout is legal")
+        return ask("gpt2", "rtx-4090-1x", 1, dp="1", recompute="full")()
+
+    found = largest_model(["huge", "large", "refused", "fits", "small"], estimated, {"fits", "small"}.__contains__)
+    assert (found.value, found.beyond) == ("fits", "large")
+    assert asked == ["refused", "large", "fits"]
+    with pytest.raises(InputError, match="legal"):
+        largest_model(["refused", "refused"], estimated, lambda name: False)
 
 
 def test_the_largest_model_is_the_first_that_fits() -> None:
