@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 import planner
+from planner.jobs.kinds import question_of
 from planner.jobs.settle import Settled, settle
-from planner.jobs.solved import Solved, solve_lifted
+from planner.jobs.solved import ResolvedScenario, Solved, solve_lifted
+from planner.solver.settings import Effort
 
 WAN: dict[str, Any] = {"model": "wan2.1-14b", "method": "lora", "steps": 100, "on": "rtx-4090-1x"}
 
@@ -132,10 +134,24 @@ def test_another_engine_that_costs_less_is_named_where_it_was_measured() -> None
     assert not [note for note in planner.plan(**{**asked, "on": "a100-sxm-80gb-1x"}).notes if "llama-cpp" in note]
 
 
-def test_weights_in_fewer_bits_that_cost_less_are_named() -> None:
-    """In 16 bits a 70B takes two H100 to hold it, in 8 bits one."""
+def test_weights_in_fewer_bits_that_cost_less_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 16 bits a 70B takes two H100 to hold it, in 8 bits one: a machine of two costs what the plan does, so that it
+    is not looked at again, and with it the same is found.
+    """
+    searched = list[Solved]()
+
+    def solved(question: ResolvedScenario, effort: Effort, **more: Any) -> Solved:
+        searched.append(solve_lifted(question, effort, **more))
+        whole = solve_lifted(question_of(question.scenario, question.catalog), effort, **more)
+        assert whole.objective.value == searched[-1].objective.value
+        assert len(whole.question.terms.market.offers) > len(question.terms.market.offers)
+        return searched[-1]
+
+    monkeypatch.setattr("planner.ask.cheaper.solve_lifted", solved)
     asked: dict[str, Any] = {"model": "llama-3.1-70b", "rate": 0.5, "tpot": "60ms", "on": "h100-sxm-1x,h100-sxm-2x"}
     plan = planner.plan(**asked)
+    looked_at = {column.candidate for one in searched for columns in one.columns for _, column in columns.replicas}
+    assert {searched[0].question.terms.market.candidates[at].node.name for at in looked_at} == {"h100-sxm-1x"}
     named, = [note for note in plan.notes if note.startswith("quantization bf16 is the default, and ")]
     narrow = named.split(", and ")[1].split(" ")[0]
     other = planner.plan(**asked, quantization=narrow)
