@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.ask.unchosen import ENGINE, FORMAT
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.jobs.hours import HOURS
 from planner.jobs.kinds import question_of
-from planner.jobs.otherwise import by_engines, by_last_stacks, in_narrower_formats
+from planner.jobs.otherwise import affordable, by_engines, by_last_stacks, in_narrower_formats
 from planner.jobs.settle import settle
-from planner.jobs.solved import ResolvedScenario, Solved, solve_lifted
+from planner.jobs.solved import Solved, solve_lifted
 from planner.scenario.default import Default
-from planner.scenario.scenario import AnyScenario, ServingScenario
+from planner.scenario.scenario import AnyScenario
 from planner.solver.settings import Effort
-from planner.units import MONTH_DAYS, show_usd
+from planner.units import show_usd
 
 OF_MEDIAN = 1.48
 """A standard deviation of normal errors over the median of their sizes."""
@@ -113,24 +111,11 @@ def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
         return None
     with suppress(PlannerError):
         below = _clearly_below(plan, catalog)
-        question = _affordable(question_of(changed, catalog), below)
+        question = affordable(question_of(changed, catalog), below)
         solved = solve_lifted(question, effort, so_far=True, lifts=False) if question is not None else None
         if solved is not None and (solved.objective.value or math.inf) < below:
             return solved
     return None
-
-
-def _affordable(question: ResolvedScenario, usd: float) -> ResolvedScenario | None:
-    """Return a question of a service, all of whose fleets for less money a month have no node that by itself costs as
-    much, without such nodes; none where nothing is left.
-    """
-    if not isinstance(question.scenario, ServingScenario) or any(
-            asked.ends is not None for asked in question.scenario.services):
-        return question
-    # a node that an hour of the day adds is paid for in that hour
-    hours = 1 if any(asked.day for asked in question.scenario.services) else HOURS
-    market = question.terms.market.below(usd / (MONTH_DAYS * hours))
-    return None if market is None else question.under(replace(question.terms, market=market))
 
 
 def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | None, float | None]:

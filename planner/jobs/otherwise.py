@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from planner.answer.assignment import Assignment
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
+from planner.jobs.hours import HOURS
 from planner.jobs.serving.narrower import in_fewer_bits
+from planner.jobs.solved import ResolvedScenario
 from planner.scenario.default import Default
 from planner.scenario.generation import Generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
 from planner.scenario.usual import usual_release
 from planner.scenario.workload import AUTO
+from planner.units import MONTH_DAYS
 
 
 def by_engines(scenario: AnyScenario, catalog: Catalog
@@ -52,3 +56,16 @@ def in_narrower_formats(scenario: AnyScenario) -> Iterator[tuple[str, ServingSce
             scenario.workload, Generation):
         for name, work in in_fewer_bits(scenario.workload):
             yield name, scenario.model_copy(update={"workload": work})
+
+
+def affordable(question: ResolvedScenario, usd: float) -> ResolvedScenario | None:
+    """Return a question of a service, all of whose fleets for less money a month have no node that by itself costs as
+    much, without such nodes; none where nothing is left.
+    """
+    if not isinstance(question.scenario, ServingScenario) or any(
+            asked.ends is not None for asked in question.scenario.services):
+        return question
+    # a node that an hour of the day adds is paid for in that hour
+    hours = 1 if any(asked.day for asked in question.scenario.services) else HOURS
+    market = question.terms.market.below(usd / (MONTH_DAYS * hours))
+    return None if market is None else question.under(replace(question.terms, market=market))
