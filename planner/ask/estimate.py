@@ -20,6 +20,7 @@ from planner.jobs.kinds import (
     estimate_of,
     idle_in,
     loads_of,
+    names_stacks,
     narrower_of,
     on_node,
     open_layout,
@@ -158,7 +159,7 @@ class Estimating:
 
     def _by_stack_of(self, now: Assignment) -> Ask:
         """Return what estimates other layouts of the stack that a layout was chosen for."""
-        return partial(self, stack=(now.stack,)) if hasattr(self.scenario.workload, "stack") else self
+        return partial(self, stack=(now.stack,)) if names_stacks(self.scenario) else self
 
     def served_levers(self, now: Assignment) -> list[tuple[str, Assignment]]:
         """Return what single changes would make of a service of text; nothing of other work."""

@@ -136,6 +136,11 @@ def work_asked(scenario: AnyScenario) -> dict[str, object]:
     return work.model_dump(mode="json", exclude_none=True, by_alias=True)
 
 
+def names_stacks(scenario: AnyScenario) -> bool:
+    """Say whether a question may name the stack of an answer: of reinforcement learning it names a framework."""
+    return isinstance(scenario, Scenario)
+
+
 def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapping[str, str]
                 ) -> tuple[Assignment, tuple[str, ...]] | None:
     """Return one layout of the work on a node type, in full, and how it was chosen where the question leaves it open;
@@ -147,7 +152,9 @@ def estimate_of(scenario: AnyScenario, catalog: Catalog, node: str, layout: Mapp
     if isinstance(scenario, ServingScenario):
         return _of_a_service(scenario, catalog, node, layout)
     if isinstance(scenario, DiffusionScenario):
-        return estimate_diffusion(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+        made, why = estimate_diffusion(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
+        time = made.time.model_copy(update={"steps": scenario.workload.total_steps})
+        return made.model_copy(update={"time": time}), why
     if isinstance(scenario, PostTrainingScenario):
         return estimate_posttraining(scenario.workload, catalog, node, gpus, layout, scenario.confidence)
     if not is_whole(layout, catalog.node(node).gpus, gpus):

@@ -180,7 +180,8 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
                                f", {show_count(time.tokens_per_second_per_gpu * a.gpus)} tokens/s in all")
     yield from _step(time)
     if time.steps:
-        yield "steps", f"{time.steps:,}"
+        yield "steps", f"{time.steps:,}" + ("" if a.duration_days is not None else (
+            f"; {show_seconds(time.steps * time.step_seconds)} of steps in all, without failures"))
     if a.goodput is not None:
         yield "goodput", f"{percent(a.goodput)} productive time"
     if isinstance(a, TrainingAssignment) and a.failures is not None:
@@ -282,11 +283,10 @@ def _per_tokens(a: Assignment) -> str:
 
 
 def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
-    bought = a.purchase
-    if bought is None:
+    if (bought := a.purchase) is None:
         return
-    gpus = (a.nodes + a.spare_nodes) * a.gpus / a.nodes
-    yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(bought.capex_usd / gpus)} per GPU"
+    each = bought.capex_usd * a.nodes / ((a.nodes + a.spare_nodes) * a.gpus)
+    yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(each)} per GPU"
     yield "resale", f"{show_usd(bought.resale_usd)} after {bought.life_years:g} years"
     yield "per month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(
         f"{name} {show_usd(usd)}" for name, usd in bought.usd_per_month.items() if usd)

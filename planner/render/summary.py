@@ -48,7 +48,9 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     if a.serving is None:
         speed = [("speed", "; ".join(f"{_TRAINED[label]}{value}" for label, value in speed))]
     whole = ("whole run", said.get(("performance", "whole run"), ""))
-    rows = [*speed, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
+    # a plan says in its first line how many steps there are, and how long they take
+    steps = ("steps", said.get(("performance", "steps"), "") if a.duration_days is None else "")
+    rows = [*speed, steps, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
             ("autoscaler", said.get(("level", "autoscaler"), "")), ("idle", said.get(("hardware", "idle"), ""))]
     rows.append(("evidence", evidence_line(said)))
     if a.purchase is not None:

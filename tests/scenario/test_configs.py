@@ -12,7 +12,8 @@ import planner
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
-from planner.scenario.configs.read import all_readers, read_config
+from planner.scenario.configs.read import read_config
+from planner.scenario.configs.recognized import all_readers, started
 from planner.scenario.configs.shell import commands
 from planner.scenario.configs.source import source_of
 from planner.scenario.flags import FLAGS
@@ -103,6 +104,48 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     ('VLLM_ALL2ALL_BACKEND="x" \\\nvllm serve --max-model-len 512 --model "gpt2"',
      {"max_model_len": 512, "input": 384, "output": 128}, {}, None),
     ("sgl.sh", {"model": "deepseek-ai/DeepSeek-V3", "engine": "sglang"}, {"tp": "8"}, None),
+    # manifests around a line: the variables, the image's tag and the replicas of each
+    ("helm.yaml", {"model": "Qwen/Qwen3-32B", "engine_version": "0.9.1", "max_model_len": 32768, "max_sequences": 64},
+     {"tp": "2"}, None),
+    ("kserve.yaml", {"model": "meta-llama/meta-llama-3-8b-instruct", "max_model_len": 8192}, {"tp": "1"}, None),
+    ("sky.yaml", {"model": "meta-llama/Llama-3.3-70B-Instruct", "quantization": "fp8"}, {"tp": "4"}, None),
+    ("ray_serve.yaml", {"model": "Qwen/Qwen2.5-72B-Instruct", "memory_fraction": 0.9}, {"tp": "4"}, None),
+    ("tgi.yml", {"model": "mistralai/Mistral-Small-24B-Instruct-2501", "engine": "vllm", "quantization": "fp8"},
+     {"tp": "2"}, None),
+    ("llama.sh", {"engine": "llama-cpp", "quantization": "q4_k_m", "model": "unsloth/Qwen3-30B-A3B",
+                  "max_model_len": 8192, "max_sequences": 4}, {}, None),
+    ("offline.py", {"model": "Qwen/Qwen2.5-72B-Instruct-AWQ", "output": 512, "memory_fraction": 0.93}, {"tp": "2"},
+     None),
+    # scripts: defaults of arguments, variables and dictionaries of keywords
+    ("peft_train.py", {"model": "mistralai/Mistral-7B-v0.3", "method": "lora", "lora_rank": 32, "lora_targets": "q+v",
+                       "optimizer": "paged-adamw-8bit"}, {"mbs": "4", "zero": "2", "recompute": "full"}, 512),
+    ("unsloth.py", {"model": "unsloth/llama-3-8b-bnb-4bit", "method": "dpo", "tuning": "qlora", "lora_rank": 32,
+                    "seq_len": 4096, "stack": "unsloth"}, {"mbs": "2", "recompute": "full", "zero": "0"}, 128),
+    ("nemo_recipe.py", {"model": "llama-3.1-70b", "method": "pretrain", "gpus": 64, "tokens": 1000 * 256 * 8192},
+     {"tp": "4", "pp": "4", "vpp": "5", "sp": "1"}, 256),
+    # 16 GPUs of two nodes; 4 x 8 x (2 x 8 / 2 / 2); 300e9 / 128 / 4096
+    ("megatron_sums.sh", {"model": "llama-2-7b", "gpus": 16, "tokens": 572_204 * 128 * 4096},
+     {"tp": "2", "pp": "2", "mbs": "4"}, 128),
+    ("nanotron.yaml", {"model": "llama-3-8b", "gpus": 32, "tokens": 100 * 64 * 4096},
+     {"tp": "4", "pp": "2", "sp": "1", "zero": "1", "mbs": "2", "recompute": "full"}, 64),
+    ("neox.yml", {"model": "gpt-neox-20b", "precision": "fp16"}, {"tp": "2", "pp": "2", "zero": "1"}, 256),
+    ("litgpt.yaml", {"model": "meta-llama/Llama-3.1-8B", "method": "qlora", "lora_targets": "q+k+v+o+mlp"},
+     {"mbs": "2"}, 16),
+    # lines that start a file beside them: what they say holds over it
+    ("lf_line.sh", {"gpus": 16, "stack": "deepspeed"}, {"zero": "3"}, 32),
+    ("tune.sh", {"model": "qwen2.5-7b", "gpus": 4, "stack": "torchtune", "optimizer": "paged-adamw-8bit"},
+     {"mbs": "4", "zero": "3", "recompute": "full"}, 128),
+    ("trl_line.sh", {"model": "Qwen/Qwen2.5-14B", "gpus": 32, "stack": "deepspeed"}, {"mbs": "1", "zero": "3"}, 128),
+    # models of images: the batch of all GPUs, and the size of the data set's file
+    ("kohya.sh", {"model": "flux.1-dev", "lora_rank": 16, "resolution": "1024x1024", "steps": 2000,
+                  "batch": 4, "gpus": 2, "latents": "cached", "quantization": "fp8-weights",
+                  "optimizer": "adafactor"}, {"mbs": "2", "recompute": "full"}, None),
+    ("flux.sh", {"model": "flux.1-dev", "optimizer": "prodigy", "batch": 32, "resolution": "512"}, {"mbs": "1"}, None),
+    ("ai_toolkit.yaml", {"model": "flux.1-dev", "lora_rank": 32, "resolution": "1024", "batch": 2, "gpus": 1},
+     {"mbs": "2"}, None),
+    # actor 4, reference 2, critic 2 and reward 2, of which one machine's 8 are taken, and two engines of 2
+    ("openrlhf_ppo.sh", {"method": "ppo", "critic": "OpenRLHF/Llama-3-8b-rm-700k", "gpus": 12, "samples": 20_000,
+                         "placement": "disaggregated"}, {"rollout_tp": "2", "rollout_gpus": "4"}, None),
     ("python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 --dp-size 8 --enable-dp-attention",
      {"engine": "sglang"}, {"dp": "8", "ep": "8"}, None),
     ("python -m sglang.launch_server --model Qwen/Qwen2.5-7B-Instruct --tp-size 2 --dp-size 4 --context-length 4096",
@@ -292,7 +335,7 @@ def test_passes_and_packing_of_a_config_go_with_samples(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize(("text", "suffix", "problem"), [
-    ("hello: world", ".yaml", "none of an accelerate config, an axolotl config"),
+    ("hello: world", ".yaml", "none of an accelerate config, .*; it has hello: say by flags"),
     ("{", ".json", "not JSON"), ("[model", ".toml", "not TOML"), ("echo done", ".sh", "nor a command with flags"),
     ("base_model: gpt2\nmicro_batch_size: many", ".yml", "micro_batch_size: expected a whole number above zero"),
     ("base_model: gpt2\noptimizer: schedule_free", ".yml", "optimizer: expected an optimizer that is modeled"),
@@ -327,7 +370,7 @@ def test_each_kind_is_told_from_the_others():
     readers = all_readers()
     assert len(readers) == len(list(Path(planner.__file__).parent.glob("scenario/configs/readers/[a-z]*.py")))
     for name, *_ in FOUND:
-        assert sum(reader.tells(source_of(given(name))) for reader in readers) == 1, name
+        assert sum(reader.tells(started(source_of(given(name)))[1]) for reader in readers) == 1, name
 
 
 @pytest.mark.parametrize(("script", "flags"), [

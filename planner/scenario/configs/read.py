@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import pkgutil
-from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from math import ceil, lcm
 
 from planner.catalog.load import Catalog
 from planner.catalog.posttraining import PostTrainingRuns
 from planner.catalog.recipes import Recipes
-from planner.errors import InputError, UnknownName
-from planner.scenario.configs import readers
-from planner.scenario.configs.reading import Reader, Reading
+from planner.errors import InputError
+from planner.scenario.configs.launchers import launched
+from planner.scenario.configs.reading import Reading
+from planner.scenario.configs.recognized import started
 from planner.scenario.configs.source import Source, source_of, text_source
+from planner.scenario.configs.which_model import model_of
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.limits import COUNTED
 from planner.scenario.said import own_name
 from planner.scenario.tuned import ADAPTERS
+from planner.units import plural
 
-PADDING = 1024
-"""Rows by which a vocabulary may differ from the published one."""
-ROUNDED = 0.15
-"""Share by which the size in a model's name may miss its parameters."""
 SHOWN = 15
 """Ignored keys that are named without -v."""
 NODE = "dgx-h100"
 """Where neither a config nor its user names a node type: that of most published runs."""
 ON = "hardware.candidates"
+AMOUNTS = {"workload.tokens", "workload.samples", "workload.dataset", "workload.steps"}
+"""How much work there is, of which a question states one."""
 MODEL, BATCH, LENGTH = "workload.model", "workload.global_batch", "workload.sequence_length"
 
 
@@ -55,14 +54,18 @@ class Config:
     def values(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
         """Return scenario values of the config and, over them, those `stated`. Raises InputError without a model."""
         of_samples = self.reading.of_samples if {"workload.samples", "workload.dataset"} & stated.keys() else {}
-        values = {**self.reading.values, **of_samples, **stated}
+        own = self.reading.values
+        self.reading.stated |= stated.keys()
+        if AMOUNTS & stated.keys():
+            own = {path: value for path, value in own.items() if path not in AMOUNTS}
+        values = {**own, **of_samples, **stated}
         if MODEL not in values:
-            values[MODEL] = _model(self, catalog)
+            values[MODEL] = model_of(self.name, self.reading, catalog)
             self.reading.put(MODEL, values[MODEL], "its name or sizes")
         self._drawn(values, catalog.posttraining_runs)
-        method, own = values.get("workload.method"), self.reading.values.get("workload.method")
-        if method in catalog.recipes.preference.methods and own in ADAPTERS:
-            values.setdefault("workload.tuning", own)
+        method, trains = values.get("workload.method"), own.get("workload.method")
+        if method in catalog.recipes.preference.methods and trains in ADAPTERS:
+            values.setdefault("workload.tuning", trains)
         elif method not in ADAPTERS and values.get("workload.tuning", "full") == "full" and (
                 stated.keys() & {"workload.method", "workload.tuning"}):
             for key in ("workload.lora_rank", "workload.lora_targets"):
@@ -89,7 +92,9 @@ class Config:
         if ON not in stated and "sourcing.own" not in stated and (hardware := self.hardware(catalog)):
             stated = {**stated, ON: hardware}
             values[ON] = hardware
-        if not self.serves and BATCH not in values and "mbs" in axes:
+        if values.get("workload.kind") == "diffusion":
+            values, _ = self._denoising(values, dict(axes), stated.get("limits.gpus"), None)
+        elif not self.serves and BATCH not in values and "mbs" in axes:
             width, on = degrees(axes, "tp", "pp", "cp"), stated.get(ON)
             named = COUNTED.fullmatch(str(on[0] if isinstance(on, list | tuple) and len(on) == 1 else on).strip())
             counted = stated.get("limits.gpus") or reading.gpus or (named.group(1) if named else None)
@@ -105,6 +110,16 @@ class Config:
         self._count_tokens(values, catalog.recipes)
         return values
 
+    def _denoising(self, values: dict[str, object], axes: dict[str, str], gpus: object, node_gpus: int | None
+                   ) -> tuple[dict[str, object], dict[str, str]]:
+        """Return what is asked of training a model of images: the batch of a step is that of all GPUs."""
+        count = int(str(gpus or self.reading.gpus or node_gpus or 1))
+        if "workload.batch" not in values and BATCH not in values and "mbs" in axes:
+            values["workload.batch"] = degrees(axes, "mbs") * (self.reading.accumulation or 1) * count
+        if "dp" not in axes and node_gpus is not None:
+            values["limits.gpus"] = count
+        return values, axes
+
     def asked(self, stated: Mapping[str, object], layout: Mapping[str, str], node_gpus: int, catalog: Catalog
               ) -> tuple[dict[str, object], dict[str, str]]:
         """Return what an estimate is asked: values and layout, with the GPUs and the batch that follow from both.
@@ -116,6 +131,8 @@ class Config:
             if self.reading.gpus and "limits.gpus" not in stated:
                 values["limits.gpus"] = self.reading.gpus
             return values, axes
+        if values.get("workload.kind") == "diffusion":
+            return self._denoising(values, axes, stated.get("limits.gpus"), node_gpus)
         if "mbs" in axes:
             axes.setdefault("tp", "1")  # a trainer splits nothing of itself: what its config leaves out is not searched
         width = degrees(axes, "tp", "pp", "cp")
@@ -132,6 +149,12 @@ class Config:
     def hardware(self, catalog: Catalog) -> str:
         """Return the hardware that a key of the config names, as no tool but its user's reads it; empty without."""
         reading = self.reading
+        if (carried := reading.source.carried) is not None and carried.hardware:
+            with suppress(InputError):
+                candidate_nodes([carried.hardware], catalog)
+                reading.counted.append(f"{carried.hardware}: the hardware that the manifest names")
+                return carried.hardware
+            reading.counted.append(f"{carried.hardware}: hardware of the manifest that the catalog does not know")
         for key in reading.ignored:
             said = reading.source.keys[key]
             if own_name(key.rpartition(".")[2].lower(), ("on", "gpus")) and isinstance(said, str) and any(
@@ -157,7 +180,8 @@ class Config:
     def _count_tokens(self, values: dict[str, object], recipes: Recipes) -> None:
         """Put in the tokens of as many steps as the config says, where batch and length are known."""
         batch, length = values.get(BATCH), values.get(LENGTH)
-        if self.reading.steps and isinstance(batch, int) and isinstance(length, int):
+        if self.reading.steps and isinstance(batch, int) and isinstance(length, int) and not (
+                {"workload.samples", "workload.dataset", "workload.steps"} & values.keys()):
             prefers = recipes.preference.methods.get(values.get("workload.method"))  # type: ignore[call-overload]
             each = prefers.sequences if prefers else 1
             values.setdefault("workload.tokens", self.reading.steps * batch * length * each)
@@ -178,13 +202,19 @@ class Config:
 
     def notes(self, *, full: bool = True) -> Iterator[str]:
         """Yield what was read, what is a default of the tools, and what was ignored: of this, unless `full`, a part."""
+        reading = self.reading
         said = [f"{key.removeprefix('workload.').removeprefix('limits.')} {value}"
-                for key, value in (*self.reading.values.items(), *self.reading.layout.items(), *self._counts())]
+                for key, value in (*reading.values.items(), *reading.layout.items(), *self._counts())
+                if key not in (*reading.stated, *reading.default_of)]
         yield f"read from {self.name}: {', '.join(said)}"
         if self.reading.counted:
             yield f"counted in another way: {'; '.join(self.reading.counted)}"
-        if self.reading.defaults:
-            yield f"left open there, so the tool's default: {'; '.join(self.reading.defaults)}"
+        if left := [*reading.defaults, *(text for path, text in reading.default_of.items()
+                                         if path not in reading.stated)]:
+            yield f"left open there, so the tool's default: {'; '.join(left)}"
+        if unknown := self.reading.unknown:
+            yield ("not known, as the file does not set the variable: "
+                   f"{', '.join(f'{key} {value}' for key, value in unknown.items())}")
         if of_samples := self.reading.of_samples:
             told = ", ".join(f"{key.removeprefix('workload.')} {value}" for key, value in of_samples.items())
             yield f"taken where the question has samples: {told}"
@@ -205,71 +235,17 @@ def text_config(text: str, file: str) -> Config:
 
 
 def _read(source: Source) -> Config:
-    reader = _reader(source)
+    reader, source, launcher = started(source)
     reading = Reading(source)
     reader.read(reading)
+    if launcher is not None and reading.gpus is None:
+        reading.gpus = launched(Reading(launcher))
+    if source.carried is not None and source.carried.others:
+        reading.counted.append(f"{plural(source.carried.others, 'other model')} that the file starts: left out, "
+                               "ask for each alone")
+    if source.carried is not None and source.carried.replicas > 1:
+        reading.counted.append(f"{source.carried.replicas} replicas: one of them is estimated")
     return Config(f"{reader.name} ({source.file})", reading)
-
-
-def all_readers() -> list[Reader]:
-    """Return every reader, by the name of its module."""
-    names = sorted(module.name for module in pkgutil.iter_modules(readers.__path__))
-    known = [import_module(f"{readers.__name__}.{name}").READER for name in names]
-    return [reader for reader in known if isinstance(reader, Reader)]
-
-
-def _reader(source: Source) -> Reader:
-    known = all_readers()
-    telling = [reader for reader in known if reader.tells(source)]
-    if len(telling) != 1:
-        kinds = ", ".join(reader.name for reader in telling or known)
-        raise InputError(f"{'could be' if telling else 'none of'} {kinds}", file=source.file)
-    return telling[0]
-
-
-def _model(config: Config, catalog: Catalog) -> str:
-    """Return the catalog's name of the model. Raises InputError where the config does not say which it is."""
-    reading, file = config.reading, config.reading.source.file
-    for name in reading.names:
-        try:
-            model = catalog.model(name)
-        except UnknownName:
-            continue
-        if _alike(model.name, reading.shape, catalog):
-            return model.name
-    if not reading.shape and not reading.names:
-        raise InputError(f"{config.name} names no model: give --model")
-    by_size = catalog.names("models") if "layers" in reading.shape else ()
-    same = [name for name in by_size if _alike(name, reading.shape, catalog)]
-    # a model that also sees or hears has the sizes of the one that it was made from
-    same = [name for name in same if not catalog.model(name).towers] or same
-    vocabularies = {name: catalog.model(name).vocab for name in same}
-    if same and max(vocabularies.values()) - min(vocabularies.values()) <= PADDING:
-        return min(same, key=lambda name: abs(vocabularies[name] - reading.shape.get("vocab", 0)))
-    if same:
-        counted = Counter(vocabularies.values())
-        usual = max(counted, key=lambda vocab: (counted[vocab], -vocab))
-        taken = max(name for name in same if vocabularies[name] == usual)
-        others = [name for name in same if vocabularies[name] != usual]
-        reading.defaults.append(f"the model's vocabulary, {usual:,} as {taken} has it ({', '.join(others)} would do "
-                                "too: --model)")
-        return taken
-    told = ", ".join(reading.names) or ", ".join(f"{name} {size}" for name, size in reading.shape.items())
-    raise InputError(f"no model of the catalog is {told}: give --model, or import its config.json with planner catalog "
-                     "import hf", file=file)
-
-
-def _alike(name: str, shape: Mapping[str, int], catalog: Catalog) -> bool:
-    """Say whether a model of the catalog has these sizes; a vocabulary may be padded, a count of parameters rounded."""
-    model = catalog.model(name)
-    mlp = model.blocks[-1].mlp
-    sizes = {"layers": model.layers, "hidden": model.hidden, "heads": model.attention_heads, "kv_heads": model.kv_heads,
-             "experts": getattr(mlp, "experts", 0), "ffn": getattr(mlp, "ffn", 0), "vocab": model.vocab}
-    wanted = {"experts": 0} | dict(shape) if "layers" in shape else dict(shape)
-    stated = wanted.pop("parameters", None)
-    if stated and model.parameters and abs(model.parameters / stated - 1) > ROUNDED:
-        return False
-    return all(abs(sizes[key] - size) <= (PADDING if key == "vocab" else 0) for key, size in wanted.items())
 
 
 def degrees(axes: Mapping[str, str], *names: str) -> int:

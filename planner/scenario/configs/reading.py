@@ -49,8 +49,14 @@ class Reading:
     """Scenario values that count only where the question has samples: passes over them, and packing."""
     defaults: list[str] = field(default_factory=list)
     """What the config leaves open and the stack, or its tools, have a default for; in words."""
+    default_of: dict[str, str] = field(default_factory=dict)
+    """The same of scenario values, by path: of no interest where the question states them."""
+    stated: set[str] = field(default_factory=set)
+    """Scenario values that the question states, over those of the config."""
     counted: list[str] = field(default_factory=list)
     """What the answer counts in another way than the config has it, in words."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """Keys whose value is a variable that the file does not set, as it stands there."""
     taken: set[str] = field(default_factory=set)
 
     def get(self, *keys: str) -> object:
@@ -62,6 +68,8 @@ class Reading:
                 value = self.source.keys[key]
                 if self.source.form == "command" and isinstance(value, list):
                     value = value[0]  # what follows a flag's value is a word of the command
+                if isinstance(value, str) and "$" in value and not value.startswith("$."):
+                    self.unknown[key] = value
                 first = value if first is None and not _is_open(value) else first
         return first
 
@@ -132,7 +140,8 @@ class Reading:
     @property
     def ignored(self) -> tuple[str, ...]:
         """Keys that nothing was read from, as the config orders them."""
-        return tuple(key for key in self.source.keys if key not in self.taken)
+        # of a launcher: python -m, and the sign behind which its command begins
+        return tuple(key for key in self.source.keys if key not in self.taken and key not in ("m", ""))
 
 
 def _named(source: Source, keys: tuple[str, ...]) -> str:

@@ -19,6 +19,8 @@ PROMPT, ANSWER = 1024, 128
 def model(reading: Reading, named: str | None, key: str) -> None:
     """Put down the model and its weight format."""
     reading.put("workload.model", named, key)
+    if (carried := reading.source.carried) is not None:
+        reading.put("workload.engine_version", carried.version or None, "the image's tag")
     wanted = reading.word("quantization", "q")
     if wanted is not None:
         reading.put("workload.quantization", FORMATS.get(wanted), "quantization")
@@ -36,8 +38,8 @@ def lengths(reading: Reading, longest: int | None, key: str) -> None:
     prompt = min(PROMPT, (longest or PROMPT + answer) - answer)
     reading.put("workload.input", prompt, "input")
     reading.put("workload.output", answer, "output")
-    reading.defaults.append(f"where --input and --output do not say, prompts of {prompt} tokens and answers of "
-                            f"{answer}, as vllm bench serve has them")
+    for path, many in (("input", prompt), ("output", answer)):
+        reading.default_of[f"workload.{path}"] = f"--{path} {many}, as vllm bench serve has it"
 
 
 def limits(reading: Reading, fraction: str, sequences: str, tokens: str, suffixes: Mapping[str, int] = NONE) -> None:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 _ASSIGNED = re.compile(r"(?:export |local |readonly )?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?-([^}$]*))?\}|\$([A-Za-z_]\w*)")
-_ARITHMETIC = re.compile(r"\$\(\(([^()]*)\)\)")
+_ARITHMETIC = re.compile(r"\$\(\(((?:[^()$]|\([^()]*\)|\$(?!\())*)\)\)")
+_EXPR = re.compile(r"(?:\$\(|`)expr ([^()`$]+)[)`]")
+_SUBSTITUTED = re.compile(r"(?:\$\(|`)[^()`]*[)`]")
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Div: operator.floordiv}
@@ -24,8 +26,10 @@ _SLURM_SETS = {**dict.fromkeys(("nodes", "N"), ("SLURM_NNODES", "SLURM_JOB_NUM_N
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL | re.ASCII)
 HELD = "_"
 """The first word of flags that a variable or an array holds."""
-MOST = 10**9
-"""No figure of a launch script comes near; larger ones are not worked out."""
+MOST = 10**18
+"""No figure of a launch script comes near, tokens of a run included; larger ones are not worked out."""
+DEEPEST = 4
+"""Sums of a script that stand in one another."""
 
 
 @dataclass(slots=True)
@@ -75,7 +79,7 @@ def _without_comment(line: str) -> str:
 def _prefixes_a_command(value: str) -> bool:
     """Say whether an assignment stands before a command that it is for: `A=1 python run.py`."""
     try:
-        return not value.startswith(("(", "$((")) and len(shlex.split(value)) > 1
+        return not value.startswith(("(", "$((")) and not _SUBSTITUTED.fullmatch(value) and len(shlex.split(value)) > 1
     except ValueError:
         return False
 
@@ -105,11 +109,15 @@ def _expanded(text: str, known: Mapping[str, str]) -> str:
 
     for _ in range(3):  # a default may name another variable
         text = _VARIABLE.sub(value, text)
-    return _ARITHMETIC.sub(lambda m: _worked_out(_bare(m.group(1), known)) or m.group(0), text)
+    for _ in range(DEEPEST):  # the inner ones first: $(( $((A * B)) / C )), $(( (A + B) * C ))
+        text, before = _ARITHMETIC.sub(lambda m: _worked_out(_bare(m.group(1), known)) or m.group(0), text), text
+        if text == before:
+            break
+    return _EXPR.sub(lambda m: _worked_out(m.group(1).replace("\\*", "*")) or m.group(0), text)
 
 
 def _bare(text: str, known: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda m: known.get(m.group(0), m.group(0)), text)
+    return re.sub(r"\$?([A-Za-z_]\w*)", lambda m: known.get(m.group(1), m.group(0)), text)
 
 
 def _worked_out(text: str) -> str | None:

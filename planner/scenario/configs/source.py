@@ -6,31 +6,51 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.errors import InputError
-from planner.scenario.configs.containers import command_in
-from planner.scenario.configs.shell import HELD, commands
+from planner.scenario.configs.containers import Carried, carried_in
+from planner.scenario.configs.script import script_of
+from planner.scenario.configs.shell import DEEPEST, HELD, commands
 from planner.text_io import MAX_BYTES, read_text
-from planner.yaml_io import parse
+from planner.yaml_io.foreign import foreign
 
+_TEMPLATED = re.compile(
+    r"^[ \t]{0,40}\{\{-?[ \t]{0,9}(?:if|else|end|with|range|define|include)\b[^{}\n]{0,200}\}\}[ \t]{0,40}$"
+    r"|\"?\{\{[^{}\n]{0,200}\}\}\"?", re.MULTILINE)
+"""What a template of Helm or Jinja fills in."""
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]{0,200})\}", re.ASCII)
+_DEFAULTED = re.compile(r"\$\{(?:[A-Za-z_]\w{0,99}:-|oc\.env:[ ]?\w{1,99},[ ]?)([^{}$]{0,200})\}", re.ASCII)
+FILES = (".yaml", ".yml", ".json", ".toml", ".py")
+"""Of configs and scripts that a line starts."""
 _DOCUMENTS = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A config: where it is, and its keys. Of a command line also the words before its flags."""
+    """A config: where it is, and its keys. Of a command line also the words before its flags, of a script its calls."""
 
     file: str
     form: str
-    """yaml, json, toml or command."""
+    """yaml, json, toml, python or command."""
     keys: Mapping[str, object]
     words: tuple[str, ...] = ()
+    carried: Carried | None = None
+    """What the manifest around a line says of it."""
 
     def named(self, key: str) -> str:
         """Return a key as the config has it: flags are known with dashes, however they are written."""
+        if self.form == "python":
+            return key.replace("-", "_")
         return key.replace("_", "-") if self.form == "command" else key
+
+    def every_word(self) -> Iterator[str]:
+        """Yield words and values: a script may stand behind the value of a launcher's flag."""
+        yield from self.words
+        for value in self.keys.values():
+            yield from map(str, value if isinstance(value, list) else [value])
 
     def has(self, *keys: str) -> bool:
         """Say whether all of these keys, or tables of them, are there."""
@@ -52,14 +72,26 @@ def source_of(given: str) -> Source:
     return text_source(read_text(path, MAX_BYTES), given)
 
 
+def beside(file: str, named: str) -> Path | None:
+    """Return the file that a config names: as it is named, or by the config, there also by its last name alone."""
+    folder = Path(file).parent
+    try:
+        return next((path for path in (Path(named), folder / named, folder / Path(named).name) if path.is_file()), None)
+    except (OSError, ValueError):
+        return None
+
+
 def text_source(text: str, given: str) -> Source:
     """Return the config that text is, of a file that is called `given`. Raises InputError where it is none."""
     for form, parser in (("json", _json), ("toml", _toml), ("yaml", _yaml)):
         data = parser(text, given)
-        if data is not None and (line := command_in(data)) is not None:
-            return _command(line, given)
+        if data is not None and (carried := carried_in(data)) is not None:
+            with suppress(InputError):
+                return replace(_command(carried.line, given), carried=carried)
         if data is not None:
-            return Source(given, form, dict(_flat(data, "")))
+            return Source(given, form, _interpolated(dict(flat(data))))
+    if (script := script_of(text)) is not None:
+        return Source(given, "python", script.keys, tuple(script.words))
     return _command(text, given)
 
 
@@ -86,31 +118,45 @@ def _yaml(text: str, file: str) -> Mapping[str, object] | None:
     if len(several := _DOCUMENTS.split(text)) > 1:
         # of the objects of a manifest the one that starts an engine
         read = [data for part in several if part.strip() and (data := _yaml(part, file)) is not None]
-        return next((data for data in read if command_in(data) is not None), read[0] if len(read) == 1 else None)
+        return next((data for data in read if carried_in(data) is not None), read[0] if len(read) == 1 else None)
     try:
-        data = parse(text, file).data
+        whole = foreign(_TEMPLATED.sub("$template", text), file)
     except InputError:
         if Path(file).suffix in (".yaml", ".yml"):
             raise
         return None
     # a script of one "key: value" line is a mapping too
-    return data if isinstance(data, dict) and not any(" --" in str(key) for key in data) else None
+    return whole if isinstance(whole, dict) and not any(" --" in str(key) for key in whole) else None
 
 
-def _flat(data: object, prefix: str) -> Iterator[tuple[str, object]]:
+def flat(data: object, prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield every value by its dotted path; an empty table and a list are values."""
     for key, value in data.items() if isinstance(data, Mapping) else ():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def _interpolated(keys: dict[str, object]) -> dict[str, object]:
+    """Return keys with values that stand for those of other keys (`${model.name}`), or have a default, put in."""
+
+    def value(given: object, depth: int = 0) -> object:
+        if not isinstance(given, str) or "${" not in given or depth > DEEPEST:
+            return given
+        if (whole := _REFERENCE.fullmatch(given)) and whole.group(1) in keys:
+            return value(keys[whole.group(1)], depth + 1)
+        text = _DEFAULTED.sub(lambda m: m.group(1), given)
+        return _REFERENCE.sub(lambda m: str(keys.get(m.group(1), m.group(0))), text)
+
+    return {key: value(given) for key, given in keys.items()}
 
 
 def _command(text: str, file: str) -> Source:
     """Return the command with most flags, and under them those that stand in arrays and variables."""
     lines = commands(text)
     most = max(lines, key=lambda command: (len(command.flags), len(command.words)), default=None)
-    if most is None or not (most.flags or "serve" in most.words):
+    if most is None or not (most.flags or "serve" in most.words or any(word.endswith(FILES) for word in most.words)):
         raise InputError("neither YAML, JSON or TOML with keys, nor a command with flags", file=file)
     flags: dict[str, object] = {}
     for held in (command for command in lines if command.words[:1] == [HELD]):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.scenario.configs.reading import Reading
+from planner.scenario.configs.source import beside, source_of
 from planner.scenario.targets import MODULES, places_of, said_shortly
 from planner.scenario.workload import REFERRING
 
@@ -71,8 +72,12 @@ def counted_more(reading: Reading, key: str, what: str) -> None:
 def optimizer(reading: Reading, *keys: str) -> None:
     """Read the optimizer. Raises InputError for one that is not modeled."""
     name = "muon" if reading.on("use_muon") else reading.word(*keys)
-    if name is None:
-        return
+    if name is not None:
+        optimizer_named(reading, name, *keys)
+
+
+def optimizer_named(reading: Reading, name: str, *keys: str) -> None:
+    """Put down an optimizer by its name in transformers. Raises InputError for one that is not modeled."""
     if name not in OPTIMIZERS:
         raise reading.wrong(keys, name, f"an optimizer that is modeled ({', '.join(OPTIMIZERS)})")
     if OPTIMIZERS[name] != "adamw":
@@ -151,7 +156,6 @@ def deepspeed(reading: Reading) -> bool:
     The file is read where it lies beside the config; one that the framework ships is told by its name.
     """
     from planner.scenario.configs.readers.deepspeed import zero
-    from planner.scenario.configs.source import source_of
 
     key = "deepspeed"
     named = reading.text(key)
@@ -161,18 +165,18 @@ def deepspeed(reading: Reading) -> bool:
             return True
         return False
     name = Path(named).name.lower()
-    for path in (Path(named), Path(reading.source.file).parent / named, Path(reading.source.file).parent / name):
-        if path.is_file():
-            other = Reading(source_of(str(path)))
-            zero(other)
-            reading.layout |= other.layout
-            reading.origin |= dict.fromkeys(other.layout, f"{key} ({path})")
-            return True
+    if (path := beside(reading.source.file, named)) is not None:
+        other = Reading(source_of(str(path)))
+        zero(other)
+        reading.layout |= other.layout
+        reading.origin |= dict.fromkeys(other.layout, f"{key} ({path})")
+        return True
     stage = next((stage for part, stage in ZERO_NAMES.items() if part in name), None)
     if stage is None:
         raise InputError(f"{key}: the file {named} is not there, and its name does not say its ZeRO stage",
                          file=reading.source.file)
     reading.axis("zero", stage, key)
+    reading.defaults.append(f"{named} is not there, so ZeRO {stage}, as its name says")
     if "offload" in name or "cpu" in name:
         reading.axis("offload_optimizer", 1, key)
         if stage == 3 and ("all" in name or "offload" in name):
@@ -211,9 +215,38 @@ def sharding(reading: Reading, stack: str) -> None:
     """Read DeepSpeed or FSDP, or that nothing is sharded, and put down the stack: DeepSpeed where it is on."""
     if deepspeed(reading):
         stack = "deepspeed"
+    elif (launched := _accelerate(reading)) is not None:
+        stack = launched if launched != "hf-peft" else stack
     elif not fsdp(reading):
         replicated(reading)
     reading.put("workload.stack", stack, "the kind of file")
+
+
+def _accelerate(reading: Reading) -> str | None:
+    """Read sharding and GPUs of the config that `accelerate launch` names, and return the stack; none without one.
+
+    A file of TRL that is not there is told by its name.
+    """
+    from planner.scenario.configs.readers.accelerate import read
+
+    key = "config_file"
+    named = reading.text(key)
+    if named is None:
+        return None
+    path = beside(reading.source.file, named)
+    if path is not None:
+        other = Reading(source_of(str(path)))
+        read(other)
+        reading.layout = {**other.layout, **reading.layout}
+        reading.origin |= dict.fromkeys(other.layout, f"{key} ({path})")
+        reading.gpus = reading.gpus or other.gpus
+        reading.accumulation = reading.accumulation or other.accumulation
+        return str(other.values["workload.stack"])
+    name = Path(named).name.lower()
+    stage = next((stage for part, stage in ZERO_NAMES.items() if part in name), 3 if "fsdp" in name else 0)
+    reading.axis("zero", stage, key)
+    reading.defaults.append(f"{named} is not there, so ZeRO {stage}, as its name says")
+    return "deepspeed" if "zero" in name else "accelerate-fsdp" if "fsdp" in name else "hf-peft"
 
 
 def steps(reading: Reading) -> None:

@@ -9,7 +9,8 @@ from planner.scenario.configs.source import Source
 
 def tells(source: Source) -> bool:
     """Say whether it is one: ZeRO or a batch under DeepSpeed's names, at the top."""
-    return source.form in ("json", "yaml") and not source.has("compute_environment") and (
+    return source.form in ("json", "yaml") and not (source.has("compute_environment") or source.has("num_layers")
+                                                or source.has("num-layers")) and (
         source.has("zero_optimization") or source.has("train_micro_batch_size_per_gpu"))
 
 

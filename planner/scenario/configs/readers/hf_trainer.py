@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.scenario.configs import trainer
+from planner.scenario.configs.launchers import launched
 from planner.scenario.configs.readers import trl
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
@@ -29,8 +30,7 @@ def read(reading: Reading) -> None:
         reading.tuned("model_name_or_path")
     trainer.arguments(reading, ("block_size", "model_max_length", "max_seq_length", "max_length", "max_source_length",
                                 "cutoff_len"), "false", recomputes=reading.on("gradient_checkpointing"))
-    per_node, nodes = reading.number("nproc_per_node", "num_processes", "num_gpus"), reading.number("nnodes")
-    reading.gpus = per_node * (nodes or 1) if per_node else None
+    reading.gpus = launched(reading)
     trainer.sharding(reading, "accelerate-fsdp" if reading.source.has("fsdp") else "hf-peft")
 
 

@@ -10,6 +10,11 @@ from planner.scenario.configs.source import Source
 SIZES = {"layers": "num-layers", "hidden": "hidden-size", "heads": "num-attention-heads", "ffn": "ffn-hidden-size",
          "experts": "num-experts", "vocab": "vocab-size"}
 """Of a model that is given by its sizes."""
+ARCHITECTURE = ("swiglu", "normalization", "disable-bias-linear", "use-rotary-position-embeddings", "rotary-base",
+                "position-embedding-type", "no-position-embedding", "untie-embeddings-and-output-weights",
+                "max-position-embeddings", "kv-channels", "qk-layernorm", "rotary-percent", "norm-epsilon",
+                "make-vocab-size-divisible-by", "squared-relu", "apply-layernorm-1p", "add-qkv-bias")
+"""Of the model, which is one of the catalog with the same sizes."""
 
 
 def tells(source: Source) -> bool:
@@ -63,6 +68,7 @@ def _model(reading: Reading) -> None:
     grouped = reading.on("group-query-attention")
     if reading.shape.get("heads"):
         reading.shape["kv_heads"] = groups if grouped and groups else reading.shape["heads"]
+    reading.get(*ARCHITECTURE)
     tokenizer = reading.text("tokenizer-model", "hf-model-id", "model-name")
     reading.names = (tokenizer,) if tokenizer else ()
 

@@ -7,14 +7,16 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 PROGRAM = "openrlhf.cli.train_"
+EVERY = 10**8
+"""Of --max-samples: all there are, as its default is."""
+NODE = 8
+"""GPUs of a machine, unless told otherwise, as its own defaults have them."""
 TUNING = {"sft": None, "dpo": "dpo", "kto": "kto", "rm": "reward-model"}
 
 
 def _verb(source: Source) -> str | None:
     """Return what is trained: ppo_ray, sft, dpo, rm."""
-    held = [value if isinstance(value, list) else [value] for value in source.keys.values()]
-    words = [*source.words, *(str(word) for values in held for word in values)]
-    return next((word.removeprefix(PROGRAM) for word in words if word.startswith(PROGRAM)), None)
+    return next((word.removeprefix(PROGRAM) for word in source.every_word() if word.startswith(PROGRAM)), None)
 
 
 def tells(source: Source) -> bool:
@@ -36,17 +38,65 @@ def read(reading: Reading) -> None:
         "rollout.max-new-tokens", "generate-max-len"))
     rank = reinforced.rank_of(reading, "ds.lora.rank", "lora-rank")
     reinforced.adapters(reading, rank, "lora-rank", four_bits=reading.on("ds.load-in-4bit", "load-in-4bit"))
-    judge = reading.text("reward.model-name-or-path", "reward-pretrain")
-    reading.put("workload.reward_model", judge, "reward-pretrain")
+    judge = reading.text("reward.model-name-or-path", "reward-pretrain", "remote-rm-url")
+    judged = judge is not None and "://" not in judge and not judge.endswith(".py")
+    reading.put("workload.reward_model", judge if judged else None, "reward-pretrain")
+    if reading.values["workload.method"] == "ppo":
+        critic = reading.text("critic.model-name-or-path", "critic-pretrain") or (judge if judged else None)
+        reading.put("workload.critic", critic, "critic-pretrain" if reading.source.has("critic-pretrain") else
+                    "reward-pretrain, which starts the critic")
     if reading.text("algo.kl.init-coef", "init-kl-coef") in ("0", "0.0"):
         reading.put("workload.reference", "none", "init-kl-coef")
+    _placed(reading)
+    if reading.on("ds.adam-offload", "adam-offload"):
+        reading.axis("offload_optimizer", 1, "adam-offload")
+    reading.axis("recompute", "full" if reading.on("actor.gradient-checkpointing-enable", "gradient-checkpointing")
+                 else None, "gradient-checkpointing")
+    if (stage := reading.text("ds.zero-stage", "zero-stage")) not in (None, "3"):
+        reading.counted.append(f"zero-stage {stage}: as ZeRO-3")
+    samples = reading.number("data.max-samples", "max-samples")
+    reading.put("workload.samples", samples if samples and samples < EVERY else None, "max-samples")
+    if samples and samples < EVERY and (times := reading.number("num-episodes")):
+        reading.put("workload.epochs", times, "num-episodes")
+    reading.put("workload.stack", "openrlhf", "the program")
+
+
+def _placed(reading: Reading) -> None:
+    """Count the GPUs of all models, and those of the rollouts among them."""
+
+    def gpus(role: str) -> int:
+        return (reading.number(f"{role}.num-nodes", f"{role}-num-nodes") or 1) * (
+            reading.number(f"{role}.num-gpus-per-node", f"{role}-num-gpus-per-node") or NODE)
+
+    actor, reference = gpus("actor"), gpus("ref")
+    engines = reading.number("vllm.num-engines", "vllm-num-engines") or 0
+    wide = reading.number("vllm.tensor-parallel-size", "vllm-tensor-parallel-size") or 1
+    if engines:
+        reading.axis("rollout_tp", wide, "vllm-tensor-parallel-size")
     if reading.on("train.colocate-all", "colocate-all-models"):
         reading.put("workload.placement", "colocated", "colocate-all-models")
-        reinforced.together(reading, ("actor.num-nodes", "actor-num-nodes"), (
-            "actor.num-gpus-per-node", "actor-num-gpus-per-node"), 8)
-    else:
-        reading.counted.append("GPUs of each model of its own: all are counted together, --gpus says how many")
-    reading.put("workload.stack", "openrlhf", "the program")
+        reading.gpus = actor
+        return
+    roles = {"actor": actor}
+    if not reading.on("train.colocate-actor-ref", "colocate-actor-ref") and (
+            reading.values.get("workload.reference") != "none"):
+        roles["ref"] = reference
+    has_critic, has_judge = "workload.critic" in reading.values, "workload.reward_model" in reading.values
+    critic, judge = gpus("critic"), gpus("reward")
+    if has_critic:
+        roles["critic"] = critic
+    if has_judge and not (has_critic and reading.on("train.colocate-critic-reward", "colocate-critic-reward")):
+        roles["reward"] = judge
+    if engines:
+        reading.put("workload.placement", "disaggregated", "vllm-num-engines")
+        reading.axis("rollout_gpus", engines * wide, "vllm-num-engines")
+    turns = sum(roles.values())
+    if turns > NODE:  # whole machines, as those of its examples are
+        turns -= turns % NODE
+    reading.gpus = turns + engines * wide
+    if len(roles) > 1:
+        reading.counted.append(f"GPUs of {', '.join(f'{role} {count}' for role, count in roles.items())}: as "
+                               f"{turns} that take turns")
 
 
 def _tuned(reading: Reading, verb: str) -> None:

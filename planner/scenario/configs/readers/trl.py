@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.scenario.configs import reinforced, trainer
+from planner.scenario.configs.launchers import launched
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 from planner.scenario.tuned import ADAPTERS
@@ -18,9 +19,7 @@ OWN = {"desirable_weight": "kto", "undesirable_weight": "kto", "cpo_alpha": "sim
 
 def _script(source: Source) -> str | None:
     """Return the script of TRL that a line starts: trl dpo, -m trl.scripts.dpo, examples/scripts/dpo.py."""
-    # a script may stand behind the value of a launcher's flag
-    held = (value if isinstance(value, list) else [value] for value in source.keys.values())
-    words = [*source.words, *(str(word) for values in held for word in values)]
+    words = list(source.every_word())
     if source.words[:1] == ("trl",):
         return next((word for word in words[1:] if word in SCRIPTS), None)
     paths = [word.removesuffix(".py").replace(".", "/").split("/") for word in words]
@@ -49,17 +48,18 @@ def read(reading: Reading) -> None:
     script = _script(reading.source)
     method = SCRIPTS[script] if script else next((OWN[key] for key in OWN if reading.source.has(key)), None)
     if (script in reinforced.METHODS) or reading.source.has("num_generations"):
-        _drawing(reading, script or "grpo")
+        drawing(reading, script or "grpo")
         return
     if method is None and script is None and reading.source.has("beta") and not reading.source.has("num_generations"):
         method = "dpo"
     if method is not None:
         trainer.preferences(reading, method, "the script" if script else "its keys",
                             precomputed="precompute_ref_log_probs")
+    reading.gpus = launched(reading)
     trainer.sharding(reading, "trl")
 
 
-def _drawing(reading: Reading, method: str) -> None:
+def drawing(reading: Reading, method: str) -> None:
     """Read GRPO and RLOO: a step has the answers that all GPUs take at once, and each of its micro-batches."""
     trains = reading.values.pop("workload.method")
     each = reading.number("num_generations") or 8

@@ -14,6 +14,9 @@ SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
+    if source.form == "python":
+        return any(word.partition(".")[0] == "vllm" for word in source.words) and any(
+            word.rpartition(".")[2] in ("LLM", "EngineArgs", "AsyncEngineArgs") for word in source.words)
     # the value of a dotted key is of another program's
     words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
@@ -24,13 +27,18 @@ def read(reading: Reading) -> None:
     """Read model, format, cache, longest request and degrees."""
     reading.put("workload.engine", "vllm", "the program")
     reading.get("m")
-    named = reading.text("model")
+    named = reading.text("model", "model-name-or-path" if reading.source.form == "python" else "model")
     words = [word for word in reading.source.words if word not in ("vllm", "serve")]
-    if named is None:
+    if named is None and reading.source.form != "python":
         after = reading.source.words.index("serve") + 1 if "serve" in reading.source.words else 0
         named = next(iter(reading.source.words[after:]), None) if after else next(iter(words), None)
     serving.model(reading, named, "model")
     serving.lengths(reading, reading.number("max-model-len", suffixes=SUFFIXES), "max-model-len")
+    if reading.source.form == "python":  # of its SamplingParams
+        answer = reading.number("max-tokens")
+        reading.put("workload.output", answer, "max-tokens")
+        if answer is not None:
+            reading.default_of.pop("workload.output")
     tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
     pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
     copies = reading.number("data-parallel-size", "dp") or 1

@@ -20,9 +20,7 @@ from pydantic_core import PydanticCustomError
 from planner.errors import InputError, did_you_mean
 from planner.text_io import decoded, read_text
 
-MAX_DEPTH = 30
-MAX_VALUES = 100_000
-MAX_MESSAGE = 400
+MAX_DEPTH, MAX_VALUES, MAX_MESSAGE = 30, 100_000, 400
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "Null": None, "NULL": None,
@@ -120,12 +118,13 @@ def parse(raw: bytes | str, file: str) -> Document:
     """Parse one YAML document held in memory; `file` is its name in messages."""
     text = raw if isinstance(raw, str) else decoded(raw, file)
     try:
-        return _Builder(file).build(text)
+        return Builder(file).build(text)
     except yaml.YAMLError as error:
-        raise InputError(f"YAML syntax: {_problem(error)}", file=file, line=_line(error, text)) from None
+        raise InputError(f"YAML syntax: {problem(error)}", file=file, line=line_of(error, text)) from None
 
 
-def _problem(error: yaml.YAMLError) -> str:
+def problem(error: yaml.YAMLError) -> str:
+    """Say what is wrong with the syntax."""
     if isinstance(error, yaml.reader.ReaderError):
         return f"unacceptable character {error.character!r}"
     problem = " ".join(str(getattr(error, "problem", None) or error).split())
@@ -138,14 +137,15 @@ def _problem(error: yaml.YAMLError) -> str:
     return problem
 
 
-def _line(error: yaml.YAMLError, text: str) -> int | None:
+def line_of(error: yaml.YAMLError, text: str) -> int | None:
+    """Return the line that an error is about."""
     if isinstance(error, yaml.reader.ReaderError):
         return text.encode()[:error.position].count(b"\n") + 1
     mark = getattr(error, "problem_mark", None)
     return min(mark.line + 1, len(text.splitlines())) if mark else None
 
 
-class _Builder:
+class Builder:
     """Builds plain data from YAML events without recursion, so that no input can exhaust the stack."""
 
     def __init__(self, file: str) -> None:
@@ -156,6 +156,7 @@ class _Builder:
         self.key: list[Any] = []
 
     def build(self, text: str) -> Document:
+        """Return the document of a text. Raises InputError, and what the YAML parser raises."""
         documents = values = 0
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.DocumentStartEvent):
@@ -182,7 +183,7 @@ class _Builder:
         if tag and tag != "!":
             self._refuse(f"tag {tag!r} is not allowed: only plain data", event)
         if isinstance(event, yaml.ScalarEvent):
-            value: Any = _scalar(event.value) if event.implicit[0] else event.value
+            value: Any = scalar(event.value) if event.implicit[0] else event.value
             self._place(value, event)
         else:
             if len(self.stack) >= MAX_DEPTH:
@@ -225,7 +226,8 @@ def _starts(event: yaml.Event) -> int:
     return event.start_mark.line + 1
 
 
-def _scalar(text: str) -> str | int | float | bool | None:
+def scalar(text: str) -> str | int | float | bool | None:
+    """Return what plain text means."""
     if text in _WORDS:
         return _WORDS[text]
     if _INT.match(text):
@@ -286,9 +288,8 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
     def text(self, value: str) -> yaml.ScalarNode:
         """Return the node of a text."""
-        plain = _scalar(value) == value and isinstance(_scalar(value), str)
-        node: yaml.ScalarNode = self.represent_scalar("tag:yaml.org,2002:str", value, None if plain else "'")
-        return node
+        plain = scalar(value) == value and isinstance(scalar(value), str)
+        return self.represent_scalar("tag:yaml.org,2002:str", value, None if plain else "'")  # type: ignore[no-any-return]
 
 
 _Dumper.add_representer(str, _Dumper.text)
@@ -296,5 +297,4 @@ _Dumper.add_representer(str, _Dumper.text)
 
 def dump(data: object) -> str:
     """Write plain data as YAML, keys in the order given."""
-    text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return text
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
