@@ -44,8 +44,7 @@ from planner.scenario.scenario import AnyScenario, only_training
 from planner.units import plural, show_bytes
 from planner.units.reading import parse_count
 
-OTHERWISE = ("inference", "qlora", "lora", "full")
-"""Methods that take less than pre-training, the least first."""
+OTHERWISE = ("inference", "qlora", "lora", "full")  # methods that take less than pre-training, the least first
 UNSAID = "That is pre-training, as no --method is given"
 SERVE = "to ask whether it can be served: --method inference, or a load such as --rate 1"
 """Said beside `UNSAID` where no weights stay on the GPUs, which is hardly what was meant."""
