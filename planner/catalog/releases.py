@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.catalog.architecture import Model
+from planner.catalog.hardware import Precision
 from planner.catalog.sourced import AsOf, Sourced
 from planner.catalog.stack import AxisValue, Method, Refusal
 from planner.errors import InputError, UnknownName, Unsupported
@@ -34,6 +35,10 @@ class Target(Frozen):
     """Whether the container has it, and nothing is to be installed there."""
     methods: tuple[Method, ...] = ()
     """What training it does; none named means all that its stacks do."""
+    precisions: tuple[Precision, ...] = ()
+    """Number formats that it can be told; none named means all that its stacks have."""
+    precisions_of: dict[str, tuple[Precision, ...]] = Field(default={})
+    """The same of a stack that has others."""
     only: dict[str, tuple[AxisValue, ...]] = Field(default={})
     """Axis of a layout -> the values that it can be told, where these are not all that its stack has."""
     only_for: dict[Method, dict[str, tuple[AxisValue, ...]]] = Field(default={})
@@ -52,6 +57,12 @@ class Target(Frozen):
     """Others that it loads -> the name of the checkpoint that it knows."""
     source: str = Field(min_length=3)
     as_of: AsOf
+
+
+    def formats(self, stack: str, asked: tuple[Precision, ...]) -> tuple[Precision, ...]:
+        """Return the number formats of those asked that it can be told of a stack."""
+        known = self.precisions_of.get(stack, self.precisions)
+        return tuple(name for name in asked if name in (known or asked))
 
 
 class Releases(Sourced):

@@ -166,8 +166,9 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
         target = None if work.launchable in (None, AUTO) else catalog.releases.of_kind(work.launchable, "training")
     if target is not None and work.stack == (AUTO,):
         method = work.method or "pretrain"
-        usual = [stack.name for stack in catalog.usual_stacks(method, work.trains) if stack.name in target.stacks]
-        return tuple(usual or target.stacks[:1])
+        told = [name for name in target.stacks if target.formats(name, work.precision)] or target.stacks
+        usual = [stack.name for stack in catalog.usual_stacks(method, work.trains) if stack.name in told]
+        return tuple(usual or told[:1])
     with named(document, *at, "stack"):
         other = [name for name in work.stack if target and catalog.stack(name).name not in target.stacks]
         if target is not None and other:

@@ -3,14 +3,15 @@
 import pytest
 
 from planner.answer.layout import RecomputeLayers, Stage
-from planner.launch.axes import CannotExpress, settings_of
+from planner.launch.axes import CannotExpress, No, settings_of
 from planner.launch.chunks import layers_of_chunks
 from planner.launch.emitter import Emitter
 from planner.launch.nearest import typed
 from planner.launch.work import VALUES
 from planner.layouts.axes import AXES
+from planner.scenario.workload import TRAINABLE
 from tests.launch.emitters import axes_of, emitters_of
-from tests.launch.works import changed, work
+from tests.launch.works import CATALOG, changed, work
 
 EMITTERS = emitters_of(Emitter)
 MIXTURE = {"model": "qwen3-30b-a3b", "seq_len": "4096", "global_batch": "64"}
@@ -164,3 +165,13 @@ def test_chunks_hold_the_layers_of_their_stages(model, layout, chunks):
     assert found == (chunks or list(one.stage_layers))
     told = settings_of(one, EMITTERS["megatron-lm"].table)
     assert ("pipeline-model-parallel-layout" in told) == (chunks is None or max(chunks) - min(chunks) > 1)
+
+
+@pytest.mark.parametrize("target", EMITTERS)
+def test_the_table_of_releases_has_the_number_formats_that_a_target_is_told(target):
+    release = CATALOG.releases.target(target)
+    (say,) = (say for names, say in EMITTERS[target].table.items() if "precision" in names)
+    for stack in release.stacks:
+        base = work(target, "dp=8,zero=0,recompute=full", stack=stack, method="full")
+        told = tuple(name for name in TRAINABLE if not isinstance(say(changed(base, precision=name)), No))
+        assert release.formats(stack, TRAINABLE) == told

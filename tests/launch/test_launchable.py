@@ -44,3 +44,16 @@ def test_a_stack_names_its_usual_target() -> None:
     assert catalog().releases.named("fsdp2") == "torchtitan"
     with pytest.raises(InputError, match="unknown target"):
         planner.plan(**asked, launchable="megatron")
+
+
+def test_a_search_held_to_a_target_is_held_to_its_number_formats(tmp_path: Path) -> None:
+    """torchtitan has a scale for each row, which is a stack of its own; DeepSpeed's Trainer has no fp8."""
+    asked: dict[str, object] = {"model": "llama-3.1-8b", "tokens": "1G", "on": "dgx-h100", "gpus": 8,
+                                "precision": "fp8"}
+    found = planner.plan(**asked, launchable="torchtitan")
+    assert found.assignments[0].stack == "fsdp2-rowwise"
+    assert write_all(found, catalog(), tmp_path / "run")[0][1].target == "torchtitan"
+    with pytest.raises(Unsupported, match=r"fp8 of deepspeed in deepspeed \(it has fp32"):
+        planner.plan(**asked, launchable="deepspeed")
+    either = planner.plan(**{**asked, "precision": ["bf16", "fp8"]}, launchable="deepspeed")
+    assert either.assignments[0].layout.precision == "bf16"

@@ -10,6 +10,7 @@ from math import ceil
 
 from planner.answer.relaxation import Relaxation
 from planner.ask.explain.wording import MOST_STEPS, advised, asked_limit
+from planner.errors import Unsupported
 from planner.jobs.job import Change, Short
 from planner.jobs.solved import Solved, solve
 from planner.layouts.candidate import Candidate
@@ -43,7 +44,10 @@ Found = tuple[float, Relaxation]
 
 def possible(failed: Solved, change: Change) -> bool:
     """Say whether the question with a change has a plan. Raises OutOfTime where the time is up before that is known."""
-    return _found(failed, change).solution.value is not None
+    try:
+        return _found(failed, change).solution.value is not None
+    except Unsupported:  # a format that the target of the launch files has not
+        return False
 
 
 def relaxed(failed: Solved, reasons: Sequence[str], shorts: Sequence[Short] = ()) -> list[Relaxation]:

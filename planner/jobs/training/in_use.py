@@ -20,13 +20,19 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
         return [list(asked.stack)]
     method = asked.method or "pretrain"
     usual, last = ([stack for stack in stacks
-                    if asked.launchable != AUTO or catalog.releases.of_stack(stack.name, method)]
+                    if asked.launchable != AUTO or _is_told(asked, catalog, stack.name, method)]
                    for stacks in (catalog.usual_stacks(method, asked.trains), catalog.last_stacks(method)))
     measured = [stack.name for stack in usual if not timed
                 or (method in WHOLE and has_evidence(catalog, stack, method))]
     others = [stack.name for stack in usual if stack.name not in measured]
     return [group for group in (measured, others, [stack.name for stack in last])
             if group]
+
+
+def _is_told(asked: Training, catalog: Catalog, stack: str, method: Method) -> bool:
+    """Say whether the usual target of a stack can be told of the method, and of a number format that is asked."""
+    return any(catalog.releases.target(name).formats(stack, asked.precision)
+               for name in catalog.releases.of_stack(stack, method)[:1])
 
 
 def first_stack(asked: Training, catalog: Catalog) -> str:

@@ -290,6 +290,8 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     model, candidates = catalog.model(asked.model), terms.market.candidates
     own = catalog.stack(stack_name)
     target = target_for(asked, own, method, catalog)
+    if target is not None:
+        asked = asked.model_copy(update={"precision": target.formats(stack_name, asked.precision)})
     batch = batch_of(asked, catalog)
     question = asked_physics(asked, catalog, candidates, told_by(target, own, method), confidence, batch.sequences)
     stack = question.stack

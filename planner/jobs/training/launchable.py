@@ -20,6 +20,9 @@ def target_for(asked: Training, stack: Stack, method: str, catalog: Catalog) -> 
     target = releases.target(releases.some(stack.name, method)[0] if name == AUTO else name)
     if method not in (target.methods or (method,)):
         raise Unsupported(f"{method} in {name} (it has {', '.join(target.methods)})")
+    if not target.formats(stack.name, asked.precision):
+        known = target.precisions_of.get(stack.name, target.precisions)
+        raise Unsupported(f"{', '.join(asked.precision)} of {stack.name} in {name} (it has {', '.join(known)})")
     return target
 
 
