@@ -167,8 +167,7 @@ def _stacks(work: Training, catalog: Catalog, document: Document,
     if target is not None and work.stack == (AUTO,):
         method = work.method or "pretrain"
         told = [name for name in target.stacks if target.formats(name, work.precision)] or target.stacks
-        usual = [stack.name for stack in catalog.usual_stacks(method, work.trains) if stack.name in told]
-        return tuple(usual or told[:1])
+        return tuple(one.name for one in catalog.usual_stacks(method, work.trains) if one.name in told) or (told[0],)
     with named(document, *at, "stack"):
         other = [name for name in work.stack if target and catalog.stack(name).name not in target.stacks]
         if target is not None and other:

@@ -53,7 +53,7 @@ def test_a_search_held_to_a_target_is_held_to_its_number_formats(tmp_path: Path)
     found = planner.plan(**asked, launchable="torchtitan")
     assert found.assignments[0].stack == "fsdp2-rowwise"
     assert write_all(found, catalog(), tmp_path / "run")[0][1].target == "torchtitan"
-    with pytest.raises(Unsupported, match=r"fp8 of deepspeed in deepspeed \(it has fp32"):
+    with pytest.raises(Unsupported, match=r"fp8 in deepspeed \(it has fp32"):
         planner.plan(**asked, launchable="deepspeed")
     either = planner.plan(**{**asked, "precision": ["bf16", "fp8"]}, launchable="deepspeed")
     assert either.assignments[0].layout.precision == "bf16"

@@ -30,7 +30,7 @@ from planner.jobs.training.facts import (
 )
 from planner.jobs.training.in_use import added_by_runs, has_evidence
 from planner.jobs.training.lacking import counts_of, knobs_of, nearest_of, short_of_memory
-from planner.jobs.training.launchable import target_for, told_by, values_for
+from planner.jobs.training.launchable import held_to_target, told_by, values_for
 from planner.jobs.training.one_layout import AXES, axis_value, estimate_training, layout_of_row
 from planner.jobs.training.runners_up import alternative_of
 from planner.jobs.training.searched import Searched, searched
@@ -289,9 +289,7 @@ def training_job(name: str, asked: Training, catalog: Catalog, terms: Terms, con
     method = asked.method or "pretrain"
     model, candidates = catalog.model(asked.model), terms.market.candidates
     own = catalog.stack(stack_name)
-    target = target_for(asked, own, method, catalog)
-    if target is not None:
-        asked = asked.model_copy(update={"precision": target.formats(stack_name, asked.precision)})
+    asked, target = held_to_target(asked, own, method, catalog)
     batch = batch_of(asked, catalog)
     question = asked_physics(asked, catalog, candidates, told_by(target, own, method), confidence, batch.sequences)
     stack = question.stack

@@ -12,18 +12,23 @@ from planner.layouts.axes import place
 from planner.scenario.workload import AUTO, Training
 
 
-def target_for(asked: Training, stack: Stack, method: str, catalog: Catalog) -> Target | None:
-    """Return the target that a plan has to be launchable with; none where it may be any. Raises Unsupported."""
+def held_to_target(asked: Training, stack: Stack, method: str, catalog: Catalog) -> tuple[Training, Target | None]:
+    """Return a job, and the target that it has to be launchable with; none where it may be any.
+
+    Of the number formats asked, those are kept that the target can be told. Raises Unsupported where none is.
+    """
     releases, name = catalog.releases, asked.launchable
     if name is None:
-        return None
+        return asked, None
     target = releases.target(releases.some(stack.name, method)[0] if name == AUTO else name)
     if method not in (target.methods or (method,)):
         raise Unsupported(f"{method} in {name} (it has {', '.join(target.methods)})")
-    if not target.formats(stack.name, asked.precision):
+    told = target.formats(stack.name, asked.precision)
+    if not told:
         known = target.precisions_of.get(stack.name, target.precisions)
-        raise Unsupported(f"{', '.join(asked.precision)} of {stack.name} in {name} (it has {', '.join(known)})")
-    return target
+        by = f" as {stack.name}" if target.precisions_of else ""
+        raise Unsupported(f"{', '.join(asked.precision)} in {name}{by} (it has {', '.join(known)})")
+    return asked.model_copy(update={"precision": told}), target
 
 
 def told_by(target: Target | None, stack: Stack, method: str) -> Stack:
