@@ -175,6 +175,8 @@ class Model(Sourced):
     """What no figure depends on, and a program that builds the model has to be told."""
     sequence_length: int = Field(gt=0, le=10**8)
     """Default training length in tokens."""
+    context: Annotated[int, Field(gt=0, le=10**8)] | None = None
+    """Tokens of a sequence that it is published to take; none where that is not stated."""
     global_batch: int = Field(gt=0, le=10**6)
     """Default global batch in sequences of that length."""
 

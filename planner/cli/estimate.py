@@ -64,6 +64,7 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
     from planner.render.sentence import estimate_sentence, largest_sentence, levers_sentence
     from planner.render.serving import capacity_sentence
     from planner.render.tables import render_estimate, render_service
+    from planner.scenario.media import context_of
 
     catalog = open_catalog(catalogs)
     alone = scenario is None and from_ is None and not (node or nodes or layout or largest or flags["own"])
@@ -87,7 +88,7 @@ def command(scenario: str | None, node: str | None, nodes: int | None, layout: s
         assignment, chosen = answer.assignment, answer.why
     else:
         result = ask.largest(largest)
-        (note if as_json else say)(largest_sentence(largest, result))
+        (note if as_json else say)(largest_sentence(largest, result, context_of(ask.scenario.workload, ask.catalog)))
         # JSON has an estimate in any case: where none fits, that of the next that does not
         shown = result.estimate or (result.misses if as_json else None)
         if shown is None or (is_quiet() and not as_json):

@@ -118,7 +118,7 @@ def published(length: int | None, catalog: Catalog) -> list[str]:
     sequences of `length` tokens.
     """
     sizes = {parameters(model): model.name for model in catalog.all("models", Model)
-             if model.hf_id and not model.encodes and model.sequence_length >= (length or 1)
+             if model.hf_id and not model.encodes and (model.context or model.sequence_length) >= (length or 1)
              and not (model.tower is not None and model.like)}
     return [name for _, name in sorted(sizes.items(), reverse=True)]
 

@@ -124,8 +124,11 @@ def infeasible_sentence(infeasible: Infeasible) -> str:
     return line
 
 
-def largest_sentence(what: str, largest: Largest[Any]) -> str:
-    """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses."""
+def largest_sentence(what: str, largest: Largest[Any], context: int | None = None) -> str:
+    """Return the largest micro-batch, sequence or model that fits, and by how much the next one misses.
+
+    context: tokens that the model is published to take, where that is known.
+    """
     noun = sample_noun(largest.estimate) if largest.estimate else "sequence"
     unit = {"micro-batch": f" {noun}s", "sequence": " tokens"}.get(what, "")
     shown = {"micro-batch": "{:,}", "sequence": "{:,}"}.get(what, "{}")
@@ -137,8 +140,11 @@ def largest_sentence(what: str, largest: Largest[Any]) -> str:
         beyond = f"; {shown.format(largest.beyond)} needs {missing}"
     if largest.value is None:
         return f"No {what} fits{beyond}"
-    own = ("; of memory alone: what the model was made for is in its config (max_position_embeddings)"
-           if what == "sequence" and largest.estimate is not None and largest.estimate.serving else "")
+    own = ""
+    if what == "sequence" and context is not None and largest.value > context:
+        own = f"; of memory alone: the model is published to take {context:,}"
+    elif what == "sequence" and context is None and largest.estimate is not None and largest.estimate.serving:
+        own = "; of memory alone: what the model was made for is in its config (max_position_embeddings)"
     return f"Largest {what} that fits: {shown.format(largest.value)}{unit}{beyond}{own}"
 
 

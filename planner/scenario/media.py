@@ -15,7 +15,7 @@ from planner.errors import InputError
 from planner.scenario.dataset import in_tokens
 from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionTraining
-from planner.scenario.model_notes import failed_runs, text_part
+from planner.scenario.model_notes import beyond, failed_runs, text_part
 from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named
 from planner.scenario.serving import Serving
@@ -177,13 +177,23 @@ def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaul
     if isinstance(work, Serving):
         work, heard = with_usual(work, model, catalog.recipes)
         unsaid = dict.fromkeys({"input", "output"} - set(document.data.get("workload", {})))
-        return [*heard, *_media_said(work, model, document, None),
+        return [*heard, *said_of(work, model, document),
                 *usual_requests(work.model_copy(update=unsaid), model, catalog.recipes)[1]]
     work, heard = with_usual(work, model, catalog.recipes)
     usually = work.sequence_length or usual(model, work.method or "pretrain", catalog.recipes).sequence_length
-    return [*heard, *_media_said(work, model, document, usually)]
+    return [*heard, *said_of(work, model, document, length=usually)]
 
 
-def _media_said(work: Training | Serving, model: Model, document: Document, length: int | None) -> Defaults:
-    """Return what is said of images and sound, or that a model is planned for its text. Raises InputError."""
-    return media_notes(work, model, document, ("workload",), length) or text_part([model])
+def context_of(work: object, catalog: Catalog) -> int | None:
+    """Return the tokens that the model of text of a piece of work is published to take, where that is known."""
+    model = catalog.known_model(work.model) if isinstance(work, Training | Serving) else None
+    return None if model is None else model.context
+
+
+def said_of(work: Training | Serving, model: Model, document: Document, at: tuple[str | int, ...] = ("workload",),
+            length: int | None = None) -> Defaults:
+    """Return what is said of images and sound, or that a model is planned for its text, and of sequences that are
+    longer than it is published to take. `length` is that of a training sequence. Raises InputError.
+    """
+    longest = length if isinstance(work, Training) else work.max_model_len or work.mean_request
+    return (media_notes(work, model, document, at, length) or text_part([model])) + beyond([model], longest)

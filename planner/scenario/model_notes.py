@@ -17,6 +17,8 @@ DRAWN = "answers drawn"
 """What the default is called that a method is taken to draw no more answers than it learns from."""
 FAILED = "runs that failed"
 """What the default is called that a model is taken to fit of which every published run ran out of memory."""
+CONTEXT = "context"
+"""What the default is called that a sequence is longer than the model is published to take."""
 TEXT_PART = "model part"
 """What the default is called that a model which also sees is planned for as a language model."""
 
@@ -31,7 +33,7 @@ def generates(model: Model, what: str) -> Model:
 def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:
     """Return what the user should know: of models that also see, their text part alone; lengths taken."""
     return tuple(f"text alone is planned for: {default.why}" if default.name.endswith(TEXT_PART) else default.why
-                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH, FAILED, DRAWN)))
+                 for default in defaults if default.name.endswith((TEXT_PART, SIZE, LENGTH, FAILED, DRAWN, CONTEXT)))
 
 
 def failed_runs(name: str, catalog: Catalog) -> Defaults:
@@ -53,6 +55,18 @@ def _alone(model: Model) -> str:
         return f"the vision tower of {model.name} is not modeled"
     senses = [what for tower, what in ((model.tower, "images"), (model.ear, "audio")) if tower is not None]
     return f"{model.name} also reads {' and '.join(senses)}, and none are given"
+
+
+def beyond(models: Sequence[Model], tokens: float | None) -> Defaults:
+    """Return what to say of sequences that are longer than models are published to take."""
+    return [Default(name=CONTEXT, value=f"{model.context:,}", why=past(model, tokens))
+            for model in models if model.context is not None and tokens is not None and tokens > model.context]
+
+
+def past(model: Model, tokens: float) -> str:
+    """Return in words that a sequence is longer than a model is published to take."""
+    return (f"{tokens:,.0f} tokens are more than the {model.context:,} that {model.name} is published to take: programs"
+            " refuse them, or answers suffer, unless its positions are stretched (RoPE scaling)")
 
 
 def text_part(models: Sequence[Model]) -> Defaults:

@@ -15,8 +15,8 @@ from planner.scenario.demand import Arrivals
 from planner.scenario.files import trace_named
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Sourcing
-from planner.scenario.media import in_tokens_seen, media_notes, with_usual
-from planner.scenario.model_notes import generates, text_part
+from planner.scenario.media import in_tokens_seen, media_notes, said_of, with_usual
+from planner.scenario.model_notes import beyond, generates, text_part
 from planner.scenario.pool import ANY, always_on, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
@@ -98,9 +98,9 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes,
                         asked.mean_length)
-        chosen["model"] = ", ".join(model.name for model in models)
-        defaults += text_part(models) if not work.sees else media_notes(
-            work, models[0], document, at, work.sequence_length or typical.sequence_length)
+        length = work.sequence_length or typical.sequence_length
+        chosen["model"], defaults = ", ".join(model.name for model in models), defaults + beyond(models, length)
+        defaults += media_notes(work, models[0], document, at, length) if work.sees else text_part(models)
     if work.tokens is not None:
         chosen["method"] = work.method or "pretrain"
     if work.launchable is not None:
@@ -109,8 +109,8 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     chosen["stack"] = _stacks(work, catalog, document, at)
     chosen |= {"precision": work.precision, "sequence_length": work.sequence_length or typical.sequence_length}
     if work.tokens is not None:
-        batch, length = work.global_batch or typical.global_batch, work.sequence_length or typical.sequence_length
-        length *= catalog.recipes.sequences(work.preference)
+        batch = work.global_batch or typical.global_batch
+        length = (work.sequence_length or typical.sequence_length) * catalog.recipes.sequences(work.preference)
         chosen["global_batch"] = batch.of(length)
         if batch.tokens:
             defaults.append(Default(name="global_batch", value=str(batch.of(length)), why=f"{batch} of {length:,}"))
@@ -269,7 +269,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
     stated = {name for name in service.model_fields_set if getattr(service, name) is not None}
     shown = chosen if "arrivals" not in chosen else {**chosen, "arrivals": "poisson"}
     defaults = _said(shown, stated, {} if instead is None else {"engine": instead}) + said
-    defaults += media_notes(service, model, document, at) or text_part([model])
+    defaults += said_of(service, model, document, at)
     if (unsaid := service.unsaid) and service.percentile is None:
         defaults.append(Default(name="percentile", value="p95", why="for latency targets that state none"))
     if service.users is not None and service.think is None:

@@ -285,9 +285,13 @@ class Serving(Frozen):
 
     @model_validator(mode="after")
     def _a_usual_request_fits(self) -> Serving:
-        if self.max_model_len is not None and self.input is not None and self.output is not None:
-            tokens = self.input.mean + self.output.mean
-            if tokens > self.max_model_len:
-                raise About("max_model_len", f"max_model_len {self.max_model_len:,} is below the {tokens:,.0f} tokens "
-                            "of a mean request")
+        tokens = self.mean_request
+        if self.max_model_len is not None and tokens is not None and tokens > self.max_model_len:
+            raise About("max_model_len", f"max_model_len {self.max_model_len:,} is below the {tokens:,.0f} tokens "
+                        "of a mean request")
         return self
+
+    @property
+    def mean_request(self) -> float | None:
+        """Tokens of a mean request, prompt and output; none where one of them is not told."""
+        return None if self.input is None or self.output is None else self.input.mean + self.output.mean

@@ -39,6 +39,7 @@ from planner.render.sentence import MOST_LEVERS, largest_sentence, levers_senten
 from planner.render.serving import served_levers_sentence
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
+from planner.scenario.media import context_of
 from planner.text_io import write_folder, write_text
 from planner.units import show_bytes
 from planner.web.links import linked
@@ -181,7 +182,7 @@ def _estimated(question: Question, asking: Estimating, values: Mapping[str, Any]
         estimated = asking.answer()
     else:
         largest = asking.largest(what)
-        found = largest_sentence(what, largest)
+        found = largest_sentence(what, largest, context_of(asking.scenario.workload, asking.catalog))
         made = largest.estimate or largest.misses
         estimated = None if made is None else Estimated(made)
     text = "" if estimated is None else f"{to_json(estimated.assignment)}\n"
@@ -228,7 +229,8 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
             found = asking.levers(made)
             told = linked(levers_sentence(found, asking.enough(made, found)), question)
         elif what == "longest":
-            told = linked(largest_sentence("sequence", asking.largest("sequence")), question)
+            told = linked(largest_sentence(
+                "sequence", asking.largest("sequence"), context_of(asking.scenario.workload, asking.catalog)), question)
         else:
             told = published_runs(made, catalog) or "<p>There are none.</p>"
     except PlannerError as error:

@@ -124,8 +124,7 @@ def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, se
     notes = [assumption, f"text part alone: {sees} is not modeled" if sees else "", doubt]
     note = "; ".join(filter(None, notes))
     named = name or config.get("_name_or_path") or _called(path)
-    longest = config.get("max_position_embeddings") or config.get("n_positions") or config.get(
-        "max_target_positions") or SEQUENCE_LENGTH
+    context = config.get("max_position_embeddings") or config.get("n_positions") or config.get("max_target_positions")
     assumed = {"source": "not in the config; change it to yours", "as_of": as_of, "kind": "assumed"}
     hf_id = named if isinstance(named, str) and re.fullmatch(r"[\w.-]+/[\w.-]+", named) else None
     return {
@@ -133,7 +132,8 @@ def _head(config: Mapping[str, Any], path: Path, as_of: str, assumption: str, se
         .strip("-.") or "imported",
         "hf_id": hf_id, "source": f"{path.name} of Hugging Face", "as_of": as_of, "kind": "quoted",
         "stored": kept, **({"note": note} if note else {}),
-        "sequence_length": min(int(longest), SEQUENCE_LENGTH), "global_batch": GLOBAL_BATCH,
+        "sequence_length": min(int(context or SEQUENCE_LENGTH), SEQUENCE_LENGTH), "global_batch": GLOBAL_BATCH,
+        **({"context": int(context)} if context else {}),
         "facts": {"sequence_length": assumed, "global_batch": assumed}}
 
 
