@@ -8,6 +8,7 @@ from pathlib import Path
 from planner.errors import Unsupported
 from planner.launch.generated import Generated
 from planner.launch.program import Part, Program, Variable, script
+from planner.launch.replicas import ended, given_gpus
 
 SETTINGS, SCRIPT, PROMPTS = "settings.json", "generate.py", "prompts.txt"
 FIRST_PORT = 8001
@@ -62,10 +63,10 @@ def program(served: Sequence[Generated], files: Mapping[str, str], start: str, n
 def _copies(work: Generated, start: str) -> list[str]:
     """Return lines that start a node's replicas, each with its GPUs and its share, and fail where one failed."""
     each, total, gpus = work.on_node, work.serving.replicas, work.gpus
-    return ['mkdir -p "$OUTPUT"', '[[ -e "$PROMPTS" ]] || PROMPTS="$here/$PROMPTS"', "export PROMPTS", "pids=()",
+    return ['mkdir -p "$OUTPUT"', '[[ -e "$PROMPTS" ]] || PROMPTS="$here/$PROMPTS"', "export PROMPTS",
+            *given_gpus(), "pids=()",
             f"for local in $(seq 0 {each - 1}); do", f'  copy="$((${{NODE_RANK:-0}} * {each} + local))"',
             f'  (( copy < {total} )) || continue',
-            f'  CUDA_VISIBLE_DEVICES="$(seq -s , $((local * {gpus})) $((local * {gpus} + {gpus - 1})))" \\',
+            f'  CUDA_VISIBLE_DEVICES="$(given "$(seq -s , $((local * {gpus})) $((local * {gpus} + {gpus - 1})))")" \\',
             f'    COPY="$copy" COPIES={total} MASTER_PORT="$((29500 + local))" \\',
-            f'    {start} "$OUTPUT" > "$OUTPUT/copy-$copy.log" 2>&1 &', '  pids+=("$!")', "done", "failed=0",
-            'for pid in "${pids[@]}"; do', '  wait "$pid" || failed=1', "done", 'exit "$failed"']
+            f'    {start} "$OUTPUT" > "$OUTPUT/copy-$copy.log" 2>&1 &', '  pids+=("$!")', "done", *ended("pids")]

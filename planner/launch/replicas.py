@@ -104,18 +104,26 @@ def node_script(program: Program) -> str:
         "SLOTS=(", *rows, ")", 'urls() {', "  local node script gpus port replica copy rank nodes head role",
         '  for slot in "${SLOTS[@]}"; do', "    read -r node script gpus port replica copy rank nodes head role <<< "
         '"$slot"', '    if [[ "$rank" == 0 && "$role" == "$1" ]]; then',
-        '      echo "http://${hosts[node]}:$((port + replica))"', "    fi", "  done | paste -sd' '", "}", "pids=()",
+        '      echo "http://${hosts[node]}:$((port + replica))"', "    fi", "  done | paste -sd' '", "}", *given_gpus(),
+        "pids=()",
         'for slot in "${SLOTS[@]}"; do',
         '  read -r node script gpus port replica copy rank nodes head role <<< "$slot"',
         '  if [[ "$node" == "${NODE:-0}" ]]; then',
-        '    CUDA_VISIBLE_DEVICES="$gpus" REPLICA="$replica" REPLICA_PORT="$((port + replica))" NNODES="$nodes" \\',
-        f'      NODE_RANK="$rank" MASTER_ADDR="${{hosts[head]}}" MASTER_PORT="$(({PORT} + {APART} * copy))" \\',
+        '    CUDA_VISIBLE_DEVICES="$(given "$gpus")" REPLICA="$replica" REPLICA_PORT="$((port + replica))" \\',
+        '      NNODES="$nodes" NODE_RANK="$rank" MASTER_ADDR="${hosts[head]}" \\',
+        f'      MASTER_PORT="$(({PORT} + {APART} * copy))" \\',
         '      bash "$here/$script" > "${script%.sh}-$copy-$rank.log" 2>&1 &', '    pids+=("$!")', "  fi", "done"]
     if routed:
         lines += ['if [[ "${NODE:-0}" == 0 ]]; then',
                   '  WORKERS="$(urls whole)" PREFILL="$(urls prefill)" DECODE="$(urls decode)" \\',
                   f'    bash "$here/{ROUTER}" > router.log 2>&1 &', '  pids+=("$!")', "fi"]
     return "\n".join([*lines, *ended("pids")]) + "\n"
+
+
+def given_gpus() -> list[str]:
+    """Return lines of shell with `given`: GPUs by their numbers, as a place names those that it gives of a node."""
+    return ['IFS=, read -ra seen <<< "${CUDA_VISIBLE_DEVICES:-}"', "given() {", "  local IFS=, at all=()",
+            '  for at in $1; do all+=("${seen[at]:-$at}"); done', '  echo "${all[*]}"', "}"]
 
 
 def ended(pids: str) -> list[str]:

@@ -125,6 +125,19 @@ def test_every_node_starts_its_replicas(made, tmp_path):
             assert "--master-addr node-a" in text
 
 
+def test_replicas_take_the_gpus_that_a_place_gives(tmp_path):
+    """A cluster of Ray that is shared gives a part of a node, and names which."""
+    folder_of(serving("tp=2", gpus="4"), tmp_path, "ray")
+    (tmp_path / "bin").mkdir()
+    for name in ("vllm", "vllm-router"):
+        (tmp_path / "bin" / name).write_text('#!/usr/bin/env bash\necho "$CUDA_VISIBLE_DEVICES"\n')
+        (tmp_path / "bin" / name).chmod(0o755)
+    ran = subprocess.run(["bash", "node.sh"], cwd=tmp_path, text=True, capture_output=True, check=False, env={
+        **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "4,5,6,7"})
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(path.read_text().strip() for path in tmp_path.glob("serve-*.log")) == ["4,5", "6,7"]
+
+
 def test_the_page_tells_prefill_from_decode(tmp_path):
     page = folder_of(apart("tp=4,pp=1"), tmp_path, "slurm")["README.md"]
     for role in ("prefill", "decode"):

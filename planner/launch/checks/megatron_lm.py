@@ -122,9 +122,10 @@ def _stages(config: Any) -> str:  # noqa: ANN401
 
     chunks = config.virtual_pipeline_model_parallel_size or 1
     own = config.pipeline_model_parallel_layout
-    layers = [sum(own.get_num_layers_to_build(vp_stage=chunk, pp_rank=stage) if own is not None
-                  else get_num_layers_to_build(config, chunk if chunks > 1 else None, stage)
-                  for chunk in range(chunks)) for stage in range(config.pipeline_model_parallel_size)]
+    # its own count of a layout asks which chunk this process is of
+    layers = [sum(kind.name == "decoder" for part in stage for kind in part) for stage in own.layout] if own else [
+        sum(get_num_layers_to_build(config, chunk if chunks > 1 else None, stage) for chunk in range(chunks))
+        for stage in range(config.pipeline_model_parallel_size)]
     assert sum(layers) == config.num_layers, f"the stages hold {layers} of {config.num_layers} layers"
     return "even" if len(set(layers)) == 1 else ", ".join(map(str, layers))
 
