@@ -6,7 +6,7 @@ What each user asks becomes what all of them ask.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from planner.cli.named_work import NamedWork
@@ -39,6 +39,8 @@ class Amount(NamedTuple):
     """Words around it."""
     text: str
     """As it stands in the sentence."""
+    near: Mapping[str, int] = {}
+    """Words of its part of the sentence up to the next number, and how far off each stands."""
 
     @property
     def kind(self) -> str:

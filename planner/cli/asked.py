@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.cli import printing
+from planner.cli.asked_back import AskedBackError
 from planner.cli.completed import Told, shown
 from planner.cli.options import open_catalog
 from planner.cli.rephrased import given_flags
@@ -39,6 +40,8 @@ READ = ("plan", "estimate", "compare", "explain")
 FLAG_NAMES = frozenset(f"--{name.replace('_', '-')}" for name in NAMES)
 PRICED = frozenset(("price", "prices", "pricing"))
 """What asks of hardware, beside it, what it costs to rent and to buy."""
+_FLAG = re.compile(r"\s--?[A-Za-z]")
+"""What a command line has and no sentence: a dash alone is one of a sentence."""
 LAUNCHERS = frozenset(("vllm", "sglang", "torchrun", "accelerate", "deepspeed", "python", "python3", "llamafactory-cli",
                        "axolotl"))
 """Programs whose command line is a config, typed as it is."""
@@ -82,6 +85,8 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
             return [*read, *flags]
     if mine:
         return args
+    if meant is None and (sum(len(word.split()) for word in words) > 1 or args[0].endswith("?")):
+        raise AskedBackError(())
     if meant not in RUN:
         raise click.UsageError(f"No such command {args[0]!r}" + (did_you_mean(args[0], commands) if meant is None else
                                                                  f": planner {meant} answers that"))
@@ -117,7 +122,7 @@ def _as_flag(word: str) -> str:
 def _config(args: list[str], words: Sequence[str], settings: GlobalOptions) -> list[str] | None:
     """Return the arguments where they name, or are, the config of another tool or a log, or list a catalog; else none.
     """
-    if " -" in args[0]:
+    if _FLAG.search(args[0]):
         return ["estimate", "--from", *args]
     if args[0].lower() in LAUNCHERS and (len(words) < len(args) or "serve" in words):
         return ["estimate", "--from", shlex.join(args)]

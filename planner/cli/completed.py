@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
 _COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
 """Formats of which training computes in, and stores no weights."""
+_MOST_KNOWN = 0.99
+"""Share of a prompt that may be known: its last token is always computed."""
 GROWING = ("rate", "users", "daily-users", "monthly-users", "concurrency")
 """Flags of a load that may grow."""
 
@@ -106,6 +109,13 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
     usual, drafts = recipes.requests, recipes.drafts
     if "batch" in flags and not work.makes:
         flags["concurrency" if {"serve", "hold"}.intersection(asks) else "global-batch"] = flags.pop("batch")
+    if prefix := flags.pop("prefix", []):
+        known = parse_count(prefix[0], "tokens")
+        whole = flags.setdefault("input", [f"{known + usual.input}"])[0]
+        share = min(_MOST_KNOWN, known / parse_count(whole, "input"))
+        flags.setdefault("prefix-hits", [f"{math.floor(100 * share)}%"])
+        told.assumed.append(f"{prefix[0]} of {whole} prompt tokens that are the same every time are --prefix-hits "
+                            f"{flags['prefix-hits'][0]}")
     if "speculative" in asks:
         flags.setdefault("speculative", [f"{drafts.tokens}:{drafts.acceptance:g}"])
         told.assumed.append(f"{drafts.tokens} tokens are drafted at a time, and {drafts.acceptance:.0%} of them taken "

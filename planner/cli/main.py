@@ -57,6 +57,7 @@ EXAMPLES = """Four questions to begin with:
       what each of these would take and cost
 
 planner --help lists the commands, planner plan --help what a question may say."""
+_BULLET = re.compile(r"^\s*[-*\N{BULLET}\N{EN DASH}\N{EM DASH}]+\s+(?=\S)")
 FEW_COLLECTIONS = 200_000
 """New objects after which unreachable cycles are looked for."""
 
@@ -103,6 +104,10 @@ class LazyGroup(click.Group):
         command = import_module(f"planner.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take a bullet for no option: `planner "- 4x L40S"`."""
+        return super().parse_args(ctx, [_BULLET.sub("", args[0]), *args[1:]] if args else args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table of commands without importing any."""
@@ -230,6 +235,8 @@ def _fail(error: BaseException, settings: GlobalOptions) -> int:
         error = printing.failure(error)
     if isinstance(error, PlannerError):
         printing.note(f"Error: {error}")
+        for line in getattr(error, "examples", ()):
+            printing.note(line)
         return error.exit_code
     # some libraries make another error of Ctrl-C
     if isinstance(error, (click.Abort, KeyboardInterrupt, _InterruptedError)) or interrupts.came():

@@ -9,13 +9,10 @@ from planner.catalog.sized import size_of
 from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import OF_TOKENS, PARAMETER, SIDES, noun_of
+from planner.cli.places import PREFIX, Asked, placed
 from planner.scenario.posttraining import PostTraining
 from planner.units import SECONDS, parse
 from planner.units.reading import parse_count
-
-PATIENCE = 300.0
-"""Seconds up to which a time is one that a user waits, and no deadline."""
-
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -33,6 +30,14 @@ class About:
     """Whether those who come in a time are counted."""
     assumed: list[str] = field(default_factory=list)
     """What was assumed, in words."""
+    used: set[str] = field(default_factory=set)
+    """Words that say which key a number is of."""
+
+    def placed(self, kind: str, amount: Amount, seconds: float = 0.0) -> str:
+        """Return the key of a number of a kind that has several; none where nothing speaks for one."""
+        flag, said = placed(kind, amount.near, Asked(frozenset(self.asks), self.serves, self.tunes, self.whole, seconds))
+        self.used.update(said)
+        return flag
 
 
 def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None], flags: Mapping[str, Sequence[str]],
@@ -57,6 +62,7 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
             put(flag, value)
         else:
             unread.append(amount.text)
+    unread[:] = [word for word in unread if word not in about.used]
     if tunes and "images" in kinds and "images" not in flags:
         put("images", "1")
     if not tunes and work.sees and ("images" in kinds or {"ocr", "caption"} & asks) and (
@@ -78,6 +84,8 @@ def _flag(amount: Amount, about: About) -> tuple[str, str]:
         return "concurrency", amount.value
     if not kind and amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
         return "rate", f"{amount.value} requests/{amount.per}"
+    if not kind and not amount.noun and (flag := about.placed("", amount)):
+        return flag, amount.value
     if not kind and "at" in amount.beside:
         return ("resolution", f"{amount.value}x{amount.value}") if about.work.makes else ("seq-len", amount.value)
     if kind in _READ:
@@ -88,7 +96,8 @@ def _flag(amount: Amount, about: About) -> tuple[str, str]:
 def _asked(amount: Amount, about: About) -> tuple[str, str]:
     """Read requests, documents and images: so many in a time, or in all."""
     kind, value = amount.kind, amount.value
-    if kind == "documents" and (amount.per == "step" or ("step" in about.asks and amount.noun == "prompts")):
+    step = "step" in about.asks or ("rl" in about.asks and "steps" in about.kinds)
+    if kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
         return "prompts", value
     if kind == "images" and amount.of_each and about.work.sees and not about.tunes:
         return "images-per-request", value
@@ -113,7 +122,7 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
     runs = not about.tunes and not about.work.makes and (amount.per or about.comes or "users" in about.kinds)
     if runs and amount.noun.startswith("conversation"):
         return _asked(amount, about)
-    if about.asks & {"step", "rl"} and amount.of_each:
+    if about.asks & {"step", "rl"} and (amount.of_each or amount.per == "prompt"):
         return "samples-per-prompt", amount.value
     drawn = about.asks & {"generate", "batch", "serve", "hold"} and not about.tunes and not about.work.makes
     return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
@@ -148,6 +157,9 @@ def _length(amount: Amount, about: About) -> str:
         if about.asks & {"batch", "generate"} and amount.beside & OF_TOKENS["output"] and not about.tunes:
             about.asks.add("generate")
         return "all-tokens" if about.asks & {"batch", "generate"} and not about.tunes else "tokens"
+    if said := PREFIX.words & amount.near.keys() - {"always", "system"}:
+        about.used.update({*said, "always", "system"})
+        return "prefix"
     behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
     each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
     if "samples" in about.kinds and about.tunes and each and behind[-1:] != ["output"]:
@@ -170,19 +182,9 @@ def _time(amount: Amount, about: About) -> tuple[str, str]:
         return "frames", str(frames)
     if amount.of_each and (about.work.makes == "audio" or about.work.hears):
         return "audio", f"{_seconds(value):g}s"
-    return _limit(value, about)
-
-
-def _limit(value: str, about: About) -> tuple[str, str]:
-    """Read a time that is no length of a thing: how long hardware is kept, a latency target, or a deadline."""
     seconds = _seconds(value)
-    if "rent" in about.asks or (about.asks & {"buys", "rents"} and seconds >= _KEPT):
-        return "years", f"{seconds / (SECONDS.factor('y') or 1.0):.6g}"
-    for ask, target in (("first", "ttft"), ("each-token", "tpot")):
-        if ask in about.asks:
-            return target, value
-    waits = about.serves and seconds < PATIENCE and not about.whole
-    return ("e2e" if waits else "deadline"), value
+    flag = about.placed("time", amount, seconds)
+    return flag, f"{seconds / (SECONDS.factor('y') or 1.0):.6g}" if flag == "years" else value
 
 
 def _seconds(value: str) -> float:
@@ -190,7 +192,13 @@ def _seconds(value: str) -> float:
 
 
 def _money(amount: Amount, about: About) -> tuple[str, str]:
-    return "budget", f"{amount.value} USD/{amount.per}" if amount.per else f"{amount.value} USD"
+    coin = next((name for name in ("euros", "eur", "euro", "pounds", "gbp", "chf", "francs") if name == amount.noun), "USD")
+    value = f"{parse_count(amount.value, 'cents') / 100:.6g}" if amount.noun.startswith("cent") else amount.value
+    if amount.per == "kwh":
+        return "electricity", f"{value} {coin}/kWh"
+    if amount.per and not SECONDS.factor(amount.per):
+        return "price", f"{value} {coin} per {amount.per}"
+    return "budget", f"{value} {coin}/{amount.per}" if amount.per else f"{value} {coin}"
 
 
 def _power(amount: Amount, about: About) -> tuple[str, str]:
@@ -204,7 +212,7 @@ def _rate(amount: Amount, about: About) -> tuple[str, str]:
 def _share(amount: Amount, about: About) -> tuple[str, str]:
     if "uptime" in about.asks:
         return "spare-replicas", "1"
-    return "utilization", f"{amount.value}%"
+    return about.placed("share", amount), f"{amount.value}%"
 
 
 def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
@@ -236,8 +244,6 @@ _SAME = 0.1
 """Share by which a size may differ from that of the model that it tells of."""
 _PRICED = 10**6
 """Tokens that a price is told of."""
-_KEPT = 90 * 86400.0
-"""Seconds from which a time is one that hardware is kept."""
 _EVENLY = 86400.0
 """Seconds from which a time has busy and quiet hours."""
 _SERVING = {"users", "rate", "requests", "streams"}

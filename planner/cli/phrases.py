@@ -121,6 +121,9 @@ COMPARES = _words(
     "more fewer less double twice half triple larger smaller bigger longer shorter higher another additional extra "
     "other")
 """Words before a noun that say how it differs from what is not said."""
+PER_THING = _words("month user request person prompt step image clip video song picture document page call kwh gpu "
+                   "gpu-hour gpu-hr token")
+"""What a number is of each of, beside times."""
 PER = ("per", "a", "an", "each", "every")
 """Words before what something is counted of each of."""
 LEADING = _words(
@@ -167,7 +170,7 @@ _NOUNS = {
     "gpus": "gpu gpus cards",
     "context": "context contexts ctx window windows sequence sequences seq seqlen seq-len",
     "rollouts": "rollout rollouts generation generations completions",
-    "money": "money usd dollar dollars bucks eur euro euros",
+    "money": "money usd dollar dollars bucks eur euro euros gbp pounds chf francs cent cents",
     "share": "% percent pct",
     "size": "model param parameter parameters params parameter-model llm dense student teacher policy critic moe",
     "frames": "frame frames",

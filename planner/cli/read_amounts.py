@@ -6,12 +6,12 @@ quantity = number [scale] [modifier ...] [measure] noun [of each | in a time]: "
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from planner.cli.amounts import Amount
-from planner.cli.phrases import EACH, FOLLOW, LEADING, MEASURES, ONES, PARAMETER, SIDES, SOUNDS, noun_of
+from planner.cli.phrases import EACH, FOLLOW, LEADING, MEASURES, ONES, PARAMETER, PER_THING, SIDES, SOUNDS, noun_of
 from planner.scenario.flag_names import LENGTHS
 from planner.units import SECONDS
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCALES = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T", "mn": "M", "bn": "B", "k": "k", "m": "M",
           "mil": "M", "b": "B", "t": "T", "g": "G", "grand": "k"}
 NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
-_EACH_OF = ("user", "person", "request", "document", "step", "prompt", *PARAMETER)
+_EACH_OF = frozenset(("document", *PER_THING, *PARAMETER))
 """What a number may be of each of."""
 _LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", "take", "about", "only", "have", "next",
                "is", "after", "needs", "of", "every", "lasts", "around", "roughly", "like", "inside", "by", "be", "got",
@@ -30,6 +30,8 @@ _LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", 
 _HEADS = ("user", "person", "head")
 _LEAD = 4
 """Words before a number in which "each" may stand."""
+_AROUND = 5
+"""Words before and behind a number that may say what it is."""
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
 _PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
@@ -61,8 +63,19 @@ def amount(said: Sentence) -> int:
         per, behind = words[behind + 2], behind + 3
     unknown = words[behind] if not noun and behind < len(words) and said.is_unknown(words[behind]) else ""
     text = " ".join(filter(None, (*words[said.at:behind], unknown)))
-    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text))
+    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text, _near(words, said.at, behind)))
     return behind - said.at
+
+
+def _near(words: Sequence[str], at: int, behind: int) -> Mapping[str, int]:
+    """Return the words around a number, up to a comma or another number, with how far off each stands."""
+    near: dict[str, int] = {}
+    for run in (words[max(0, at - _AROUND):at][::-1], words[at + 1:behind], words[behind:behind + _AROUND]):
+        for far, word in enumerate(run, 1):
+            if word == "," or NUMBER.fullmatch(word):
+                break
+            near[word] = min(far, near.get(word, far))
+    return near
 
 
 def _clause(words: Sequence[str]) -> Sequence[str]:

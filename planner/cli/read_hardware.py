@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
 from planner.cli.phrases import FOLLOW, ONES, SILENT, noun_of
 from planner.errors import InputError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _APART = frozenset(("or", "vs", "versus", "rent", "renting", "pay", "paying", "cloud"))
 """Words between hardware that is owned and other hardware that is not."""
+VENDORS: tuple[str, ...] = get_args(Gpu.model_fields["vendor"].annotation)
 _FORMS = ("sxm", "pcie", "nvl", "40gb", "80gb", "40g", "80g")
 """Forms of a card, by the word behind its name."""
 
@@ -59,3 +61,11 @@ def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
 def _is_family(word: str, catalog: Catalog) -> bool:
     """Say whether the names of node types begin with a word: DGX."""
     return any(name.startswith(f"{word}-") for name in catalog.names("nodes"))
+
+
+def vendor(said: Sentence) -> int:
+    """Read who makes the hardware that is wanted: AMD GPUs."""
+    if said.words[said.at] not in VENDORS:
+        return 0
+    said.put("vendor", said.words[said.at])
+    return 1

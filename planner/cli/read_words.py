@@ -15,20 +15,21 @@ from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
 from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SIDES, SILENT, STOPS, noun_of
 from planner.cli.read_amounts import NUMBER, SCALES, amount
-from planner.cli.read_hardware import hardware
+from planner.cli.read_hardware import VENDORS, hardware, vendor
 from planner.cli.read_models import mixture, model
 from planner.cli.read_shapes import grown, how_many, of_each
+from planner.cli.read_other import unmodeled
+from planner.cli.read_spans import clock, corrected, marked, ranged
+from planner.cli.read_without import bounded, excluded
 from planner.scenario.dates import days_until
 from planner.scenario.flag_names import CALLED, SWITCHES
 from planner.scenario.flags import TABLE
 from planner.scenario.said import own_name
-from planner.scenario.unmodeled import METHODS, family_of, seeing
+from planner.scenario.unmodeled import family_of
 from planner.scenario.words import SYNONYMS, method_named, named
 
 _MOST = 6
 """Words of a name at most."""
-_VERSIONS = ("tiny", "base", "small", "medium", "large", "turbo", "xl", "xxl")
-"""Words behind the name of a model that is not modeled."""
 
 
 @dataclass(slots=True)
@@ -54,10 +55,24 @@ class Sentence:
     times: float = 1.0
     """How many times the load is asked about too."""
     at: int = 0
+    corrects: int = 0
+    """Up to which word what is said takes the place of what was said before it."""
+    before: dict[str, list[str]] = field(default_factory=dict)
+    """Flags as they were before that."""
+    counted: int = 0
+    """Amounts before that."""
+    excluded: dict[str, list[str]] = field(default_factory=dict)
+    """Flags with the values that are not wanted."""
+    denied: list[str] = field(default_factory=list)
+    """What is denied and is nothing that a plan knows."""
+    refused: list[str] = field(default_factory=list)
+    """Why the question cannot be answered as it is asked."""
 
     def put(self, flag: str, *values: str) -> None:
-        """Note a flag with a value more."""
+        """Note a flag with a value more, or another one where the sentence corrects itself."""
         said = self.flags.setdefault(flag, [])
+        if self.at < self.corrects and self.before.get(flag) and self.before.pop(flag)[-1:] == said[-1:]:
+            said.pop()
         said.extend(value for value in values if value not in said)
 
     def ask(self, what: str) -> None:
@@ -73,9 +88,10 @@ class Sentence:
                 self.put(flag, *filter(None, [value]))
 
     def phrase(self, at: int, most: int = _MOST) -> Iterator[tuple[int, str]]:
-        """Yield how many words from `at` on are a phrase, and it, the longest first."""
-        for many in range(min(most, len(self.words) - at), 0, -1):
-            yield many, " ".join(self.words[at:at + many])
+        """Yield how many words from `at` on, up to a comma, are a phrase, and it, the longest first."""
+        words = [*takewhile(lambda word: word != ",", self.words[at:at + most])] or self.words[at:at + 1]
+        for many in range(len(words), 0, -1):
+            yield many, " ".join(words[:many])
 
     def model_at(self, at: int) -> int:
         """Return how many words from `at` on name a model."""
@@ -86,6 +102,25 @@ class Sentence:
         ahead = Sentence(self.words, self.catalog, at=at)
         model(ahead)
         self.put("model", *ahead.flags["model"])
+
+    def named_at(self, words: Sequence[str], at: int) -> tuple[str, list[str], int] | None:
+        """Return what words from `at` on name that may be wanted or not: the flag, its values, and how many words it
+        takes; none of others.
+        """
+        word = words[at]
+        if word in VENDORS:
+            return "vendor", [word], 1
+        if family_of(word) is not None and not any(map(str.isdigit, word)):
+            return "unmodeled", [word], 1
+        ahead = Sentence(words, self.catalog, at=at)
+        for many, text in ahead.phrase(at, 3):
+            flag, _, value = PHRASES.get(text, "").removeprefix("--").partition("=")
+            if flag in ("terms", "stack"):
+                return flag, value.split(","), many
+        rules = (hardware, valued, model) if any(map(str.isdigit, word)) else (valued,)
+        taken = 0 if word.isdigit() else next(filter(None, (rule(ahead) for rule in rules)), 0)
+        flag, values = next(iter(ahead.flags.items()), ("", []))
+        return (flag, values, taken) if taken and flag else None
 
     def _names_a_part(self, word: str) -> bool:
         """Say whether a word is a part of the name of some model."""
@@ -102,7 +137,10 @@ class Sentence:
         """Read all words."""
         models = 0
         while self.at < len(self.words):
+            counted = len(self.amounts)
             taken = next(filter(None, (rule(self) for rule in _RULES)), 0)
+            if self.at < self.corrects and counted == len(self.amounts) - 1 and corrected(self, self.amounts[-1]):
+                self.amounts.pop()
             if not taken:
                 self.unread.append(self.words[self.at])
                 if "on" in self.words[max(0, self.at - 2):self.at]:
@@ -219,38 +257,6 @@ def valued(said: Sentence) -> int:
     return 0
 
 
-def unmodeled(said: Sentence) -> int:
-    """Read what is known and not modeled, for the question to be refused by what it is: whisper, RLHF, a TPU."""
-    word = said.words[said.at]
-    if word in SILENT or noun_of(word):
-        return 0
-    if seeing(word) is not None:
-        behind = said.at + 1
-        while behind < len(said.words) and (said.words[behind] in _VERSIONS or said.words[behind][:1] == "v"):
-            behind += 1
-        said.put("model", "-".join(said.words[said.at:behind]))
-        return behind - said.at
-    if joined(word) in METHODS:
-        said.put("method", word)
-    elif family_of(word) is not None:
-        said.put("on", word)
-        return _whole_machine(said)
-    else:
-        return 0
-    return 1
-
-
-def _whole_machine(said: Sentence) -> int:
-    """Return how many words name a machine that is not modeled: mac studio m3 ultra with 512gb."""
-    words, behind = said.words, said.at + 1
-    while behind < len(words) and (words[behind] in _MACHINE or family_of(words[behind]) is not None):
-        behind += 1
-    memory = behind + (words[behind:behind + 1] in (["with"], ["of"]))
-    if words[memory:memory + 1] and re.fullmatch(r"\d+gb", words[memory]):
-        behind = memory + 1
-    return behind - said.at
-
-
 def _silent(said: Sentence) -> int:
     word, before = said.words[said.at], said.words[said.at - 1] if said.at else ""
     return 1 if word in SILENT or (noun_of(word) and before not in COMPARES) else 0
@@ -258,8 +264,7 @@ def _silent(said: Sentence) -> int:
 
 _NOUNS_TOO = ("startup", "day", "images", "frames", "users")
 """Names of flags that are things which a sentence is about."""
-_MACHINE = ("studio", "mini", "pro", "book", "ultra", "air", "max", "chip", "pod", "slice")
 _BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on", "without", "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    _keyed, how_many, _phrase, grown, _percentile, _resolution, _date, hardware, mixture, model, amount, of_each,
-    valued, unmodeled, _silent)
+    marked, clock, ranged, bounded, _keyed, how_many, _phrase, excluded, grown, _percentile, _resolution, _date, hardware, mixture, model, amount, of_each,
+    valued, vendor, unmodeled, _silent)

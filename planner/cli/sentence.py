@@ -6,9 +6,10 @@ Every word is read as something, is one of those that say nothing, or is refused
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 
 from planner.catalog.load import Catalog
+from planner.cli.asked_back import AskedBackError
 from planner.cli.completed import (
     WORK,
     Told,
@@ -24,11 +25,11 @@ from planner.cli.completed import (
 from planner.cli.meaning import asked_of
 from planner.cli.memory_of import memory_of
 from planner.cli.named_work import NamedWork, named_work
-from planner.cli.phrases import COMPARES
-from planner.cli.plain_words import plain_words
+from planner.cli.not_understood import decisive, is_open, noted
 from planner.cli.read_words import Sentence
+from planner.cli.what_is_left import without
+from planner.cli.written import words_of
 from planner.errors import InputError
-from planner.units import SECONDS
 
 LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests",
                    "objective"))
@@ -38,28 +39,8 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 OPTIMAL = "chinchilla"
 """Tokens by which hardware is compared for training, where nothing says how many."""
 _NOTHING: Mapping[str, str] = {}
-_DECISIVE = COMPARES | frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without",
-                                  "but"))
-"""Words after which a question may mean the opposite of what the rest of it says, or something else than it."""
 _KIND = re.compile(r"^an? (?=[^0-9])")
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
-_EDGES = "?!;:\"'()[]"
-
-
-def words_of(args: Sequence[str]) -> list[str]:
-    """Return the words of a sentence in small letters, apart from the signs between them."""
-    text = " ".join(args).replace("\N{MULTIPLICATION SIGN}", "x").replace(" & ", " and ").lower()
-    words = (word.strip(_EDGES).rstrip(".,") for word in text.replace(", ", " , ").split())
-    return plain_words([each for word in words if word for each in _parted(word)])
-
-
-def _parted(word: str) -> Iterator[str]:
-    """Yield a word, and of 5/s or tokens/day its parts."""
-    front, stroke, per = word.rpartition("/")
-    if stroke and front and (per in ("month", "user", "request") or SECONDS.factor(per)):
-        yield from (front, "per", per)
-    else:
-        yield word
 
 
 def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Mapping[str, str] = _NOTHING,
@@ -74,6 +55,9 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     told = Told() if told is None else told
     sentence = Sentence(words_of(args), catalog).read()
     flags, asks = sentence.flags, sentence.asks
+    if sentence.refused:
+        raise InputError("; ".join(sentence.refused))
+    told.assumed += without(flags, sentence.excluded, catalog)
     source(asks, flags)
     asks |= {"step"} & set(sentence.words)
     meant_methods(flags, asks)
@@ -94,11 +78,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _settle(asks, flags, given, work)
     _imply(asks - ({"duration"} if work.makes else set()), flags, given, chosen, makes=bool(work.makes))
     command = typed(chosen, flags)
-    if told.left_out is not None and _may_go(sentence, given):
-        told.left_out += sentence.unread
-    elif sentence.unread:
-        raise InputError(f"not understood: {', '.join(map(repr, sentence.unread))}; the rest reads as: planner "
-                         f"{shown(command)}")
+    _leave_out(sentence, asks, given, command, told)
     if "memory" in asks and (taken := memory_of(flags, catalog)):
         told.assumed.append(taken)
     return once_more(sentence, chosen, flags, told) or command
@@ -116,6 +96,11 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         flags["why-not"] = [f"gpu={name}" for name in asked]
         if asked != named:
             flags["on"] = named
+    if "price" in flags:
+        raise InputError(f"{flags['price'][0]} is a price, and no budget, which is of a whole job or of a month: prices "
+                         "are facts of the catalog, and planner import-prices adds yours")
+    if "lora-rank" in flags and "method" not in given and "serve" not in asks:
+        flags["method"] = ["lora"]
     if work.makes:
         flags.pop("images", None)  # a sample is one
         flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
@@ -127,12 +112,19 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         flags["method"] = ["inference"]
 
 
-def _may_go(sentence: Sentence, given: Set[str]) -> bool:
-    """Say whether words may be left out of a question: none counts, names or takes back anything."""
-    unread = [each for text in sentence.unread for each in text.split()]
-    return bool({"model", "budget"} & set(given)) and not sentence.names and not (
-        sentence.places and given.isdisjoint(("on", "own"))) and not any(
-        each in _DECISIVE or any(map(str.isdigit, each)) for each in unread)
+def _leave_out(sentence: Sentence, asks: Collection[str], given: Set[str], command: Sequence[str], told: Told) -> None:
+    """Note the words that are not understood. Raises InputError where the answer may turn on one of them, and where
+    nothing else says what the question is about.
+    """
+    if told.left_out is None:
+        turns = [*map(repr, sentence.unread)]
+    else:
+        turns = decisive(sentence)
+        if is_open(given) and not turns:
+            raise AskedBackError(asks, noted(sentence))
+        told.left_out += noted(sentence)
+    if turns:
+        raise InputError(f"not understood: {', '.join(turns)}; the rest reads as: planner {shown(command)}")
 
 
 def _seen(sentence: Sentence, asks: Collection[str], flags: dict[str, list[str]], chosen: str) -> None:

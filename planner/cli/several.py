@@ -12,7 +12,8 @@ from planner.cli.completed import Told
 from planner.cli.phrases import PHRASES
 from planner.cli.plain_words import figure
 from planner.cli.read_words import Sentence
-from planner.cli.sentence import spoken, words_of
+from planner.cli.sentence import spoken
+from planner.cli.written import words_of
 from planner.errors import InputError
 from planner.scenario.flags import FLAGS
 from planner.units import SECONDS

@@ -12,7 +12,7 @@ _ALSO = {
     "prompts": "prompts-per-step rollout-batch-size prompt-batch-size prompts-per-batch",
     "on": "hardware cluster gpu gpu-type node instance instance-type machine accelerator card cards device vram "
           "gpu-memory gpu-options hardware-options",
-    "lora-rank": "rank lora-r",
+    "lora-rank": "rank lora-r r",
     "lora-targets": "lora-target lora-target-modules target-modules",
     "quantization": "quant quantize gguf bits weight-format weights-format format",
     "precision": "dtype torch-dtype mixed-precision compute-dtype params-dtype param-dtype",

@@ -1,0 +1,59 @@
+"""Words of a sentence that are not understood: which may be left out by one note, and which the answer turns on.
+
+A word may go where it carries no number, takes nothing back, and is no word of what a plan knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from planner.cli.axes import AXES, OFFLOAD
+from planner.cli.phrases import COMPARES, ONES, noun_of
+from planner.cli.read_words import Sentence
+from planner.scenario.flag_names import INSTEAD
+from planner.units import SECONDS, WATTS
+
+_TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
+"""Words behind which a question may mean the opposite of what the rest of it says."""
+_WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel", "sharding", "sharded",
+                    "nvlink", "infiniband", "mig", "interconnect"))
+"""What a layout or a machine is made of, beside the axes."""
+
+
+def decisive(sentence: Sentence) -> list[str]:
+    """Return why each word that is not understood may not be left out; none of those that may."""
+    return [*dict.fromkeys(why for text in sentence.unread if (why := _why(text, sentence)))]
+
+
+def _why(text: str, sentence: Sentence) -> str:
+    words = text.split()
+    if any(any(map(str.isdigit, word)) or word in ONES and word not in ("a", "an", "one") for word in words):
+        return f"{text!r} (what does it count: tokens, samples, users, requests a second, GPUs, hours, USD?)"
+    if any(word in _TAKES_BACK for word in words):
+        return f"{text!r} (what is not wanted? GPUs, providers, regions, terms and formats are left out by name)"
+    if any(word in COMPARES for word in words):
+        return f"{text!r} (than what? say the number)"
+    if text in sentence.names:
+        return f"{text!r} (part of the model's name? planner catalog list models)"
+    if why := next(_known(words), ""):
+        return f"{text!r} ({why})"
+    if any(SECONDS.factor(word) or WATTS.factor(word) for word in words):
+        return f"{text!r} (how many?)"
+    return ""
+
+
+def _known(words: Sequence[str]) -> Iterator[str]:
+    for word in words:
+        if word in AXES or word in OFFLOAD or word in _WORDS:
+            yield INSTEAD.get(AXES.get(word, word), INSTEAD["tp"])
+
+
+def noted(sentence: Sentence) -> list[str]:
+    """Return what is left out of a question, for one note: words that count nothing, and what is denied and unknown."""
+    denied = {word for text in sentence.denied for word in text.split()}
+    return [*(text for text in sentence.unread if not set(text.split()) <= denied or noun_of(text)), *sentence.denied]
+
+
+def is_open(given: Collection[str]) -> bool:
+    """Say whether nothing says what a question is about: neither a model, nor hardware, nor what may be spent."""
+    return {"model", "budget", "on", "own", "requests", "dataset"}.isdisjoint(given)

@@ -1,0 +1,91 @@
+"""The text of a sentence as words: its signs, currencies and abbreviations written out, and a comma where a part ends.
+
+A dash that stands alone, a semicolon, a bullet and the end of a line or a sentence are commas; `~` and quotes say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from planner.cli.phrases import PER_THING
+from planner.cli.plain_words import plain_words
+from planner.units import SECONDS
+
+_NUMBER = r"\d[\d.,_]*"
+_SCALE = r"(?: ?(?:k|m|mn|mil|bn|thousand|million|billion|grand)\b)?"
+_MONEY = {"\N{EURO SIGN}": "euros", "\N{POUND SIGN}": "pounds"}
+_COINS = "".join(_MONEY)
+_SIGNS: tuple[tuple[str, str], ...] = (
+    ("[\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}`\N{PRIME}]", "'"),
+    ("[\"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+     "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}]", ""),
+    ("\N{MULTIPLICATION SIGN}", "x"),
+    (r"(?m)^[ \t]*(?:[-*\N{BULLET}\N{MIDDLE DOT}\N{EN DASH}\N{EM DASH}]|\d{1,2}[.)])[ \t]+", " , "),
+    (r"[\r\n;|]+|\N{HORIZONTAL ELLIPSIS}|\.{2,}", " , "),
+    (r"(?<=\d)[\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{MINUS SIGN}](?=\d)", "-"),
+    ("\N{NON-BREAKING HYPHEN}", "-"),
+    ("[\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}]", " , "),
+    (r"(?<!\S)-+(?!\S)", " , "),
+    (r"(?<!\S)[~\N{ALMOST EQUAL TO}](?=[\d$])|(?<!\S)[~\N{ALMOST EQUAL TO}](?!\S)", ""),
+    (r"(?:<=?|\N{LESS-THAN OR EQUAL TO})(?= ?[\d$])", " under "),
+    (r"(?:>=?|\N{GREATER-THAN OR EQUAL TO})(?= ?[\d$])", " at least "),
+    (r"\b(?:us|usd) ?\$ ?(?=\d)|\$ (?=\d)|\busd(?=\d)", "$"),
+    (rf"(?<![\w$])({_NUMBER}{_SCALE}) ?\$", r"$\1"),
+    (rf"([{_COINS}]) ?({_NUMBER}{_SCALE})", r"\2 \1"),
+    (rf"(?<=[\w ])[{_COINS}]", lambda said: f" {_MONEY[said[0]]}"),
+    (r"\bw/o\b", "without"), (r"\bw/(?=\s)", "with"), (r"(?<!\S)[&+](?!\S)", "and"),
+    (r"\b(?:approx|ca|appr)\.", "about"), (r"\b(vs|max|min|avg|incl|excl|resp|est)\.", r"\1"))
+"""What a sign is written as."""
+_PATTERNS = tuple((re.compile(pattern), written) for pattern, written in _SIGNS)
+_EDGES = "?!;:\"'()[]{}*"
+_ENDS = re.compile(r"[a-z0-9%)\"'\]]{2,}[.?!]+['\")]*", re.ASCII)
+"""A word that ends a sentence."""
+_PAIR = re.compile(r"(?P<low>\$?\d+(?:\.\d+)?)(?P<scale>[kmbt]?)-(?P<high>\$?\d+(?:\.\d+)?(?:[kmbt]|[a-z]+)?)", re.ASCII)
+"""7-8b, 10-20, 2k-4k, $5-10k: from a number to one that is greater."""
+_BESIDES = re.compile(r"(?P<first>\d+(?:\.\d+)?[kmbt]|[a-z]{1,3}\d{1,4}[a-z]*)/(?P<second>\d+(?:\.\d+)?[kmbt]|"
+                      r"[a-z]{1,3}\d{1,4}[a-z]*)", re.ASCII)
+"""13b/400b, a100/h100: two words."""
+_NAMED = re.compile(r"(?P<name>[a-z][a-z_-]{0,30})[=:](?P<value>\$?\d\S*)", re.ASCII)
+"""r=16, rank:32."""
+
+
+def words_of(args: Sequence[str]) -> list[str]:
+    """Return the words of a sentence in small letters, apart from the signs between them."""
+    text = " ".join(args).lower()
+    for pattern, written in _PATTERNS:
+        text = pattern.sub(written, text)
+    return plain_words([each for word in _apart(text.replace(", ", " , ").split()) for each in _parted(word)])
+
+
+def _apart(words: Sequence[str]) -> Iterator[str]:
+    """Yield words without the signs around them, a comma behind one that ends a sentence."""
+    for at, each in enumerate(words):
+        word = each.strip(_EDGES).rstrip(".,")
+        if each == ",":
+            yield ","
+        elif word:
+            yield word
+            if at + 1 < len(words) and (_ENDS.fullmatch(each) or each.endswith(",")):
+                yield ","
+
+
+def _parted(word: str) -> Iterator[str]:
+    """Yield a word, and of 5/s, tokens/day, 7-8b, r=16 or a100/h100 its parts."""
+    front, stroke, per = word.rpartition("/")
+    if stroke and front and (per in PER_THING or SECONDS.factor(per)):
+        yield from (*_parted(front), "per", per)
+    elif (pair := _PAIR.fullmatch(word)) and _below(pair):
+        yield from (f"{pair['low']}{pair['scale']}", "to", pair["high"])
+    elif both := _BESIDES.fullmatch(word):
+        yield from (both["first"], "," if both["first"][0].isdigit() else "or", both["second"])
+    elif said := _NAMED.fullmatch(word):
+        yield from (said["name"], "=", said["value"])
+    else:
+        yield word
+
+
+def _below(pair: re.Match[str]) -> bool:
+    """Say whether the first number of a pair is below the second, as from one to the other."""
+    high = re.match(r"\$?(\d+(?:\.\d+)?)", pair["high"])
+    return high is not None and (bool(pair["scale"]) or float(pair["low"].lstrip("$")) < float(high[1]))
