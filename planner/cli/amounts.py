@@ -53,6 +53,17 @@ class Amount(NamedTuple):
         return not self.per and bool(self.beside & OF_EACH)
 
 
+def seconds_of(amount: Amount) -> float:
+    """Return the seconds of a time."""
+    return parse(time_of(amount), SECONDS, "time", "3 years")
+
+
+def time_of(amount: Amount) -> str:
+    """Return a time as it is written, its scale written out: 50k hours are 50000 hours."""
+    scaled = amount.value[-1:].isalpha()
+    return f"{parse_count(amount.value, 'time') if scaled else amount.value} {amount.noun}"
+
+
 def in_tokens(amount: Amount, work: NamedWork, assumed: list[str]) -> Amount:
     """Return words, and pages of which each thing has some, as the tokens that they are."""
     pages = amount.kind == "pages" and amount.of_each
@@ -72,15 +83,14 @@ def heard(amounts: Sequence[Amount], work: NamedWork, assumed: list[str], put: C
     An hour of sound is so many; a stream that is heard as it comes gives one in each of its lengths.
     """
     window = work.hears
-    length = next((parse(f"{each.value} {each.noun}", SECONDS, "time", "30 s") for each in amounts
+    length = next((seconds_of(each) for each in amounts
                    if each.kind == "time" and each.of_each and "sound" not in each.beside), window)
     read: list[Amount] = []
     for amount in amounts:
         live = amount.kind == "streams" or (
             amount.kind in ("requests", "users", "recordings") and not amount.per and amount.beside & TOGETHER)
         if amount.kind == "time" and "sound" in amount.beside:  # 1,000 hours of audio
-            seconds = parse(f"{amount.value} {amount.noun}", SECONDS, "time", "30 s")
-            many = math.ceil(seconds / window)
+            many = math.ceil(seconds_of(amount) / window)
             assumed.append(f"{amount.value} {amount.noun} of sound are {many:,} pieces of {window:g} s, as much as the "
                            "model reads at once")
             read.append(Amount(str(many), "requests" if amount.per else "documents", amount.per, amount.beside,

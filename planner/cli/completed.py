@@ -25,6 +25,8 @@ WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
 _COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
 """Formats of which training computes in, and stores no weights."""
+_GPU = "h100-sxm"
+"""GPU that is taken where two numbers of GPUs are compared, and none is named."""
 _MOST_KNOWN = 0.99
 """Share of a prompt that may be known: its last token is always computed."""
 GROWING = ("rate", "users", "daily-users", "monthly-users", "concurrency")
@@ -51,6 +53,13 @@ def typed(verb: str, flags: Mapping[str, Sequence[str]]) -> list[str]:
 
 def once_more(sentence: Sentence, verb: str, flags: dict[str, list[str]], told: Told) -> list[str]:
     """Return the command of a second answer, where a question has two, and note the first; none of other questions."""
+    if len(counts := flags.get("gpus", [])) > 1:
+        if not {"on", "own"} & flags.keys():
+            flags["on"] = [_GPU]
+            told.assumed.append(f"which GPUs they are is not said: {_GPU} is taken, and --on says others")
+        verb = "plan" if verb == "compare" else verb
+        told.first += [(f"on {each} GPUs", typed(verb, {**flags, "gpus": [each]})) for each in counts[:-1]]
+        return typed(verb, {**flags, "gpus": counts[-1:]})
     load = next((flag for flag in GROWING if flag in flags), "")
     if sentence.times != 1.0:
         if not load:
@@ -108,14 +117,16 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
     """Take a batch for what is worked on at once, and a context of what is served for prompts that fill it."""
     usual, drafts = recipes.requests, recipes.drafts
     if "batch" in flags and not work.makes:
-        flags["concurrency" if {"serve", "hold"}.intersection(asks) else "global-batch"] = flags.pop("batch")
-    if prefix := flags.pop("prefix", []):
-        known = parse_count(prefix[0], "tokens")
-        whole = flags.setdefault("input", [f"{known + usual.input}"])[0]
-        share = min(_MOST_KNOWN, known / parse_count(whole, "input"))
+        trains = WORK.intersection(flags) or set(flags.get("method", ())) - {"inference"}
+        runs = {"serve", "hold"}.intersection(asks) or not (trains or {"train", "tune"}.intersection(asks))
+        flags["concurrency" if runs else "global-batch"] = flags.pop("batch")
+    if known_tokens := flags.pop("prefix", []):
+        known = parse_count(known_tokens[0], "tokens")
+        input_ = flags.setdefault("input", [f"{known + usual.input}"])[0].removesuffix(" tokens")
+        share = min(_MOST_KNOWN, known / parse_count(input_, "input"))
         flags.setdefault("prefix-hits", [f"{math.floor(100 * share)}%"])
-        told.assumed.append(f"{prefix[0]} of {whole} prompt tokens that are the same every time are --prefix-hits "
-                            f"{flags['prefix-hits'][0]}")
+        told.assumed.append(f"{known_tokens[0]} of {input_} prompt tokens that are the same every time are "
+                            f"--prefix-hits {flags['prefix-hits'][0]}")
     if "speculative" in asks:
         flags.setdefault("speculative", [f"{drafts.tokens}:{drafts.acceptance:g}"])
         told.assumed.append(f"{drafts.tokens} tokens are drafted at a time, and {drafts.acceptance:.0%} of them taken "

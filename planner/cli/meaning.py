@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.catalog.sized import size_of
-from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user
+from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user, seconds_of, time_of
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import OF_TOKENS, PARAMETER, SIDES, noun_of
 from planner.cli.places import PREFIX, Asked, placed
 from planner.scenario.posttraining import PostTraining
-from planner.units import SECONDS, parse
+from planner.units import SECONDS
 from planner.units.reading import parse_count
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -28,6 +29,8 @@ class About:
     work: NamedWork
     comes: bool
     """Whether those who come in a time are counted."""
+    hours: int = 0
+    """Of a day in which anybody asks; none where nothing says so."""
     assumed: list[str] = field(default_factory=list)
     """What was assumed, in words."""
     used: set[str] = field(default_factory=set)
@@ -35,7 +38,8 @@ class About:
 
     def placed(self, kind: str, amount: Amount, seconds: float = 0.0) -> str:
         """Return the key of a number of a kind that has several; none where nothing speaks for one."""
-        flag, said = placed(kind, amount.near, Asked(frozenset(self.asks), self.serves, self.tunes, self.whole, seconds))
+        flag, said = placed(kind, amount.near, Asked(frozenset(self.asks), self.serves, self.tunes, self.whole, seconds,
+                                                     self.work.makes, bool(self.work.hears)))
         self.used.update(said)
         return flag
 
@@ -53,7 +57,11 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
         asks.add("serve")
     comes = any(amount.kind == "users" and comes_in(amount) for amount in amounts)
     about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
-                  assumed)
+                  _hours(flags.get("day", ())), assumed)
+    rate = next((amount for amount in amounts if amount.kind == "fps"), None)
+    if rate is not None and work.makes == "video":
+        about = replace(about, work=work._replace(frames_per_second=max(1, parse_count(rate.value, "fps"))))
+        amounts = [amount for amount in amounts if amount is not rate]
     for amount in of_each_user(amounts, work):
         flag, value = _flag(amount, about)
         if flag == NOTHING:
@@ -71,6 +79,12 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
     return assumed
 
 
+def _hours(day: Sequence[str]) -> int:
+    """Return how many hours of a day 9h-17h are."""
+    first, _, last = (day[0] if day else "").replace("h", "").partition("-")
+    return (int(last) - int(first)) % 24 if first.isdigit() and last.isdigit() else 0
+
+
 def _users(amount: Amount, about: About) -> tuple[str, str]:
     return f"{comes}-users" if (comes := comes_in(amount)) else "users", amount.value
 
@@ -78,19 +92,27 @@ def _users(amount: Amount, about: About) -> tuple[str, str]:
 def _flag(amount: Amount, about: About) -> tuple[str, str]:
     """Return the flag that a number is, and its value; no flag where it is none, and NOTHING where it says nothing."""
     if amount.noun and noun_of(amount.noun) is None:
-        return "", amount.value
+        sized = amount.value[-1:] == "B" and not amount.noun.endswith("s") and not about.work.models
+        return _size(amount, about) if sized else ("", amount.value)
     kind = amount.kind or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
-    if not kind and amount.beside & TOGETHER and not about.tunes:
-        return "concurrency", amount.value
-    if not kind and amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
-        return "rate", f"{amount.value} requests/{amount.per}"
-    if not kind and not amount.noun and (flag := about.placed("", amount)):
-        return flag, amount.value
-    if not kind and "at" in amount.beside:
-        return ("resolution", f"{amount.value}x{amount.value}") if about.work.makes else ("seq-len", amount.value)
+    if not kind:
+        return _bare(amount, about)
     if kind in _READ:
         return _READ[kind](amount, about)
     return (kind if kind in _ALIKE else ""), amount.value
+
+
+def _bare(amount: Amount, about: About) -> tuple[str, str]:
+    """Read a number of which nothing says what it counts: by the words around it."""
+    if amount.beside & TOGETHER and not about.tunes:
+        return "concurrency", amount.value
+    if amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
+        return "rate", f"{amount.value} requests/{amount.per}"
+    if not amount.noun and (flag := about.placed("", amount)):
+        return flag, amount.value
+    if "at" in amount.beside:
+        return ("resolution", f"{amount.value}x{amount.value}") if about.work.makes else ("seq-len", amount.value)
+    return "", amount.value
 
 
 def _asked(amount: Amount, about: About) -> tuple[str, str]:
@@ -105,16 +127,23 @@ def _asked(amount: Amount, about: About) -> tuple[str, str]:
             not amount.per or amount.per == "day")):
         return "requests-per-user", value
     if amount.per or "daily" in amount.beside:
-        noun = amount.noun if about.work.makes else "requests"
-        time = amount.per or "day"
-        if (SECONDS.factor(time) or 0.0) >= _EVENLY:
-            about.assumed.append(f"{value} {amount.noun} a {time} are spread evenly over the {time}; --peak-factor 3 "
-                                 "says that the busiest moment has three times as many")
-        return "rate", f"{value} {noun}/{time}"
+        return _per_time(amount, about)
     if kind == "requests":
         return ("concurrency" if amount.beside & TOGETHER else "documents"), value
     drawn = kind not in ("images", "clips") or (about.work.sees and not about.work.makes)
     return ("documents" if drawn and not about.tunes else "samples"), value
+
+
+def _per_time(amount: Amount, about: About) -> tuple[str, str]:
+    """Read how many come in a time: of a day whose hours are said, within these."""
+    value, time = amount.value, amount.per or "day"
+    if time == "day" and about.hours:
+        about.assumed.append(f"{value} {amount.noun} a day are asked within {about.hours} hours of it")
+        return "rate", f"{parse_count(value, 'requests') / about.hours:.6g} requests/hour"
+    if (SECONDS.factor(time) or 0.0) >= _EVENLY:
+        about.assumed.append(f"{value} {amount.noun} a {time} are spread evenly over the {time}; --peak-factor 3 "
+                             "says that the busiest moment has three times as many")
+    return "rate", f"{value} {amount.noun if about.work.makes else 'requests'}/{time}"
 
 
 def _talks(amount: Amount, about: About) -> tuple[str, str]:
@@ -164,35 +193,28 @@ def _length(amount: Amount, about: About) -> str:
     each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
     if "samples" in about.kinds and about.tunes and each and behind[-1:] != ["output"]:
         return "mean-length"
-    if "at" in amount.beside:
-        return "seq-len"
-    if behind:
-        return behind[-1]
+    if "at" in amount.beside or behind:
+        return "seq-len" if "at" in amount.beside else behind[-1]
     return "input" if about.serves or about.kinds & {*IN_ALL, "requests"} else "tokens"
 
 
 def _time(amount: Amount, about: About) -> tuple[str, str]:
-    value = f"{amount.value} {amount.noun}"
+    value, seconds = time_of(amount), seconds_of(amount)
     if amount.per:  # busy 6 hours a day
         share = amount.per == "day" and about.asks & {"rent", "buys", "rents"}
-        return ("utilization", f"{_seconds(value) / 864:.4g}%") if share else ("", value)
-    if amount.of_each and about.work.makes == "video":
-        frames = round(_seconds(value) * about.work.frames_per_second) + 1
+        return ("utilization", f"{seconds / 864:.4g}%") if share else ("", value)
+    flag = about.placed("time", amount, seconds)
+    if flag == "frames" or (amount.of_each and about.work.makes == "video"):
+        frames = round(seconds * about.work.frames_per_second) + 1
         about.assumed.append(f"{value} are {frames} frames, {about.work.frames_per_second} a second")
         return "frames", str(frames)
-    if amount.of_each and (about.work.makes == "audio" or about.work.hears):
-        return "audio", f"{_seconds(value):g}s"
-    seconds = _seconds(value)
-    flag = about.placed("time", amount, seconds)
+    if flag == "audio" or (amount.of_each and (about.work.makes == "audio" or about.work.hears)):
+        return "audio", f"{seconds:g}s"
     return flag, f"{seconds / (SECONDS.factor('y') or 1.0):.6g}" if flag == "years" else value
 
 
-def _seconds(value: str) -> float:
-    return parse(value, SECONDS, "time", "3 years")
-
-
 def _money(amount: Amount, about: About) -> tuple[str, str]:
-    coin = next((name for name in ("euros", "eur", "euro", "pounds", "gbp", "chf", "francs") if name == amount.noun), "USD")
+    coin = amount.noun if amount.noun in _COINS else "USD"
     value = f"{parse_count(amount.value, 'cents') / 100:.6g}" if amount.noun.startswith("cent") else amount.value
     if amount.per == "kwh":
         return "electricity", f"{value} {coin}/kWh"
@@ -237,6 +259,7 @@ def _models(amount: Amount, about: About) -> tuple[str, str]:
 
 
 NOTHING = "-"
+_COINS = ("euros", "eur", "euro", "pounds", "gbp", "chf", "francs")
 _PACED = ("s", "sec", "second")
 _TRAINED = 10**8
 """Tokens from which no prompt is so long."""

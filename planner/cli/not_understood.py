@@ -5,7 +5,7 @@ A word may go where it carries no number, takes nothing back, and is no word of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from planner.cli.axes import AXES, OFFLOAD
 from planner.cli.phrases import COMPARES, ONES, noun_of
@@ -15,8 +15,8 @@ from planner.units import SECONDS, WATTS
 
 _TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
 """Words behind which a question may mean the opposite of what the rest of it says."""
-_WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel", "sharding", "sharded",
-                    "nvlink", "infiniband", "mig", "interconnect"))
+_WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel",
+                    "sharding", "sharded", "nvlink", "infiniband", "mig", "interconnect"))
 """What a layout or a machine is made of, beside the axes."""
 
 
@@ -26,23 +26,22 @@ def decisive(sentence: Sentence) -> list[str]:
 
 
 def _why(text: str, sentence: Sentence) -> str:
+    why = next(_reasons(text, sentence), "")
+    return f"{text!r} ({why})" if why else ""
+
+
+def _reasons(text: str, sentence: Sentence) -> Iterator[str]:
     words = text.split()
-    if any(any(map(str.isdigit, word)) or word in ONES and word not in ("a", "an", "one") for word in words):
-        return f"{text!r} (what does it count: tokens, samples, users, requests a second, GPUs, hours, USD?)"
+    if any(any(map(str.isdigit, word)) or (word in ONES and word not in ("a", "an", "one")) for word in words):
+        yield "what does it count: tokens, samples, users, requests a second, GPUs, hours, USD?"
     if any(word in _TAKES_BACK for word in words):
-        return f"{text!r} (what is not wanted? GPUs, providers, regions, terms and formats are left out by name)"
+        yield "what is not wanted? GPUs, providers, regions, terms and formats are left out by name"
     if any(word in COMPARES for word in words):
-        return f"{text!r} (than what? say the number)"
+        yield "than what? say the number"
     if text in sentence.names:
-        return f"{text!r} (part of the model's name? planner catalog list models)"
-    if why := next(_known(words), ""):
-        return f"{text!r} ({why})"
+        yield "part of the model's name? planner catalog list models"
     if any(SECONDS.factor(word) or WATTS.factor(word) for word in words):
-        return f"{text!r} (how many?)"
-    return ""
-
-
-def _known(words: Sequence[str]) -> Iterator[str]:
+        yield "how many?"
     for word in words:
         if word in AXES or word in OFFLOAD or word in _WORDS:
             yield INSTEAD.get(AXES.get(word, word), INSTEAD["tp"])

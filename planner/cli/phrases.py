@@ -12,12 +12,14 @@ def _words(text: str) -> frozenset[str]:
 _ASKING = {
     "fit": "can not i|will not fit|can not fit|not fit|does not fit|do not fit|fit|fits|fitting|does it fit|enough|"
             "can i|can we|can it|could i|could we|will it|is it possible|possible",
-    "serve": "serve|serves|serving|host|hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|endpoint|"
+    "serve": "serve|serves|served|serving|hosted|deployed|host|"
+            "hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|endpoint|"
             "api",
     "hold": "handle|handles|cope with|hold|run|runs|running|load|use",
-    "train": "train|trains|training|run training",
+    "train": "train|trains|trained|training|run training",
     "--method=pretrain": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|continued pretraining",
-    "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes|fine-tunes|tunes",
+    "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes|fine-tunes|tunes|"
+            "tuned|finetuned|fine-tuned|fine tuned",
     "batch caption": "caption|captioning|describe",
     "batch ocr": "ocr",
     "batch": "batch|batch job|batch jobs|offline|process|transcribe|summarize|classify|translate|label|extract|"
@@ -27,7 +29,8 @@ _ASKING = {
     "largest": "how big a model|how large a model|how big of a model|how large of a model|what size model|"
             "what size of model|what size of a model|how big|how large|largest model|biggest model|largest|biggest|"
             "what model|which model|what models|which models|largest models|biggest models",
-    "longest": "max context length|max context|maximum context|maximum context length|longest context|"
+    "longest": "biggest context|biggest context length|largest context length|how big a context|how large a context|"
+            "max context length|max context|maximum context|maximum context length|longest context|"
             "longest sequence|max sequence length|max seq len|max sequence|largest context|how long a context|"
             "how much context|maximum sequence length",
     "--max=micro-batch": "what batch|which batch|biggest batch|what batch size|which batch size|how large a batch|"
@@ -57,7 +60,8 @@ _ASKING = {
              "responses start|reply starts|replies start|start answering|starts answering|starts streaming|"
              "starts to answer",
     "each-token": "per token|tpot|each token|between tokens",
-    "cost": "run me|run us|cost|costs|price|how much|cheapest|cheap|cheaper|cost per million tokens|"
+    "cost": "charge|charges|bill|bills|expense|spend|run me|run us|cost|costs|price|how much|cheapest|cheap|cheaper|"
+            "cost per million tokens|"
             "price per million tokens|per million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|"
             "cost per token|cost per million|dollars per million tokens|cheapest way",
     "cost energy": "energy use|energy usage|energy consumption|power draw|power consumption|carbon footprint|energy|"
@@ -65,7 +69,8 @@ _ASKING = {
     "--objective=users serve": "how many concurrent requests|how many simultaneous requests|"
             "how many requests at once|number of concurrent requests|number of concurrent users|"
             "max concurrent requests|max users|maximum users|most users",
-    "--objective=time": "fastest|as fast as possible|quickest|asap",
+    "--objective=time": "fastest|as fast as possible|quickest|asap|finishes first|done first|soonest|"
+            "as soon as possible",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
     "--deadline=90d": "within a quarter|in a quarter|in one quarter",
     "--quantization=bf16": "full precision|half precision|unquantized|without quantization|no quantization",
@@ -83,6 +88,7 @@ _ASKING = {
     "--on=cpu": "on cpu|on a cpu|on cpus|cpu only|cpu-only|on my cpu|cpu alone|on cpu only",
     "--on=rtx-3090,rtx-4090,rtx-5090": "consumer cards|consumer gpus|consumer gpu|consumer card|consumer hardware|"
             "gaming cards|gaming gpus|gaming gpu|geforce cards",
+    "--day=9h-17h": "business hours|office hours|working hours|work hours",
     "": "double check|sanity check|quick check|fit check|does that buy|will that buy|that buys|buy me|buys me|buy us|"
             "more than|less than|or more|at least|at most|all day|round the clock|24/7|around the clock",
     "--terms=spot": "spot|preemptible|spot instances|interruptible",
@@ -97,7 +103,9 @@ PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phras
 STOPS = _words(
     "a an the of for with on in at to by from as than that which and or is are was were be will would can could do "
     "does did need needs if per each every using over under within during into i we you they it its , not no but "
-    "without what how why when where vs versus")
+    "without what how why when where vs versus onto upon toward towards via near between during while because so then "
+    "plus "
+    "through across against among behind beside beyond inside outside off out up down")
 """Words that stand between a number and no noun of its."""
 SILENT = _words(
     ", inputs outputs rack racks see reach number making private coding assistant copilot bot rag fleet peak live "
@@ -174,12 +182,14 @@ _NOUNS = {
     "share": "% percent pct",
     "size": "model param parameter parameters params parameter-model llm dense student teacher policy critic moe",
     "frames": "frame frames",
+    "fps": "fps",
     "adapters": "adapters adapter loras",
     "models": "models jobs services workloads"}
 _COUNTED = {word: kind for kind, words in _NOUNS.items() for word in words.split()}
 MEASURES = ("time", "tokens", "words", "pages", "frames")
 """Kinds of things of which what is counted has so many each, where they stand before it."""
-SOUNDS = _words("audio speech sound recordings recording calls podcasts meetings interviews lectures voice dictation")
+SOUNDS = _words("audio speech sound recordings recording calls podcasts podcast audiobooks broadcasts meetings "
+                "interviews lectures voice dictation")
 """What hours are of that are heard."""
 EACH = ("each", "apiece")
 ONES = {word: str(count) for count, words in enumerate((

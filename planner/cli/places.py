@@ -26,6 +26,9 @@ class Asked:
     """Whether things are counted in all, and not by a time."""
     seconds: float = 0.0
     """Of a time."""
+    makes: str = ""
+    """What a diffusion model makes."""
+    hears: bool = False
 
 
 class Place(NamedTuple):
@@ -48,20 +51,33 @@ def _keeps(asked: Asked) -> float:
     return 9.0 * ("rent" in asked.asks or (bool(asked.asks & {"buys", "rents"}) and asked.seconds >= KEPT))
 
 
+def _films(asked: Asked) -> float:
+    return 1.0 if asked.makes == "video" and asked.seconds <= PATIENCE else _NEVER
+
+
+def _sounds(asked: Asked) -> float:
+    return 1.0 if (asked.makes == "audio" or asked.hears) and asked.seconds <= _SONG else _NEVER
+
+
+_NEVER = -99.0
+_SONG = 3600.0
 PLACES: Mapping[str, Sequence[Place]] = {
     "time": (
-        _place("deadline", "within deadline done finish finished complete completed ready due by", lambda asked: 1.5 + 2.0 * (
+        _place("deadline", "deadline done finish finished complete completed ready", lambda asked: 1.5 + 2.0 * (
             asked.seconds >= PATIENCE)),
         _place("e2e", "reply replies respond responds response responses latency answer answers answered wait waits "
                "waiting e2e end-to-end round-trip", _waits),
-        _place("ttft", "first ttft start starts starting begin begins streaming", lambda asked: 4.0 * ("first" in asked.asks)),
+        _place("ttft", "first ttft start starts starting begin begins streaming",
+               lambda asked: 4.0 * ("first" in asked.asks)),
         _place("tpot", "tpot itl between", lambda asked: 4.0 * ("each-token" in asked.asks)),
         _place("think", "think thinks thinking pause pauses typing"),
         _place("startup", "startup start-up boot boots cold spin-up"),
+        _place("frames", "clip clips video videos long footage", _films),
+        _place("audio", "audio long song songs track tracks recordings recording clips", _sounds),
         _place("years", "amortize amortized amortise depreciate depreciation lifetime lifespan", _keeps)),
     "share": (
-        _place("utilization", "use used utilization utilisation utilized busy load time day", lambda asked: 1.0 + 2.0 * bool(
-            asked.asks & {"rent", "buys", "rents"})),
+        _place("utilization", "use used utilization utilisation utilized busy load time day",
+               lambda asked: 3.0 * bool(asked.asks & {"rent", "buys", "rents"})),
         _place("prefix-hits", "cache cached hit hits prefix prefixes shared same reused repeated identical common"),
         _place("headroom", "headroom margin buffer growth extra reserve slack spike spikes"),
         _place("confidence", "sure confidence confident certain certainty probability")),
@@ -70,7 +86,7 @@ PLACES: Mapping[str, Sequence[Place]] = {
         _place("output", "answer answers output outputs response responses reply replies completion completions"),
         _place("prefix", "same shared cached identical constant fixed common repeated prefix system always"),
         _place("concurrency", "concurrent concurrently simultaneous simultaneously parallel"))}
-"""Kind of what is counted -> the keys that may have it; of a number that counts nothing said, those that its words name."""
+"""Kind of what is counted -> the keys that may have it; of a number alone those that its words name."""
 PREFIX = next(place for place in PLACES[""] if place.flag == "prefix")
 
 

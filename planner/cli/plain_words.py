@@ -19,7 +19,8 @@ _CONTRACTED: Mapping[str, str] = {
         "there is": "there's theres", "i would": "i'd", "we would": "we'd", "i will": "i'll", "we will": "we'll",
         "could not": "couldn't couldnt", "would not": "wouldn't wouldnt", "did not": "didn't didnt",
         "let us": "let's lets", "who is": "who's", "want to": "wanna", "going to": "gonna",
-        "got to": "gotta"}.items() for contracted in said.split()}
+        "got to": "gotta", "daily users": "dau daus", "monthly users": "mau "
+                "maus"}.items() for contracted in said.split()}
 _UNITS = {word: value for value, word in enumerate((
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
     "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"))}

@@ -63,7 +63,8 @@ def amount(said: Sentence) -> int:
         per, behind = words[behind + 2], behind + 3
     unknown = words[behind] if not noun and behind < len(words) and said.is_unknown(words[behind]) else ""
     text = " ".join(filter(None, (*words[said.at:behind], unknown)))
-    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text, _near(words, said.at, behind)))
+    near = _near(words, said.at, behind)
+    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text, near))
     return behind - said.at
 
 
@@ -72,7 +73,7 @@ def _near(words: Sequence[str], at: int, behind: int) -> Mapping[str, int]:
     near: dict[str, int] = {}
     for run in (words[max(0, at - _AROUND):at][::-1], words[at + 1:behind], words[behind:behind + _AROUND]):
         for far, word in enumerate(run, 1):
-            if word == "," or NUMBER.fullmatch(word):
+            if word == "," or (NUMBER.fullmatch(word) and not _PIXELS.fullmatch(word)):
                 break
             near[word] = min(far, near.get(word, far))
     return near
@@ -184,8 +185,8 @@ def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> t
     """Return in which time, or of what each, a number is, and where the words behind it end; they are put `beside` it.
     """
     per = ""
-    if noun_of(noun) == "time" and words[behind:behind + 1] == ["of"] and (
-            sound := next((at for at in (behind + 1, behind + 2) if words[at:at + 1] and words[at] in SOUNDS), 0)):
+    sound = next((at for at, word in enumerate(words[behind:behind + 2 + _FAR], behind) if word in SOUNDS), 0)
+    if noun_of(noun) == "time" and words[behind:behind + 1] == ["of"] and sound and "," not in words[behind:sound]:
         beside.add("sound")
         behind = sound + 1
     while behind < len(words) and words[behind] in FOLLOW:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _APART = frozenset(("or", "vs", "versus", "rent", "renting", "pay", "paying", "cloud"))
 """Words between hardware that is owned and other hardware that is not."""
+MONEYED = frozenset(("grand", "bucks", "usd", "dollars", "euros", "mil", "k"))
+"""Words behind a number that is one of money: 8 grand is no Grand Teton."""
 VENDORS: tuple[str, ...] = get_args(Gpu.model_fields["vendor"].annotation)
 _FORMS = ("sxm", "pcie", "nvl", "40gb", "80gb", "40g", "80g")
 """Forms of a card, by the word behind its name."""
@@ -53,7 +55,7 @@ def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
     """Say whether words have a number of a card or of cards in them, or the name of a family of nodes."""
     last, behind = words[-1], said.words[said.at + len(words):][:1]
     counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
-    silent = text in SILENT or last in SILENT or last in ONES or (len(words) > 1 and last in FOLLOW)
+    silent = text in SILENT or last in SILENT or last in ONES or last in MONEYED or (len(words) > 1 and last in FOLLOW)
     named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)
     return named and not silent and not counts
 

@@ -17,14 +17,14 @@ _CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d{2})?)?(?P<half>am|p
 _HYPHENED = re.compile(r"(\d{1,2}(?:am|pm|h)?)-(\d{1,2}(?:am|pm|h)?)", re.ASCII)
 _HOURS = 24
 _NOON = 12
-_MARKS = ("no wait", "wait no", "no sorry", "sorry", "i mean", "i meant", "make that", "make it", "scratch that", "correction",
-          "or rather", "no actually", "actually no", "wait", "oops", "rather")
+_MARKS = ("no wait", "wait no", "no sorry", "sorry", "i mean", "i meant", "make that", "make it", "scratch that",
+          "correction", "or rather", "no actually", "actually no", "wait", "oops", "rather")
 """Words behind which a sentence says anew what it has said; of `make it` and `rather` a number."""
 _NUMBERED = ("make it", "rather", "wait")
 _REACH = 6
 """Words behind such a mark that may correct."""
 _SPAN = 3
-_LARGE = 10.0
+_GPUS = frozenset(("gpu", "gpus", "cards"))
 
 
 def clock(said: Sentence) -> int:
@@ -46,7 +46,8 @@ def clock(said: Sentence) -> int:
     start, stop = _hour(begin, ""), _hour(end, words[behind - 1])
     bare = noun_of(next(iter(words[behind:behind + 1]), "")) is None
     # "9 to 5" can be no range, and "from 9 to 17" is none of what is not said
-    if not halves and not ((joined or led) and (stop < start <= _NOON or start <= _NOON < stop and bare)):
+    spans = stop < start <= _NOON or (start <= _NOON < stop and (joined or led))
+    if not halves and not (spans and (bare or joined)):
         return 0
     stop = stop if stop > start or stop > _NOON or end["half"] else stop + _NOON
     if not (start < _HOURS and 0 < stop <= _HOURS and start != stop):
@@ -64,8 +65,15 @@ def _hour(match: re.Match[str], behind: str) -> int:
 def ranged(said: Sentence) -> int:
     """Read the lower number of a range past, and note that the greater is taken: 10 to 20 users, between 5 and 10k."""
     words, at = said.words, said.at
-    led = words[at] == "between" or (words[at] == "from" and "double" not in words)
+    led = words[at] in ("between", "from")
     join = at + led + 1
+    if join + 1 >= len(words):
+        return 0
+    if words[at] == "from" and words[join:join + 1] == ["to"] and _GPUS.intersection(words[max(0, at - 4):at + 5]):
+        counts = [word for word in (words[at + 1], *words[join + 1:join + 2]) if word.isdigit()]
+        if len(counts) == 2:  # twice as many GPUs
+            said.put("gpus", *counts)
+            return 4
     if words[join:join + 1] != ["to"] and not (led and words[join:join + 1] == ["and"]):
         return 0
     low, high = NUMBER.fullmatch(words[at + led]), NUMBER.fullmatch(next(iter(words[join + 1:join + 2]), ""))

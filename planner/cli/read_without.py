@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
 
-_BARS = ("anything but", "everything but", "anyone but", "any but", "all but", "but not", "other than", "apart from",
-         "aside from", "rather not", "except for", "except", "excluding", "exclude", "excludes", "avoid", "avoiding", "without",
-         "never", "neither", "no", "not", "skip", "besides", "sans")
+_BARS = ("never mind", "forget about", "anything but", "everything but", "anyone but", "any but", "all but", "but "
+        "not", "other than", "apart from",
+         "aside from", "rather not", "except for", "except", "excluding", "exclude", "excludes", "avoid", "avoiding",
+         "without", "never", "neither", "no", "not", "skip", "besides", "sans")
 """Words before what is not wanted, the longer first."""
 _ALL = ("anything", "everything", "anyone", "any", "all", "every")
-_HARD = ("no", "without", "except", "except for", "excluding", "exclude", "avoid", "avoiding", "anything but",
+_HARD = ("never mind", "no", "without", "except", "except for", "excluding", "exclude", "avoid", "avoiding", "anything "
+        "but",
          "everything but", "any but", "all but", "other than", "apart from", "aside from", "sans")
 """Those behind which a thing that is not understood is one that must not be."""
-_BOUNDS = ("more", "longer", "later", "over", "above", "exceed", "exceeding", "higher", "less", "fewer", "slower", "lower",
-           "under", "below", "only", "just", "beyond")
-_IDLE = ("sure", "idea", "preference", "matter", "rush", "hurry", "problem", "deadline", "limit", "budget", "much", "yet",
-         "necessarily", "clue", "need", "care", "know", "worries", "object", "time")
+_BOUNDS = ("more", "longer", "later", "over", "above", "exceed", "exceeding", "higher", "less", "fewer", "slower",
+           "lower", "under", "below", "only", "just", "beyond")
+_IDLE = ("sure", "idea", "preference", "matter", "rush", "hurry", "problem", "deadline", "limit", "budget", "much",
+         "yet", "necessarily", "clue", "need", "care", "know", "worries", "object", "time")
 """Words that are denied and limit nothing: no rush, not sure, no deadline."""
 _FAR = 5
 """Words at most between a bar and what it bars."""
@@ -71,8 +73,8 @@ def excluded(said: Sentence) -> int:
     if hard and here < len(words):
         behind = next((place for place in range(here, min(len(words), here + 2)) if words[place] == ","), here + 1)
         barred = " ".join(words[here:behind])
-        said.refused.append(f"{bar} {barred!r} is not understood: a plan can leave out GPUs, vendors, providers, regions, "
-                            "terms, formats, methods and stacks by name, as in 'not on aws' or 'without spot'")
+        said.refused.append(f"{bar} {barred!r} is not understood: a plan can leave out GPUs, vendors, providers, "
+                            "regions, terms, formats, methods and stacks by name, as in 'not on aws' or 'without spot'")
         return behind - at
     denied = [*words[at:here], *_clause(words, here)]
     said.denied.append(" ".join(denied))

@@ -10,15 +10,17 @@ from itertools import takewhile
 
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
+from planner.catalog.regions import area_of
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
 from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SIDES, SILENT, STOPS, noun_of
 from planner.cli.read_amounts import NUMBER, SCALES, amount
 from planner.cli.read_hardware import VENDORS, hardware, vendor
+from planner.cli.read_keys import axis, idle
 from planner.cli.read_models import mixture, model
-from planner.cli.read_shapes import grown, how_many, of_each
 from planner.cli.read_other import unmodeled
+from planner.cli.read_shapes import grown, how_many, of_each
 from planner.cli.read_spans import clock, corrected, marked, ranged
 from planner.cli.read_without import bounded, excluded
 from planner.scenario.dates import days_until
@@ -131,7 +133,8 @@ class Sentence:
         known = word in STOPS or word in FOLLOW or word in LEADING or word in PHRASES or word in ONES or (
             word in _BESIDE)
         ahead = Sentence([word], self.catalog)
-        return word.isalpha() and not known and not any(rule(ahead) for rule in (model, valued, unmodeled))
+        return word.replace("-", "").isalpha() and not known and not any(
+            rule(ahead) for rule in (model, valued, unmodeled))
 
     def read(self) -> Sentence:
         """Read all words."""
@@ -171,9 +174,12 @@ def _percentile(said: Sentence) -> int:
 
 def _resolution(said: Sentence) -> int:
     """Read pixels: 480p, 1024x1024."""
-    if not re.fullmatch(r"\d{3,4}p|\d{3,4}x\d{3,4}", said.words[said.at], re.ASCII):
+    word = said.words[said.at]
+    if side := re.fullmatch(r"(\d{3,4})(?:px|pixels?)", word, re.ASCII):
+        word = f"{side[1]}x{side[1]}"
+    if not re.fullmatch(r"\d{3,4}p|\d{3,4}x\d{3,4}", word, re.ASCII):
         return 0
-    said.put("resolution", said.words[said.at])
+    said.put("resolution", word)
     return 1
 
 
@@ -200,16 +206,17 @@ def _keyed(said: Sentence) -> int:
             continue
         flag = own_name(text.replace(" ", "-"), OPTIONS) or ""
         behind = said.at + many
-        while behind < len(said.words) - 1 and said.words[behind] in ("of", "is", "=", "length", "size"):
+        while behind < len(said.words) - 1 and (said.words[behind] in _TO_VALUE or " ".join(
+                said.words[behind - 1:behind + 1]) in _AT_MOST or " ".join(said.words[behind:behind + 2]) in _AT_MOST):
             behind += 1
-        if flag in OPTIONS and _counts_no_other(said.words, behind) and (
+        if flag in OPTIONS and _counts_no_other(said.words, behind, flag) and (
                 match := NUMBER.fullmatch(said.words[behind])):
             ends = behind + 1
             plain = match["unit"] == "" or match["unit"] in SCALES
             while plain and ends < len(said.words) and (
                     said.words[ends] in SCALES or noun_of(said.words[ends]) in ("time", "money", "tokens")):
                 ends += 1
-            value, taken = " ".join(said.words[behind:ends]), ends - said.at
+            value, taken = " ".join(_SHORT.get(word, word) for word in said.words[behind:ends]), ends - said.at
             said.put(flag, value)
             return taken
     return 0
@@ -222,13 +229,30 @@ def _stands_alone(words: Sequence[str], at: int) -> bool:
         word in SCALES or noun_of(word) for word in takewhile(lambda word: word not in STOPS, words[at + 1:at + 3]))
 
 
-def _counts_no_other(words: Sequence[str], at: int) -> bool:
-    """Say whether a number has no noun behind it of its own: in "length, 500 steps" it is none of a length."""
-    return at < len(words) and (at + 1 >= len(words) or noun_of(words[at + 1]) in (
-        None, "time", "money", "tokens", "context"))
+def _counts_no_other(words: Sequence[str], at: int, flag: str) -> bool:
+    """Say whether a number has no noun behind it of its own: in "length, 500 steps" it is none of a length, and in
+    "reply in 2 seconds" none of an output.
+    """
+    counted = noun_of(words[at + 1]) if at + 1 < len(words) else None
+    kinds = ("time",) if flag in _TIMES else ("money",) if flag in ("budget", "electricity") else ("tokens", "context")
+    return at < len(words) and counted in (None, *kinds)
 
 
+_AT_MOST = ("at most", "up to")
+_TO_VALUE = frozenset(("of", "is", "=", "length", "size", "max", "maximum", "around", "about", "roughly", "under",
+                       "below", "are"))
+"""Words between the name of a key and its number."""
+_TIMES = frozenset(("deadline", "ttft", "tpot", "e2e", "think", "startup", "years", "audio", "price-age", "reward"))
+_SHORT = {"grand": "k", "mil": "M", "m": "M", "bucks": "USD"}
+"""Words of a quantity that no unit is written as."""
 OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}
+
+
+def _is_region(said: Sentence, text: str) -> bool:
+    """Say whether a provider has regions of this name, as whose beginning it may stand: us-east."""
+    name = text.replace(" ", "-")
+    return name.count("-") in (1, 2) and area_of(name) != "" and any(
+        offer.region.startswith(name) for prices in said.catalog.price_lists for offer in prices.offers)
 
 
 def valued(said: Sentence) -> int:
@@ -240,6 +264,9 @@ def valued(said: Sentence) -> int:
             return many
         for flag, path in (("quantization", "workload.quantization"), ("provider", "sourcing.rent.providers"),
                            ("terms", "sourcing.rent.terms"), ("region", "sourcing.rent.regions")):
+            if flag == "region" and _is_region(said, text):
+                said.put(flag, text.replace(" ", "-"))
+                return many
             pronoun = text == "us" and not {"in", "the", "region"}.intersection(said.words[max(0, said.at - 1):said.at])
             if (name := named(path, text)) in SYNONYMS[path][0] and not pronoun and text not in (
                     "block", "standard", "none"):
@@ -266,5 +293,5 @@ _NOUNS_TOO = ("startup", "day", "images", "frames", "users")
 """Names of flags that are things which a sentence is about."""
 _BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on", "without", "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    marked, clock, ranged, bounded, _keyed, how_many, _phrase, excluded, grown, _percentile, _resolution, _date, hardware, mixture, model, amount, of_each,
-    valued, vendor, unmodeled, _silent)
+    marked, clock, ranged, bounded, axis, idle, _keyed, how_many, _phrase, excluded, grown, _percentile, _resolution,
+    _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)

@@ -38,6 +38,10 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 OPTIMAL = "chinchilla"
 """Tokens by which hardware is compared for training, where nothing says how many."""
+_SINGLE = frozenset(("tokens", "samples", "documents", "rate", "users", "concurrency", "input", "output", "seq-len",
+                     "epochs", "mean-length", "budget", "steps", "e2e", "ttft", "tpot", "utilization", "prefix-hits",
+                     "lora-rank"))
+"""Flags of which a question has one value."""
 _NOTHING: Mapping[str, str] = {}
 _KIND = re.compile(r"^an? (?=[^0-9])")
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
@@ -58,17 +62,26 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     if sentence.refused:
         raise InputError("; ".join(sentence.refused))
     told.assumed += without(flags, sentence.excluded, catalog)
+    _kept(asks, flags, sentence)
     source(asks, flags)
     asks |= {"step"} & set(sentence.words)
     meant_methods(flags, asks)
+    if "lora-rank" in flags and "method" not in flags and "method" not in beside and "serve" not in asks:
+        flags["method"] = ["lora"]
+    if "rl" not in asks and "prompts" in flags:  # those of a step are of reinforcement learning
+        flags.setdefault("input", flags.pop("prompts"))
     known = flags | {flag: [value] for flag, value in beside.items() if flag not in flags}
     work = named_work(known.get("model", ()), catalog)
-    told.assumed += sentence.assumed + asked_of(sentence.amounts, asks, sentence.put, known, sentence.unread, work)
+    try:
+        told.assumed += sentence.assumed + asked_of(sentence.amounts, asks, sentence.put, known, sentence.unread, work)
+    except ValueError as error:  # a number that is none of what it counts
+        raise InputError(str(error)) from None
     for flag, value in sentence.usual.items():
         flags.setdefault(flag, [value])
     if not flags and not asks:
         return None
     _one_kind(flags)
+    _once(flags, told)
     _had(asks, flags, told.left_out)
     modeled(flags, asks, told, catalog)
     filled(flags, asks, told, catalog.recipes, work)
@@ -97,10 +110,10 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         if asked != named:
             flags["on"] = named
     if "price" in flags:
-        raise InputError(f"{flags['price'][0]} is a price, and no budget, which is of a whole job or of a month: prices "
-                         "are facts of the catalog, and planner import-prices adds yours")
-    if "lora-rank" in flags and "method" not in given and "serve" not in asks:
-        flags["method"] = ["lora"]
+        raise InputError(f"{flags['price'][0]} is a price, and no budget, which is of a whole job or of a month: "
+                         "prices are facts of the catalog, and planner import-prices adds yours")
+    if len(rule := flags.get("tokens", [])) > 1 and OPTIMAL in rule:
+        rule.remove(OPTIMAL)  # Chinchilla 70B is a model where its tokens are said
     if work.makes:
         flags.pop("images", None)  # a sample is one
         flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
@@ -112,7 +125,7 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         flags["method"] = ["inference"]
 
 
-def _leave_out(sentence: Sentence, asks: Collection[str], given: Set[str], command: Sequence[str], told: Told) -> None:
+def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Sequence[str], told: Told) -> None:
     """Note the words that are not understood. Raises InputError where the answer may turn on one of them, and where
     nothing else says what the question is about.
     """
@@ -120,7 +133,9 @@ def _leave_out(sentence: Sentence, asks: Collection[str], given: Set[str], comma
         turns = [*map(repr, sentence.unread)]
     else:
         turns = decisive(sentence)
-        if is_open(given) and not turns:
+        works = bool(sentence.unread) and "model" not in given and "budget" not in given and not asks.isdisjoint(
+            ("train", "tune", "serve", "hold", "batch", "generate"))
+        if (is_open(given) or works) and not turns:
             raise AskedBackError(asks, noted(sentence))
         told.left_out += noted(sentence)
     if turns:
@@ -142,6 +157,14 @@ def _sees(names: Sequence[str], catalog: Catalog) -> bool:
     return any(model is not None and model.towers for model in known)
 
 
+def _kept(asks: set[str], flags: Mapping[str, Sequence[str]], sentence: Sentence) -> None:
+    """Take what hardware alone costs for a time for what renting it does."""
+    kinds = {amount.kind for amount in sentence.amounts}
+    alone = "model" not in flags and {"on", "own"} & flags.keys()
+    if "cost" in asks and alone and "time" in kinds and kinds <= {"time", "share", "money"}:
+        asks.add("rent")
+
+
 def _one_kind(flags: Mapping[str, Sequence[str]]) -> None:
     """Raise InputError for a run and a service in one sentence, with the file that asks about both on one fleet."""
     run = next((flag for flag in ("tokens", "samples") if flag in flags), "")
@@ -152,6 +175,16 @@ def _one_kind(flags: Mapping[str, Sequence[str]]) -> None:
             "training and a service in one sentence: ask about each alone, or about both on one fleet by planner plan "
             f"FILE with jobs: [{{name: run, model: {models[0]}, {run}: {flags[run][0]}}}, {{name: service, model: "
             f"{models[-1]}, {load}: {flags[load][0]}}}]")
+
+
+def _once(flags: dict[str, list[str]], told: Told) -> None:
+    """Take the last of two deadlines. Raises InputError for two of another number of which a question has one."""
+    if len(ends := flags.get("deadline", [])) > 1:
+        told.assumed.append(f"of the deadlines {', '.join(ends)} the last is taken")
+        flags["deadline"] = ends[-1:]
+    for flag in _SINGLE & flags.keys():
+        if len(values := flags[flag]) > 1 and OPTIMAL not in values:
+            raise InputError(f"--{flag} is said twice: {' and '.join(map(repr, values))}; ask about each alone")
 
 
 def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str] | None) -> None:

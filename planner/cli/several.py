@@ -24,13 +24,14 @@ AMOUNTS = frozenset(("tokens", "samples", "steps", "rate", "users", "daily-users
 SHARED = frozenset(("on", "own", "provider", "region", "terms", "budget", "max-power"))
 """Flags of all jobs together."""
 BEGINS = ("pretrain", "pre-train", "train", "finetune", "fine-tune", "tune", "serve", "host", "deploy", "lora", "qlora",
-          "dpo", "grpo", "sft")
+          "dpo", "grpo", "sft", "pretrains", "trains", "finetunes", "fine-tunes", "tunes", "serves", "hosts", "deploys")
 """Words that a job begins with."""
 YEAR = 52 * 7 * 86400.0
 """Seconds of the horizon that jobs in words have."""
 _DISTILLS = re.compile(r"\b(?:distill?|distilling) ")
 _PIECES = re.compile(r"[,;:]\s|\band\b|\bthen\b|\bplus\b")
-_BEHIND = re.compile(r"(?:,|;|\band\b|\bthen\b|\s)+$")
+_BEHIND = re.compile(r"(?:[,;]|\b(?:and|then|does|the|one|first|second|third|fourth|other|another|last|team)\b|\s)+$",
+                     re.IGNORECASE)
 
 
 def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None) -> str | None:
@@ -51,7 +52,7 @@ def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None
     if len(clauses) < 2:
         return None
     try:
-        shared = _flags(before, catalog, told)
+        shared = _shared(before, catalog)
         read = [_flags(clause, catalog, told) for clause in clauses]
     except InputError:
         return None
@@ -181,6 +182,15 @@ def _flags(clause: str, catalog: Catalog, told: Told) -> Mapping[str, str]:
     read = spoken([clause], catalog, "plan", {}, told) if words_of([clause]) else None
     words = read[1:] if read else []
     return {word[2:]: words[at + 1] for at, word in enumerate(words[:-1]) if word.startswith("--")}
+
+
+def _shared(before: str, catalog: Catalog) -> Mapping[str, str]:
+    """Return what stands before the jobs and is of all of them: hardware, a provider, a budget."""
+    try:
+        return _flags(before, catalog, Told(left_out=[]))
+    except InputError:  # "for our 3 teams"
+        read = Sentence(words_of([before]), catalog).read()
+        return {flag: ",".join(values) for flag, values in read.flags.items() if flag in SHARED}
 
 
 def _name(clause: str, model: str, taken: Sequence[str]) -> str:

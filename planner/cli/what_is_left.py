@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import get_args
 
-from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
 from planner.catalog.price import Term
+from planner.catalog.stack import Method
 from planner.errors import InputError
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.words import SYNONYMS, named
 
 _FORMATS = ("bf16", "fp8")
 """Formats that are taken where another is not wanted: those of which nobody asks whether its answers are good."""
-_ALONE = {"method": ("workload.method", "full, lora or qlora"), "engine": ("", "vllm, sglang, tensorrt-llm or llama-cpp")}
+_SUPERVISED: tuple[Method, ...] = ("pretrain", "full", "lora", "qlora")
+_ALONE = {"method": "full, lora or qlora", "engine": "vllm, sglang, tensorrt-llm or llama-cpp"}
+"""Flags that take one value, with those that there are."""
 
 
 def without(flags: dict[str, list[str]], excluded: Mapping[str, Sequence[str]], catalog: Catalog) -> list[str]:
@@ -99,8 +101,8 @@ def _formats(flags: dict[str, list[str]], values: Sequence[str], catalog: Catalo
 
 
 def _stacks(flags: dict[str, list[str]], values: Sequence[str], catalog: Catalog) -> list[str]:
-    method = (flags.get("method") or ["pretrain"])[0]
-    if method not in ("pretrain", "full", "lora", "qlora"):
+    method = next((each for each in _SUPERVISED if each == (flags.get("method") or ["pretrain"])[0]), None)
+    if method is None:
         raise InputError(f"without {', '.join(values)}: --stack names the one that is meant instead")
     return _rest(flags, "stack", [stack.name for stack in catalog.usual_stacks(method, "full")], values)
 
@@ -124,5 +126,5 @@ def _named(flags: dict[str, list[str]], flag: str, out: Sequence[str]) -> list[s
     if flag == "model" or rest:
         flags.update({flag: rest} if rest else {})
         return [f"without {', '.join(out)}"]
-    known = _ALONE.get(flag, ("", "the one that is meant"))[1]
+    known = _ALONE.get(flag, "the one that is meant")
     raise InputError(f"without {', '.join(out)} there is a choice left: name it by --{flag}: {known}")

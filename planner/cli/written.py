@@ -1,12 +1,13 @@
 """The text of a sentence as words: its signs, currencies and abbreviations written out, and a comma where a part ends.
 
-A dash that stands alone, a semicolon, a bullet and the end of a line or a sentence are commas; `~` and quotes say nothing.
+A dash that stands alone, a semicolon, a bullet and the end of a line or a sentence are commas; `~` and quotes say
+nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from planner.cli.phrases import PER_THING
 from planner.cli.plain_words import plain_words
@@ -16,7 +17,7 @@ _NUMBER = r"\d[\d.,_]*"
 _SCALE = r"(?: ?(?:k|m|mn|mil|bn|thousand|million|billion|grand)\b)?"
 _MONEY = {"\N{EURO SIGN}": "euros", "\N{POUND SIGN}": "pounds"}
 _COINS = "".join(_MONEY)
-_SIGNS: tuple[tuple[str, str], ...] = (
+_SIGNS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("[\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}`\N{PRIME}]", "'"),
     ("[\"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
      "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}]", ""),
@@ -26,7 +27,7 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     (r"(?<=\d)[\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{MINUS SIGN}](?=\d)", "-"),
     ("\N{NON-BREAKING HYPHEN}", "-"),
     ("[\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}]", " , "),
-    (r"(?<!\S)-+(?!\S)", " , "),
+    (r"(?<!\S)--?(?!\S)", " , "),
     (r"(?<!\S)[~\N{ALMOST EQUAL TO}](?=[\d$])|(?<!\S)[~\N{ALMOST EQUAL TO}](?!\S)", ""),
     (r"(?:<=?|\N{LESS-THAN OR EQUAL TO})(?= ?[\d$])", " under "),
     (r"(?:>=?|\N{GREATER-THAN OR EQUAL TO})(?= ?[\d$])", " at least "),
@@ -34,6 +35,7 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     (rf"(?<![\w$])({_NUMBER}{_SCALE}) ?\$", r"$\1"),
     (rf"([{_COINS}]) ?({_NUMBER}{_SCALE})", r"\2 \1"),
     (rf"(?<=[\w ])[{_COINS}]", lambda said: f" {_MONEY[said[0]]}"),
+    (r"\b(\d{3,4}) ?(?:x|by) ?(\d{3,4})\b", r"\1x\2"), (r"\b(?:in/out|input/output|isl/osl|prompt/completion)\b", ""),
     (r"\bw/o\b", "without"), (r"\bw/(?=\s)", "with"), (r"(?<!\S)[&+](?!\S)", "and"),
     (r"\b(?:approx|ca|appr)\.", "about"), (r"\b(vs|max|min|avg|incl|excl|resp|est)\.", r"\1"))
 """What a sign is written as."""
@@ -41,11 +43,15 @@ _PATTERNS = tuple((re.compile(pattern), written) for pattern, written in _SIGNS)
 _EDGES = "?!;:\"'()[]{}*"
 _ENDS = re.compile(r"[a-z0-9%)\"'\]]{2,}[.?!]+['\")]*", re.ASCII)
 """A word that ends a sentence."""
-_PAIR = re.compile(r"(?P<low>\$?\d+(?:\.\d+)?)(?P<scale>[kmbt]?)-(?P<high>\$?\d+(?:\.\d+)?(?:[kmbt]|[a-z]+)?)", re.ASCII)
+_PAIR = re.compile(r"(?P<low>\$?\d+(?:\.\d+)?)(?P<scale>[kmbt]?)-(?P<high>\$?\d+(?:\.\d+)?[a-z]*)", re.ASCII)
 """7-8b, 10-20, 2k-4k, $5-10k: from a number to one that is greater."""
 _BESIDES = re.compile(r"(?P<first>\d+(?:\.\d+)?[kmbt]|[a-z]{1,3}\d{1,4}[a-z]*)/(?P<second>\d+(?:\.\d+)?[kmbt]|"
                       r"[a-z]{1,3}\d{1,4}[a-z]*)", re.ASCII)
 """13b/400b, a100/h100: two words."""
+_SIDES = re.compile(r"(?P<input>\d+(?:\.\d+)?k?)/(?P<output>\d+(?:\.\d+)?k?)", re.ASCII)
+"""1k/256: tokens of a prompt and of an answer."""
+_LEAST = 16
+"""Tokens of a side at least; 24/7 are none."""
 _NAMED = re.compile(r"(?P<name>[a-z][a-z_-]{0,30})[=:](?P<value>\$?\d\S*)", re.ASCII)
 """r=16, rank:32."""
 
@@ -77,12 +83,19 @@ def _parted(word: str) -> Iterator[str]:
         yield from (*_parted(front), "per", per)
     elif (pair := _PAIR.fullmatch(word)) and _below(pair):
         yield from (f"{pair['low']}{pair['scale']}", "to", pair["high"])
+    elif (sides := _SIDES.fullmatch(word)) and min(map(_count, (sides["input"], sides["output"]))) >= _LEAST:
+        yield from (sides["input"], "in", sides["output"], "out")
     elif both := _BESIDES.fullmatch(word):
         yield from (both["first"], "," if both["first"][0].isdigit() else "or", both["second"])
     elif said := _NAMED.fullmatch(word):
         yield from (said["name"], "=", said["value"])
     else:
         yield word
+
+
+def _count(text: str) -> float:
+    """Return a number such as 1.5k."""
+    return float(text.removesuffix("k")) * (1000.0 if text.endswith("k") else 1.0)
 
 
 def _below(pair: re.Match[str]) -> bool:

@@ -1,0 +1,49 @@
+"""What a sentence says of a run that no answer turns on, or that every answer says: lr 1e-4, MFU; and axes of a layout.
+
+What a trainer is told beside is left out by a note; what a plan chooses itself is a part of --layout.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from planner.cli.axes import AXES
+from planner.scenario.flag_names import LEFT_OUT
+
+if TYPE_CHECKING:
+    from planner.cli.read_words import Sentence
+
+_VALUE = re.compile(r"\d[\d.e+-]*%?|true|false|cosine|linear|constant", re.ASCII)
+_DEGREE = re.compile(r"\d{1,4}", re.ASCII)
+_TO_VALUE = ("=", "of", "is", "around", "about", "roughly", "at")
+_PLAIN = frozenset(("port", "template", "efficiency", "seed"))
+"""Names of such keys that are words of any sentence."""
+
+
+def idle(said: Sentence) -> int:
+    """Read a key that changes neither time, memory nor money, or is an answer: it is left out by a note."""
+    for many, text in said.phrase(said.at, 3):
+        name = text.replace(" ", "-")
+        if name not in LEFT_OUT or name in _PLAIN:
+            continue
+        behind = said.at + many
+        while said.words[behind:behind + 1] and said.words[behind] in _TO_VALUE:
+            behind += 1
+        valued = said.words[behind:behind + 1] != [] and _VALUE.fullmatch(said.words[behind]) is not None
+        said.assumed.append(f"{text} is left out: {LEFT_OUT[name]}")
+        return behind + 1 - said.at if valued else many
+    return 0
+
+
+def axis(said: Sentence) -> int:
+    """Read a degree of a layout: tp 8, pp=4, tensor parallel 8."""
+    for many, text in said.phrase(said.at, 3):
+        if (name := AXES.get(text.replace(" ", "-"))) is None or name == "mbs":
+            continue
+        behind = said.at + many
+        behind += said.words[behind:behind + 1] in (["="], ["of"], ["size"], ["degree"])
+        if said.words[behind:behind + 1] and _DEGREE.fullmatch(said.words[behind]):
+            said.put("layout", f"{name}={said.words[behind]}")
+            return behind + 1 - said.at
+    return 0
