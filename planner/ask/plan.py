@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple, Self
 
 from planner.answer.assignment import Assignment
 from planner.answer.level import above_targets
@@ -111,6 +112,20 @@ def _holding(hold: Callable[..., Plan], scenario: AnyScenario, defaults: Sequenc
     return plan
 
 
+class _Found(NamedTuple):
+    """A question, when it was begun, and its fleet by formula."""
+
+    started: float
+    question: ResolvedScenario
+    solved: Solved
+
+    @classmethod
+    def of(cls, scenario: AnyScenario, catalog: Catalog, effort: Effort, held: Held, *, lifts: bool) -> Self:
+        """Solve a question; lifts: as of `_best`."""
+        started, question = time.monotonic(), question_of(scenario, catalog)
+        return cls(started, question, solve_lifted(question, effort, so_far=True, lifts=lifts, held=held))
+
+
 def _refuse(given: Mapping[str, object], options: Sequence[str], why: str) -> None:
     """Raise InputError for the first of the options that is given."""
     for option in options:
@@ -123,7 +138,13 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
     """Return the plan of one question, or of what is enough where nothing but defaults stands against one."""
     # before the user is taken to own more of what nobody offers, less of what nobody asked for does it too
     lifts = not any(default.name == "quantization" for default in defaults)
-    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, lifts=lifts)
+    found = _Found.of(scenario, catalog, effort, held, lifts=lifts)
+    if (soon := soon_enough(found.solved, scenario, defaults, catalog)) is not None:
+        changed, said, note = soon
+        sooner = _best(changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False)
+        if sooner.assignments:
+            return sooner.model_copy(update={"notes": (note, *sooner.notes)})
+    plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, found=found)
     if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,
                           held=held)) is not None:
         return other
@@ -136,10 +157,8 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
 
 def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
              replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, held: Held) -> Plan | None:
-    """Return the plan where nothing but defaults stands against one, or is behind a long wait, which says what they
-    are; none elsewhere.
-    """
-    instead = enough_instead(plan, scenario, defaults) or soon_enough(plan, scenario, defaults, catalog)
+    """Return the plan where nothing but defaults stands against one, which says what they are; none elsewhere."""
+    instead = enough_instead(plan, scenario, defaults)
     fewer = in_fewer_bits(scenario, defaults) if plan.infeasible is not None else []
     others = chain(by_another_engine(plan, scenario, defaults, catalog), [instead] if instead else [], fewer,
                    by_lighter_methods(plan, scenario, defaults))
@@ -152,14 +171,13 @@ def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequ
 
 def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
           replaying_of: Callable[[ResolvedScenario], Replaying], *, simple: bool, held: Held,
-          lifts: bool = True) -> Plan:
+          lifts: bool = True, found: _Found | None = None) -> Plan:
     """Return the plan of one question as it is asked.
 
-    lifts: whether of what nobody offers the user is taken to own as many as it takes.
+    lifts: whether of what nobody offers the user is taken to own as many as it takes. found: what was solved of it.
     """
-    started, question = time.monotonic(), question_of(scenario, catalog)
+    started, question, solved = found or _Found.of(scenario, catalog, effort, held, lifts=lifts)
     replaying = replaying_of(question)
-    solved = solve_lifted(question, effort, so_far=True, lifts=lifts, held=held)
     if any(default.name == "objective" and default.value == "time" for default in defaults):
         solved = _as_fast(solved, effort)
     settled = settle(solved, replaying.trace)

@@ -12,6 +12,7 @@ from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.jobs.otherwise import by_engines, in_narrower_formats
+from planner.jobs.solved import Solved
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Deadline
 from planner.scenario.scenario import AnyScenario, ServingScenario
@@ -58,19 +59,20 @@ def no_deadline(found: Assignment, deadline: Deadline, catalog: Catalog) -> str:
             f"{show_seconds(days * DAY)}: --deadline {math.ceil(days)}d asks for that")
 
 
-def soon_enough(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
+def soon_enough(solved: Solved, scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
                 ) -> tuple[AnyScenario, Defaults, str] | None:
     """Return the question with the deadline that runs usually have, its defaults, and what is said.
 
     None where it has one, or ends within it: the least money may be that of one GPU for years, which nobody would
     choose.
     """
-    deadline = usual_deadline(plan.assignments, scenario, defaults, catalog)
+    made = [] if solved.fleet.demands else solved.assignments()
+    deadline = usual_deadline(made, scenario, defaults, catalog)
     if deadline is None:
         return None
     said = [*defaults, Default(name="deadline", value=str(deadline),
                                why=f"as long as {catalog.recipes.whole.example}")]
-    return by_deadline(scenario, deadline), said, no_deadline(plan.assignments[0], deadline, catalog)
+    return by_deadline(scenario, deadline), said, no_deadline(made[0], deadline, catalog)
 
 
 def by_lighter_methods(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]

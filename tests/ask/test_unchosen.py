@@ -93,7 +93,7 @@ def test_a_machine_of_ones_own_serves_in_fewer_bits_before_there_are_more_of_it(
 
 def test_what_is_as_fast_for_less_is_taken_where_nobody_asked_for_the_fastest() -> None:
     """A provider with a thousandth less time took half as much money again."""
-    asked: dict[str, Any] = {"model": "qwen2.5-7b", "method": "grpo", "steps": 100, "on": "16 h100",
+    asked: dict[str, Any] = {"model": "qwen2.5-7b", "method": "grpo", "steps": 100, "on": "16 h200",
                              "output": 4096}
     fastest, taken = (planner.plan(**asked, **more).assignments[0] for more in ({"objective": "time"}, {}))
     assert (fastest.duration_days or 0.0) <= (taken.duration_days or 0.0) <= 1.05 * (fastest.duration_days or 0.0)

@@ -49,13 +49,14 @@ def infeasible_of(failed: Solved, *, relaxing: bool = True) -> Infeasible | None
     # another batch may be divided, and another format be computed in, where no layout is legal
     also = [*(["global_batch", "precision"] if rules else []), *(["memory"] if served and shorts else [])]
     relaxations = relaxed(failed, [*reasons, *also], shorts) if relaxing else []
-    told = [*(line for name in reasons for line in _because(name, failed)), *_apart(failed)]
+    told = [line for name in reasons for line in _because(name, failed)]
     if shorts and not COUNTS.issuperset(reasons):
         # the layout that comes nearest to fitting keeps neither budget nor deadline: what it lacks is not enough
         told, shorts = [*told, BEYOND], []
     lacking = [short.because for short in shorts]
     # what binds leads: that a replica is larger than what there is
-    because = [*_undivided(failed, relaxations), *rules, *([*lacking, *told] if served else [*told, *lacking])]
+    because = [*_undivided(failed, relaxations), *rules, *([*lacking, *told] if served else [*told, *lacking]),
+               *_apart(failed)]
     missing = next((short.nearest for short in shorts if short.nearest is not None), None)
     return Infeasible(because=tuple(because) or ("no fleet of the candidates is large enough",),
                       nearest=missing or _nearest(failed, relaxations), relaxations=tuple(relaxations))
