@@ -13,10 +13,11 @@ from collections.abc import Sequence
 class CachePool:
     """Blocks of the cache in use, and how they grow with the decode steps. Counts are blocks unless named tokens."""
 
-    __slots__ = ("block", "decoding", "free", "phases", "size")
+    __slots__ = ("apart", "block", "decoding", "free", "phases", "size")
 
-    def __init__(self, tokens: int, block: int) -> None:
-        self.block = block
+    def __init__(self, tokens: int, block: int, apart: int = 0) -> None:
+        """apart: tokens that each sequence holds beside its own, from the first to the last."""
+        self.block, self.apart = block, apart
         self.size = self.free = tokens // block
         self.decoding = 0
         """Sequences that grow."""
@@ -24,18 +25,18 @@ class CachePool:
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks that hold that many tokens of one sequence."""
-        return -(-tokens // self.block)
+        return -(-(tokens + self.apart) // self.block)
 
     def join(self, tokens: int, counter: int) -> None:
         """Let a sequence of `tokens` cached grow from this value of the step counter on."""
         self.decoding += 1
-        self.phases[(tokens - counter) % self.block] += 1
+        self.phases[(tokens + self.apart - counter) % self.block] += 1
 
     def leave(self, tokens: int, counter: int) -> None:
         """Take a growing sequence of `tokens` cached out, and free its blocks."""
         self.decoding -= 1
-        self.phases[(tokens - counter) % self.block] -= 1
-        self.free += -(-tokens // self.block)
+        self.phases[(tokens + self.apart - counter) % self.block] -= 1
+        self.free += self.blocks(tokens)
 
     def growth(self, steps: int, counter: int) -> int:
         """Return the blocks that this many more decode steps take."""

@@ -65,7 +65,7 @@ class Replica:
         """Whether some of a prompt may be cached before it comes."""
         kept = kind.kv_tokens if kind.prefix_tokens is None else kind.prefix_tokens
         self.prefixes = PrefixCache(kept // prefix_block)
-        self.pool = CachePool(kind.kv_tokens, kind.block)
+        self.pool = CachePool(kind.kv_tokens, kind.block, kind.apart)
         self.waiting: deque[InFlight] = deque()
         self.running: dict[int, InFlight] = {}
         """Admitted, oldest first."""

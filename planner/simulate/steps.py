@@ -41,6 +41,8 @@ class ReplicaKind:
     """Prompt tokens of a step at most; None runs every admitted prompt whole."""
     mode: Mode = "mixed"
     """Whether prompt chunks ride on decode steps (vLLM V1, SGLang mixed chunk), or run alone and stall decode."""
+    apart: int = 0
+    """Tokens that each sequence holds beside its own, such as what its cross attention reads."""
     block: int = 1
     """Tokens of a cache block: what a sequence holds is rounded up to whole blocks."""
     prefix_tokens: int | None = None
@@ -65,7 +67,7 @@ class ReplicaKind:
     @property
     def longest(self) -> int:
         """Cached tokens of the longest sequence that can ever run here."""
-        return self.kv_tokens // self.block * self.block
+        return self.kv_tokens // self.block * self.block - self.apart
 
 
 class _Memo(dict[Any, float]):

@@ -49,7 +49,7 @@ class NaiveReplica:
         return len(self.waiting) + len(self.running)
 
     def blocks(self, tokens):
-        return math.ceil(tokens / self.kind.block)
+        return math.ceil((tokens + self.kind.apart) / self.kind.block)
 
     def free(self):
         held = sum(self.blocks(max(s.cached, s.target)) for s in self.running)

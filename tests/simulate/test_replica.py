@@ -92,6 +92,14 @@ def test_a_prompt_waits_until_the_cache_has_room_for_it():
     assert outcome.preemptions.sum() == 0
 
 
+def test_what_a_sequence_holds_beside_its_tokens_is_held_from_the_first():
+    """Of cross attention: 3 of 10 prompts of 4 tokens have room for 300 tokens each, and none is dropped."""
+    outcome = run(requests(*[(0, 4, 20)] * 10), kv_tokens=1000, apart=300)
+    assert sorted(outcome.queue)[2] == 0 < sorted(outcome.queue)[3]
+    assert outcome.preemptions.sum() == 0
+    assert run(requests((0, 4, 20)), kv_tokens=1000, apart=980).rejected.tolist() == [True]
+
+
 def test_the_youngest_is_preempted_when_the_cache_is_full_and_computed_again():
     outcome = run(requests((0, 10, 11), (0, 10, 11)), kv_tokens=25)
     # both cached 12 after 2 steps; the next has room for one, until the oldest ends: 8 more steps
@@ -132,7 +140,7 @@ def random_case(seed):
     kind = ReplicaKind(STEPS, kv_tokens=draw.choice([100, 120, 200, 5000]), max_batch=draw.choice([1, 2, 5, 50]),
                        chunk=draw.choice([None, 7, 16, 64]), mode=draw.choice(["mixed", "prefill first"]),
                        block=draw.choice([1, 1, 3, 8]), hit_rate=draw.choice([0.0, 0.4]))
-    return trace, kind
+    return trace, replace(kind, apart=draw.choice([0, 40]) if kind.kv_tokens >= 200 else 0)
 
 
 @pytest.mark.parametrize("block", range(10))

@@ -21,7 +21,9 @@ from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.apart import sending
+from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.step import StepLoad, step_times
 from planner.simulate.fleet import Phase, ReplicaGroup, Transfer
 from planner.simulate.outcome import Outcome
@@ -130,10 +132,21 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
     stages = column.pp if _prefills(service, column.role) else 0
     steps = tabulate(d, rows, service, 0.0 if stages else column.batch, most, stages)
-    return ReplicaKind(steps, max(service.length, int(mean.concurrency[0] * service.mean_length)),
+    apart = _apart(catalog, service, d, rows, mean, column.settings) if d.memory else 0
+    return ReplicaKind(steps, max(service.length + apart, int(mean.concurrency[0] * (service.mean_length + apart))),
                        d.engine.sequences * column.dp, d.engine.chunk * column.dp * (1 if stages else column.pp),
                        "prefill first" if d.engine.prefill_first else "mixed", hit_rate=service.asked.prefix_hits,
-                       context_grain=GRAIN, stages=stages or 1)
+                       context_grain=GRAIN, stages=stages or 1, apart=apart)
+
+
+def _apart(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, mean: Capacity,
+           settings: EngineSettings) -> int:
+    """Return what a sequence holds whatever its length, in tokens of its own: two lengths that share a pool tell it."""
+    long = held(catalog, service, d, rows, service.length, settings)
+    few, many = float(long.concurrency[0]), float(mean.concurrency[0])
+    if many <= few:
+        return 0
+    return max(0, round((few * service.length - many * service.mean_length) / (many - few)))
 
 
 def _prefills(service: Service, role: Role) -> bool:

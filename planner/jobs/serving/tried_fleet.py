@@ -103,7 +103,7 @@ class TriedFleet:
         """
         rates = []
         for group in self.groups:
-            together = min(group.kind.max_batch, -(-group.kind.kv_tokens // self.service.mean_length))
+            together = min(group.kind.max_batch, -(-group.kind.kv_tokens // (self.service.mean_length + group.kind.apart)))
             many = FULL * together
             if group.role != "whole" or self.service.stream.only_reads or many > MOST_REQUESTS:
                 rates.append(math.inf)
