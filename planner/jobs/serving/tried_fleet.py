@@ -103,7 +103,8 @@ class TriedFleet:
         """
         rates = []
         for group in self.groups:
-            together = min(group.kind.max_batch, -(-group.kind.kv_tokens // (self.service.mean_length + group.kind.apart)))
+            held = self.service.mean_length + group.kind.apart
+            together = min(group.kind.max_batch, -(-group.kind.kv_tokens // held))
             many = FULL * together
             if group.role != "whole" or self.service.stream.only_reads or many > MOST_REQUESTS:
                 rates.append(math.inf)
