@@ -66,9 +66,9 @@ def _install(release: Target, program: Program) -> list[str]:
 
 def _variables(job: Job) -> list[str]:
     rows = [f"| `{one.name}` | `{one.default or ' '}` | {one.meaning} |" for one in job.variables]
-    return ["## Fill in", "", f"Every variable is in `{VARIABLES}`; a value in the environment goes before it. A "
-            "first start needs no more than those without a default, and HF_TOKEN in the environment where a model "
-            "is gated.", "",
+    return ["## Fill in", "", f"Every variable is in `{VARIABLES}`; a value in the environment that the scripts run in "
+            "goes before it. A first start needs no more than those without a default, and HF_TOKEN where a model is "
+            "gated.", "",
             "| variable | default | what |", "|---|---|---|", *rows, ""]
 
 
