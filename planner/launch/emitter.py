@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Generic
 
-from planner.errors import UnknownName
 from planner.launch import emitters
 from planner.launch.axes import No, Settings, TableOf, Told, W
 from planner.launch.diffused import Diffused
 from planner.launch.generated import Generated
 from planner.launch.program import Program
+from planner.launch.registry import brought, named
 from planner.launch.reinforced import Reinforced
 from planner.launch.served import Served
 from planner.launch.work import Work
@@ -73,16 +71,12 @@ AnyEmitter = Emitter | ServiceEmitter | ReinforcedEmitter | DiffusionEmitter | G
 @cache
 def all_targets() -> Mapping[str, AnyEmitter]:
     """Return every target that there is an emitter for, by name."""
-    found = [import_module(f"{emitters.__name__}.{module.name}") for module in pkgutil.iter_modules(emitters.__path__)]
-    return {one.EMITTER.target: one.EMITTER for one in found}
+    return {one.target: one for one in brought(emitters, "EMITTER")}
 
 
 def emitter_of(target: str) -> AnyEmitter:
     """Return the emitter of a target. Raises UnknownName."""
-    known = all_targets()
-    if target not in known:
-        raise UnknownName("target", target, known)
-    return known[target]
+    return named("target", target, all_targets())
 
 
 def plain(axis: str, key: str, words: Mapping[str, object], asked: str = "") -> Callable[[Told], Settings | No]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 
 from planner.answer.assignment import Assignment
-from planner.errors import UnknownName, Unsupported
+from planner.errors import Unsupported
 from planner.launch import places
 from planner.launch.program import Job, Program
+from planner.launch.registry import brought, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +29,12 @@ class Place:
 @cache
 def all_places() -> Mapping[str, Place]:
     """Return every scheduler by name."""
-    found = [import_module(f"{places.__name__}.{module.name}") for module in pkgutil.iter_modules(places.__path__)]
-    return {one.PLACE.name: one.PLACE for one in found}
+    return {one.name: one for one in brought(places, "PLACE")}
 
 
 def place_of(name: str) -> Place:
     """Return a scheduler by name. Raises UnknownName."""
-    known = all_places()
-    if name not in known:
-        raise UnknownName("scheduler", name, known)
-    return known[name]
+    return named("scheduler", name, all_places())
 
 
 def asked_job(name: str, program: Program, assignment: Assignment) -> tuple[Place, Job]:
