@@ -146,7 +146,7 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
             launched(given_of(found, number)[0], catalog, error.target)
         except InputError:
             continue
-        can = f"it can --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
+        can = f"it can with --alternative {number} ({one.hardware}, {one.split}, {one.reason})"
         break
     else:
         nearest = typed(error.instead)
