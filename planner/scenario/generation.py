@@ -45,7 +45,7 @@ class Generation(Serving):
     """What leaves out passes of steps that change little; it changes what is made."""
 
     FOREIGN: ClassVar[frozenset[str]] = frozenset((
-        "concurrency", "users", "think", "documents", "trace", "input", "output", "ttft", "tpot", "kv_cache", "engine",
+        "concurrency", "documents", "trace", "input", "output", "ttft", "tpot", "kv_cache", "engine",
         "engine_version", "prefix_hits", "speculative", "max_model_len", "adapters", "lora_rank", "length_classes",
         "disaggregated"))
     """Keys of services of language models, which this has not."""
@@ -65,13 +65,30 @@ class Generation(Serving):
             raise About("samples", "rate and samples are given: images or clips are asked for at a rate, or as a "
                         "batch")
         if self.samples is not None:
-            for key in ("arrivals", "day", "e2e", "percentile", "headroom", "spare_replicas", "spare_nodes"):
+            for key in ("users", "think", "arrivals", "day", "e2e", "percentile", "headroom", "spare_replicas", "spare_nodes"):
                 if getattr(self, key) != type(self).model_fields[key].default:
                     raise About(key, f"{key} does nothing to a batch of samples, which has no latency and no arrivals")
         for name in ("arrivals", "day", "headroom"):
-            if getattr(self, name) and self.rate is None:
+            if getattr(self, name) and self.rate is None and self.users is None:
                 raise About(name, f"{name} applies to a rate: give rate, such as 2 images/s")
         return self
+
+    @model_validator(mode="after")
+    def _people_ask_at_a_rate(self) -> Generation:
+        if self.users is not None and self.rate is not None:
+            raise About("users", "rate and users are given: images or clips are asked for at a rate, or by people who "
+                        "each wait for theirs")
+        if self.users is not None and not self.think:
+            raise About("users", "how often people ask for images is not known: give think, such as 30s from an image "
+                        "to the next question, or rate, such as 2 images/s")
+        if self.think is not None and self.users is None:
+            raise About("think", "think applies to users, but none are given")
+        return self
+
+    @property
+    def asked_rate(self) -> float | None:
+        """Images or clips a second; of people as many as they ask for if each image came at once."""
+        return self.users / self.think if self.users is not None and self.think else self.rate
 
     @model_validator(mode="after")
     def _lengths_are_known(self) -> Generation:

@@ -83,6 +83,32 @@ def test_a_batch_is_made_in_time_for_what_its_hours_cost() -> None:
     assert best.cost_usd == pytest.approx(hours * best.nodes * (best.usd_per_node_hour or 0), rel=1e-3)
 
 
+def closed(seconds: float, replicas: int, users: int, think: float, target: float) -> float:
+    """Return the share of images later than a target, of users who each ask for another some time after the last."""
+    drawn = random.Random(7)
+    free, missed = [0.0] * replicas, 0
+    asks = [(drawn.expovariate(1 / think), user) for user in range(users)]
+    heapq.heapify(asks)
+    for _ in range(20_000):
+        now, user = heapq.heappop(asks)
+        end = max(now, heapq.heappop(free)) + seconds
+        missed += end - now > target
+        heapq.heappush(free, end)
+        heapq.heappush(asks, (end + drawn.expovariate(1 / think), user))
+    return missed / 20_000
+
+
+def test_users_ask_for_so_many_images_at_most() -> None:
+    """20 who each ask 30 s after the last ask for 0.67 images/s: what holds that holds them, by events."""
+    plan = planner.plan(**SDXL, users=20, think="30 s", e2e="10 s")
+    (best,) = plan.assignments
+    assert best.serving is not None
+    assert best.serving.requests_per_second == pytest.approx(20 / 30)
+    assert closed(made_of(plan).seconds_each, best.serving.replicas, 20, 30, 10) <= 0.05
+    (rate,) = [each.value for each in plan.provenance.defaults if each.name.endswith("rate")]
+    assert rate == "0.6667/s at most"
+
+
 def test_a_rate_without_a_target_is_held_by_what_replicas_make_at_most() -> None:
     plan = planner.plan(model="hunyuan-video", rate="100 clips/day", on="h100-sxm-1x")
     (best,) = plan.assignments
@@ -103,7 +129,9 @@ def test_a_no_says_what_would_do_and_it_does(asked: dict[str, Any], told: str) -
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ({"rate": 1, "samples": 5}, "rate and samples"), ({"rate": 1, "frames": 9}, "one frame"),
+    ({"rate": 1, "samples": 5}, "rate and samples"), ({"users": 9}, "give think"), ({"think": "9 s"}, "think"),
+    ({"rate": 1, "users": 9}, "rate and users"), ({"samples": 5, "users": 9, "think": "9 s"}, "users does nothing"),
+    ({"rate": 1, "frames": 9}, "one frame"),
     ({"rate": 1, "ttft": "1 s"}, "applies to a service"), ({"samples": 5, "e2e": "9 s"}, "no latency"),
     ({"rate": 1, "quantization": "q9"}, "quantization")])
 def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
