@@ -65,7 +65,8 @@ class Generation(Serving):
             raise About("samples", "rate and samples are given: images or clips are asked for at a rate, or as a "
                         "batch")
         if self.samples is not None:
-            for key in ("users", "think", "arrivals", "day", "e2e", "percentile", "headroom", "spare_replicas", "spare_nodes"):
+            for key in ("users", "think", "arrivals", "day", "e2e", "percentile", "headroom", "spare_replicas",
+                        "spare_nodes"):
                 if getattr(self, key) != type(self).model_fields[key].default:
                     raise About(key, f"{key} does nothing to a batch of samples, which has no latency and no arrivals")
         for name in ("arrivals", "day", "headroom"):
