@@ -63,10 +63,10 @@ def soon_enough(solved: Solved, scenario: AnyScenario, defaults: Sequence[Defaul
                 ) -> tuple[AnyScenario, Defaults, str] | None:
     """Return the question with the deadline that runs usually have, its defaults, and what is said.
 
-    None where it has one, or ends within it: the least money may be that of one GPU for years, which nobody would
-    choose.
+    None where it has one, or ends within it, or was stopped: the least money may be that of one GPU for years, which
+    nobody would choose.
     """
-    made = [] if solved.fleet.demands else solved.assignments()
+    made = [] if solved.fleet.demands or solved.status != "optimal" else solved.assignments()
     deadline = usual_deadline(made, scenario, defaults, catalog)
     if deadline is None:
         return None

@@ -15,7 +15,8 @@ from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
 from planner.money.fabric_bill import parts_of
 from planner.money.purchase import Estate
-from planner.scenario.limits import Rent, Sourcing
+from planner.money.rentable import rentable_of
+from planner.scenario.limits import Sourcing
 from planner.scenario.sites import power_of, site_of
 from planner.units import YEAR
 
@@ -86,7 +87,7 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
     Offers of one node type that bring the same host, fabric and NICs, commit for as long and are taken back as often
     share a candidate; owned nodes are one of their own, as are bought ones.
     """
-    rentable = _rentable(sourcing.rent, catalog)
+    rentable = rentable_of(sourcing.rent, nodes, catalog)
     candidates: list[Candidate] = []
     offers: list[RentalOffer] = []
     without: list[str] = []
@@ -116,18 +117,6 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
         if not is_offered:
             without.append(name)
     return candidates, _marked(offers, sourcing.price_age), without
-
-
-def _rentable(rent: Rent | None, catalog: Catalog) -> dict[str, list[tuple[PriceList, Offer]]]:
-    """Return the offers that are admitted, with their lists, by the node type."""
-    found: dict[str, list[tuple[PriceList, Offer]]] = {}
-    for prices in catalog.price_lists if rent else ():
-        assert rent is not None
-        if not rent.providers or prices.name in rent.providers:
-            for offer in prices.offers:
-                if _admits(rent, offer) and prices.sells_in(offer, rent.regions):
-                    found.setdefault(catalog.node(offer.node).name, []).append((prices, offer))
-    return found
 
 
 def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, count: int | None
@@ -271,10 +260,6 @@ def _reclaims(offer: Offer, catalog: Catalog) -> float:
     if offer.term != "spot":
         return math.inf
     return offer.node_hours_per_reclaim or catalog.reliability.node_hours_per_reclaim
-
-
-def _admits(rent: Rent, offer: Offer) -> bool:
-    return offer.term in rent.terms and (not rent.instances or offer.instance in rent.instances)
 
 
 def _candidate(offer: Offer, catalog: Catalog) -> Candidate:

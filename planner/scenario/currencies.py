@@ -9,14 +9,15 @@ from dataclasses import replace
 
 from planner.scenario.default import Default, Defaults
 from planner.units import parse
-from planner.units.reading import MONEY, MONEY_PER_HOUR, MONEY_PER_KWH
+from planner.units.reading import MONEY, MONEY_PER_GPU_HOUR, MONEY_PER_HOUR, MONEY_PER_KWH
 from planner.yaml_io import Document
 
 _CALLED = {"EUR": "€ eur euro euros", "GBP": "£ gbp pound pounds", "CHF": "chf francs"}
 _NAMES = {said: currency for currency, names in _CALLED.items() for said in names.split()}
 _NAMED = re.compile("|".join(f"(?<![a-z]{{2}}){re.escape(said)}(?![a-z])" for said in sorted(
     _NAMES, key=len, reverse=True)), re.IGNORECASE)
-_KEYS = {"limits": ("budget", "budget_by_quarter"), "sourcing": ("electricity",)}
+_KEYS = {("limits",): ("budget", "budget_by_quarter"), ("sourcing",): ("electricity",),
+         ("sourcing", "rent"): ("price",)}
 
 
 def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document, Defaults]:
@@ -24,10 +25,15 @@ def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document
     if not isinstance(document.data, dict):
         return document, []
     said, changed = Defaults(), dict(document.data)
-    for block, keys in _KEYS.items():
-        if isinstance(values := changed.get(block), dict):
-            changed[block] = {key: _dollars(key, value, rates, said) if key in keys else value
-                              for key, value in values.items()}
+    for path, keys in _KEYS.items():
+        held: object = changed
+        for block in path:
+            values = held.get(block) if isinstance(held, dict) else None
+            if isinstance(held, dict) and isinstance(values, dict):
+                held[block] = values = {**values}
+            held = values
+        if isinstance(held, dict):
+            held |= {key: _dollars(key, held[key], rates, said) for key in keys if key in held}
     return replace(document, data=changed), said
 
 
@@ -48,7 +54,8 @@ def _dollars(key: str, text: object, rates: Mapping[str, float], said: Defaults)
 
 
 def _read(text: str) -> tuple[float, str] | None:
-    for units, unit in ((MONEY, "USD"), (MONEY_PER_HOUR, "USD/h"), (MONEY_PER_KWH, "USD/kWh")):
+    for units, unit in ((MONEY, "USD"), (MONEY_PER_HOUR, "USD/h"), (MONEY_PER_KWH, "USD/kWh"),
+                        (MONEY_PER_GPU_HOUR, "USD/GPU-h")):
         with suppress(ValueError):
             return parse(text, units, "amount of money", f"500 {unit}"), unit
     return None

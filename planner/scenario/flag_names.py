@@ -68,6 +68,8 @@ _ALSO = {
     "max-batched-tokens": "max-num-batched-tokens chunked-prefill-size",
     "concurrency": "session-concurrency num-concurrent concurrent-requests max-concurrency",
     "max-power": "power",
+    "price": "gpu-price gpu-hour-price price-per-gpu price-per-gpu-hour cost-per-gpu-hour usd-per-gpu-hour gpu-cost "
+             "hourly-price",
     "percentile": "latency-percentile slo-percentile",
     "speculative": "spec-decode speculative-decoding draft spec spec-decoding",
     "electricity": "electricity-price electricity-cost power-price power-cost kwh-price price-per-kwh usd-per-kwh "

@@ -169,6 +169,7 @@ TABLE: dict[str, Flag] = {
                       also="regions"),
           terms=Flag("rent.terms", "on-demand (default), spot, reserved-1y, ...; buy: nodes may be bought.", "TERM,..",
                      many=True),
+          price=Flag("rent.price", "What you pay for a GPU and hour, in place of what offers ask: 2.20.", "MONEY"),
           own=Flag("", "Nodes or GPUs that you own, at the price of their electricity: 32xdgx-h100,4x4090.",
                    "NxNAME,..", many=True),
           utilization=Flag("buy.utilization", "Of nodes that may be bought: share of the time in use. Default: 80%.",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, field_validator, model_validator
 
 from planner.catalog.price import Term
+from planner.errors import About
 from planner.scenario.demand import Confidence
 from planner.units import (
     DAY,
@@ -16,6 +17,7 @@ from planner.units import (
     YEAR,
     Gpus,
     Money,
+    MoneyPerGpuHour,
     MoneyPerKwh,
     Nodes,
     Quantity,
@@ -132,6 +134,19 @@ class Rent(Frozen):
     """Only these; empty means all."""
     instances: tuple[str, ...] = Field(default=(), exclude_if=empty)
     """Only these, as providers call them; empty means all, or where hardware is named as instances, those."""
+    price: MoneyPerGpuHour | None = Field(default=None, exclude_if=absent)
+    """What you pay for a GPU and hour in a whole node, in place of what the offers of the catalog ask."""
+
+    @model_validator(mode="after")
+    def _one_price_is_of_one_offer(self) -> Rent:
+        if self.price is None:
+            return self
+        for name, said in (("regions", self.regions), ("instances", self.instances), ("terms", self.terms[1:]),
+                           ("providers", self.providers[1:])):
+            if said:
+                raise About("price", f"price is what you pay, wherever it is: with it, {name} has no effect beyond one "
+                                     "provider and one term: leave it out")
+        return self
 
 
 _ENTRY = {"node": "type gpu name hardware machine", "nodes": "count number quantity amount how_many machines"}

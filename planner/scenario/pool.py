@@ -60,6 +60,7 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
         rent = Rent()
         defaults.append(Default(name="rent", value=text(rent.terms), why="candidates are named that are not owned"))
     candidates = tuple(dict.fromkeys((*named_nodes, *own)))
+    _of_one_gpu(rent, hardware, candidates, catalog, document)
     _site_counts(sourcing, rent, {*candidates, *own} if priced else None, own, catalog, document)
     if gpus is not None and limits.gpus is None and limits.max_gpus is None:
         defaults.append(Default(name="max_gpus", value=str(gpus), why=f"as {text(hardware.candidates)} has"))
@@ -72,6 +73,16 @@ def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalo
             "memory does not depend on offers"))
     return {"hardware": hardware.model_copy(update={"candidates": candidates}), "limits": limits,
             "sourcing": sourcing.model_copy(update={"rent": rent, "own": own})}
+
+
+def _of_one_gpu(rent: Rent | None, hardware: Hardware, nodes: Sequence[str], catalog: Catalog, document: Document
+                ) -> None:
+    """Raise InputError where a price of the question's own is of more than one kind of GPU."""
+    if rent is None or rent.price is None:
+        return
+    if ANY in hardware.candidates or len(kinds := {catalog.node(name).gpu for name in nodes}) > 1:
+        raise document.error(("sourcing", "rent", "price"), "price is of one kind of GPU: name it, such as --on h100"
+                             + ("" if ANY in hardware.candidates else f"; these have {text(tuple(sorted(kinds)))}"))
 
 
 def _site_counts(sourcing: Sourcing, rent: Rent | None, nodes: Collection[str] | None, own: Collection[str],

@@ -23,6 +23,7 @@ from planner.units.reading import (
     KG_PER_KWH,
     MAX_COUNT,
     MONEY,
+    MONEY_PER_GPU_HOUR,
     MONEY_PER_KWH,
     NODES,
     SECONDS,
@@ -117,6 +118,10 @@ Usd: TypeAlias = Annotated[float, Quantity(
 Money: TypeAlias = Annotated[float, Quantity(
     MONEY, "amount of money", "12 MUSD", "MUSD", "kUSD", "USD", least="0.00001 USD", most="10 TUSD")]
 """What a question says of money, in dollars whether it says so or not."""
+MoneyPerGpuHour: TypeAlias = Annotated[float, Quantity(
+    MONEY_PER_GPU_HOUR, "price of a GPU and hour", "2.20 USD/GPU-h", "USD/GPU-h", least="0.00001 USD/GPU-h",
+    most="100,000 USD/GPU-h")]
+"""What a question says of an hour of a GPU, in dollars whether it says so or not."""
 UsdPerKwh: TypeAlias = Annotated[float, Quantity(
     USD_PER_KWH, "energy price", "0.09 USD/kWh", "USD/kWh", least="0.00001 USD/kWh", most="1000 USD/kWh")]
 MoneyPerKwh: TypeAlias = Annotated[float, Quantity(

@@ -141,6 +141,13 @@ USD_PER_HOUR = Units({"USD/h": 1.0}, {f"{scale}USD/{time}": by / hours for scale
 MONEY_PER_HOUR = Units(USD_PER_HOUR, USD_PER_HOUR.spoken, _EUROS | {
     "": "a service is paid for by time: write '{0} USD/h' or '{0} USD/month'"} | {
     scale: f"a service is paid for by time: write '{{0}} {scale}USD/month'" for scale in ("k", "M")}, dollars=True)
+_GPU_HOURS = (*(f"{gpu}{hour}" for gpu in ("/GPU", "/card") for hour in (
+    "", "h", "-h", "hr", "-hr", "hour", "-hour", "/h", "/hr", "/hour")),
+    *(f"/{hour}{gpu}" for hour in ("h", "hr", "hour") for gpu in ("", "/GPU", "/card")))
+MONEY_PER_GPU_HOUR = Units({"USD/GPU-h": 1.0}, dict.fromkeys(
+    ("USD", *(f"{usd}{per}" for usd in ("USD", "") for per in _GPU_HOURS)), 1.0),
+    _EUROS, bare="USD/GPU-h", dollars=True)
+"""What a question says of an hour of a GPU."""
 USD_PER_KWH = Units({"USD/kWh": 1.0})
 MONEY_PER_KWH = Units(USD_PER_KWH, {"USD": 1.0, "/kWh": 1.0, "USD/MWh": 1e-3, "/MWh": 1e-3} | dict.fromkeys((
     f"{cent}{per}" for cent in ("cents", "cent", "ct", "c", "\N{CENT SIGN}", "USDcents", "UScents")
