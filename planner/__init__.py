@@ -100,5 +100,9 @@ def _meant(name: str) -> object:
 
     verb = next((verb for verb in ("plan", "compare", "estimate") if name in VERBS[verb].split()), None)
     if verb is None and name not in MEANT:
-        raise AttributeError(f"module 'planner' has no attribute {name!r}; it has {', '.join(_HOMES[_FUNCTIONS])}")
+        errors = name.endswith(("Error", "Exception", "Infeasible"))
+        known = ", ".join(_HOMES["planner.errors"]) + (
+            "; that there is no plan is an answer, and no error: plan.status, plan.infeasible.because"
+        ) if errors else ", ".join(_HOMES[_FUNCTIONS])
+        raise AttributeError(f"module 'planner' has no attribute {name!r}; it has {known}")
     return partial(getattr(import_module(_FUNCTIONS), verb or "plan"), **MEANT.get(name, {}))

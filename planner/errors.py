@@ -89,6 +89,13 @@ class UnknownName(InputError):
         self.name = name
         super().__init__(f"unknown {what} {name!r}{did_you_mean(name, known, unlike=unlike)}", file=file, line=line)
 
+    def told_as(self, told: InputError) -> UnknownName:
+        """Return the same name as unknown where `told` says that it stands, in the words of that."""
+        placed = _restored(UnknownName, told.args)
+        placed.__dict__.update(told.__dict__, name=self.name)
+        assert isinstance(placed, UnknownName)
+        return placed
+
 
 class Unsupported(InputError):
     """Outside the model: the message names what is not supported."""

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from planner.answer.breakdown import Evidence
+from planner.answer.meant import Meant
 from planner.answer.objective import NAMES
 from planner.answer.schema import Status
 from planner.answer.shown import Shown, Table, flat
@@ -31,7 +32,7 @@ class ServedFigures(Frozen):
     """Of prompts and answers together, drawn by the nodes."""
 
 
-class Row(Frozen):
+class Row(Meant, Frozen):
     """One hardware candidate with one offer, at its own best plan; without a plan only `why_not` is told."""
 
     node: str

@@ -177,6 +177,18 @@ class Placement(Shown, Frozen):
         return [flat(self)]
 
     @property
+    def usd_per_hour(self) -> float | None:
+        """What all its nodes cost an hour, spares included; none where nothing is paid, or nobody asked."""
+        if self.cost_usd is not None and self.duration_days:
+            return self.cost_usd / self.duration_days / 24
+        return None if self.usd_per_node_hour is None else self.usd_per_node_hour * (self.nodes + self.spare_nodes)
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Tokens that training reads in a second on all its GPUs; none of a service."""
+        return None if self.serving is not None else self.time.tokens_per_second_per_gpu * self.gpus
+
+    @property
     def hardware(self) -> str:
         """The GPUs, and the nodes that they are in."""
         return " and ".join(f"{each.gpus:,} x {each.gpu} in {plural(each.nodes, 'node')} of {each.node}"

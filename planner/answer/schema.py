@@ -188,6 +188,36 @@ class Plan(Shown, Frozen):
     provenance: Provenance = Provenance()
     """What decided the answer."""
 
+    @property
+    def feasible(self) -> bool:
+        """Whether there is a plan."""
+        return bool(self.assignments)
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """What an hour of all assignments costs; none without a plan, without prices, and of a portfolio."""
+        hourly = [] if self.supply else [assignment.usd_per_hour for assignment in self.assignments]
+        return sum(filter(None, hourly)) if hourly and None not in hourly else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all assignments cost, and of a portfolio the whole; none without a plan, or without prices."""
+        if self.supply:
+            return self.objective.value
+        costs = [assignment.cost_usd for assignment in self.assignments]
+        return sum(filter(None, costs)) if costs and None not in costs else None
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs of all assignments; none without a plan, and of a portfolio, whose jobs take turns."""
+        return sum(assignment.gpus for assignment in self.assignments) if self.assignments and not self.supply else None
+
+    @property
+    def nodes(self) -> int | None:
+        """Nodes of all assignments, likewise."""
+        return sum(assignment.nodes for assignment in self.assignments
+                   ) if self.assignments and not self.supply else None
+
     def headline(self) -> str:
         """Return the status, what was minimized, and the hardware; or why there is no plan."""
         if self.infeasible is not None:

@@ -12,6 +12,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.layouts.axes import layout_text
 from planner.scenario.configs.read import Config, read_config
+from planner.scenario.job_words import MANY
 from planner.scenario.limits import MOST
 from planner.scenario.load import Reference
 from planner.units import SECONDS, parse
@@ -21,6 +22,8 @@ FilePath = str | PathLike[str]
 Asked = FilePath | Mapping[str, object] | Document
 """A scenario: a file, the name of a shipped one, or what a file holds (as data, or as it was read)."""
 MOST_WORKERS = 256
+AXES = ("tp", "pp", "cp", "ep", "dp", "vpp", "zero", "mbs", "recompute")
+"""Of a layout, which people give beside the other keywords."""
 _CONFIGS = ("from_file", "from_config", "config", "config_file")
 """What people call `from_`, a word that Python keeps to itself."""
 
@@ -52,6 +55,21 @@ def reference(value: object) -> Reference:
         raise wrong("scenario", value, "a file, the name of a shipped scenario, or a mapping such as a file holds")
     path("scenario", value)
     return os.fspath(value)
+
+
+def with_jobs(scenario: Asked | None, values: dict[str, object]) -> Asked | None:
+    """Return the scenario, or the portfolio that keywords with several jobs are, which are taken out of them."""
+    if scenario is not None or not any(isinstance(values.get(name), list | tuple) for name in MANY):
+        return scenario
+    portfolio = {name: value for name, value in values.items() if value is not None}
+    values.clear()
+    return portfolio
+
+
+def with_axes(layout: object, values: dict[str, object]) -> Mapping[str, str]:
+    """Return a layout with the axes that stand among the keywords, which are taken out of them."""
+    beside = {name: values.pop(name) for name in AXES if values.get(name) is not None}
+    return {**axes(layout), **axes(beside)} if beside else axes(layout)
 
 
 def config(value: object) -> Config | None:

@@ -51,6 +51,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     added to a portfolio; the axes of `layout` (`{"tp": 8}` or `"tp=8"`) are held. The plan's `status` says whether
     it is proven, infeasible or undecided. Raises PlannerError where the input is wrong.
     """
+    scenario = arguments.with_jobs(scenario, values)
     catalog, limit = arguments.catalog(catalogs), arguments.seconds("time_limit", time_limit)
     simple = arguments.one_of("prefer", prefer, ["simple"]) is not None
     measures, crew = arguments.words("pareto", pareto, "'cost,days'"), arguments.workers(workers)
@@ -105,6 +106,7 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
                    catalogs: FilePath | Iterable[FilePath] | Catalog = (), **values: object) -> Estimating:
     """Return what `estimate` answers when it is called, with what else may be asked of it. Raises PlannerError."""
     facts, from_ = arguments.catalog(catalogs), from_ or arguments.named_config(values)
+    axes = arguments.with_axes(layout, values)
     overrides, names = by_path(values, "argument of planner.estimate", facts)
     asked = arguments.reference(scenario)
     if isinstance(asked, str) and not _names_a_scenario(asked):
@@ -114,7 +116,7 @@ def estimate_asked(scenario: Asked | None = None, node: str | None = None,
     named = None if node is None else arguments.text("node", node, "'dgx-h100'")
     measured = arguments.one_of("largest", largest, get_args(Measured))
     return estimating(asked, overrides, facts, node=named,
-                      layout=arguments.axes(layout), labels=_labels(names), nodes=arguments.nodes(nodes),
+                      layout=axes, labels=_labels(names), nodes=arguments.nodes(nodes),
                       config=arguments.config(from_), largest=cast(Measured | None, measured))
 
 
@@ -156,6 +158,7 @@ def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterabl
 
     catalog = arguments.catalog(catalogs)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
+    scenario = arguments.with_jobs(scenario, values)
     overrides, names = by_path(values, "argument of planner.compare", catalog)
     asked, models = arguments.reference(scenario), several_models(overrides.get("workload.model"))
     loaded = [load_question(asked, {**overrides, **of_model}, catalog, labels=_labels(names))

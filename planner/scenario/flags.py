@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
 from numbers import Integral, Real
+from os import PathLike, fspath
 from typing import Any, get_args
 
 from planner.catalog.generation_law import StepCache
@@ -22,6 +25,7 @@ from planner.yaml_io import MAX_DEPTH
 
 LARGEST_BITS = 128
 """Of a whole number; no count comes near."""
+LONGEST_DATE = len("2027-06-30T18:00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +210,7 @@ def plain(value: object, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - as
     """Return a value as a file would hold it: text, numbers, lists and mappings. Raises InputError for any other."""
     if depth > MAX_DEPTH:
         raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
+    value = sorted(value, key=str) if isinstance(value, set | frozenset) else value  # which has no order of its own
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, Integral) and int(value).bit_length() <= LARGEST_BITS:
@@ -217,7 +222,21 @@ def plain(value: object, name: str, depth: int = 0) -> Any:  # noqa: ANN401 - as
                 for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner, name, depth + 1) for inner in value]
+    if (text := _as_text(value)) is not None:
+        return text
     raise InputError(f"{name}: expected text, a number, or a list or mapping of these, got {_kind(value)}")
+
+
+def _as_text(value: object) -> str | None:
+    """Return spans of time, dates, paths and decimals as a file would write them; none of anything else."""
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.6f} s"
+    if isinstance(value, date):
+        return value.isoformat()[:LONGEST_DATE]
+    if isinstance(value, PathLike):
+        path = fspath(value)
+        return path if isinstance(path, str) else None
+    return str(value) if isinstance(value, Decimal) else None
 
 
 def _kind(value: object) -> str:

@@ -9,7 +9,7 @@ from planner.catalog.load import Catalog
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation, is_generation
 from planner.scenario.posttraining import PostTraining, RlMethod
-from planner.scenario.serving import Serving
+from planner.scenario.serving import LOADS, Serving
 from planner.scenario.unmodeled import seeing
 from planner.scenario.words import method_named
 from planner.scenario.workload import Training
@@ -71,6 +71,20 @@ def said_by_model(data: object, catalog: Catalog) -> Iterator[tuple[tuple[Hashab
         known = kind_by_model({f"workload.{key}": value for key, value in work.items()}, catalog)
         if known is not None and "kind" not in work and at[0] == "jobs":
             yield at, known
+
+
+def said_by_load(data: object) -> Iterator[tuple[tuple[Hashable, ...], Kind]]:
+    """Yield the jobs that say by their load that they are a service."""
+    for at, work in workloads_in(data):
+        if at[0] == "jobs" and "kind" not in work and any(load in work for load in LOADS):
+            yield at, "serving"
+
+
+def made_in_a_batch(data: object) -> Iterator[tuple[Hashable, ...]]:
+    """Yield the jobs that make images or clips and count them as documents."""
+    for at, work in workloads_in(data):
+        if work.get("kind") == "generation" and "documents" in work and "samples" not in work:
+            yield at
 
 
 def kind_of(document: Document) -> Kind:

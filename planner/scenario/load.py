@@ -7,7 +7,7 @@ wrong one is named as the user wrote it: by file, line and key, or by its flag.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -26,13 +26,16 @@ from planner.scenario.kind import (
     Kind,
     kind_by_model,
     kind_of,
+    made_in_a_batch,
     refuse_other_kinds,
     refuse_unmodeled,
     refuse_wrong_kind,
+    said_by_load,
     said_by_method,
     said_by_model,
 )
 from planner.scenario.largest import asks_for_the_largest, largest_asked
+from planner.scenario.placing import put, renamed
 from planner.scenario.plainly import in_blocks, is_inline, with_bought
 from planner.scenario.pool import ANY
 from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
@@ -131,7 +134,11 @@ def _document(reference: Reference, overrides: Mapping[str, object], labels: Map
     written = as_written(reference)
     written = replace(written, data=in_blocks(written, catalog.recipes.requests))
     for at, kind in said_by_model(written.data, catalog):
-        written = replace(written, data=_put(written.data, [*at, "kind"], kind))
+        written = replace(written, data=put(written.data, [*at, "kind"], kind))
+    for at, kind in said_by_load(written.data):
+        written = replace(written, data=put(written.data, [*at, "kind"], kind))
+    for at in made_in_a_batch(written.data):
+        written = replace(written, data=renamed(written.data, at, "documents", "samples"))
     document = merge(written, overrides, labels, kind_by_model(_asked_of(written.data) | dict(overrides), catalog))
     refuse_unmodeled(document, catalog)
     refuse_wrong_kind(document, catalog)
@@ -240,10 +247,10 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
             raise InputError(f"{labels.get(path, path)}: the scenario has several {many}, and this does not say "
                              "of which it is: write it into the file")
         keys = _keys(path, data)
-        data = _put(data, keys, _parts(value) if lists.get(path) else value)
+        data = put(data, keys, _parts(value) if lists.get(path) else value)
         named[keys] = labels.get(path, path)
     for at, method in said_by_method(data):
-        kind, data = method, _put(data, [*at, "kind"], method)
+        kind, data = method, put(data, [*at, "kind"], method)
     if document is NO_FILE:
         named |= {tuple(path.split(".")): label for path, label in labels.items()}
         data = {"workload": {}, **data}
@@ -251,12 +258,12 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     asked = _asked_of(data)
     kind = kind or ("serving" if any(f"workload.{load}" in asked for load in LOADS) else None)
     if kind is not None and many is None and "workload.kind" not in asked:
-        data = _put(data, ["workload", "kind"], kind)
+        data = put(data, ["workload", "kind"], kind)
     data = largest_asked(data, labels)
     if many is None and asks_for_the_largest(data):
-        data = _put(data, ["workload", "model"], EVERY)
+        data = put(data, ["workload", "model"], EVERY)
     if isinstance(data, dict) and data.get("hardware") is None:
-        data = _put(data, ["hardware", "candidates"], [ANY])
+        data = put(data, ["hardware", "candidates"], [ANY])
     data = as_asked(in_our_words(_listed(data, dict(paths()) | lists)))
     return Document(data, document.file, document.lines, named)
 
@@ -286,15 +293,3 @@ def _listed(data: object, lists: Mapping[str, bool], path: str = "") -> object:
 
 def _parts(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-def _put(data: object, path: Sequence[Hashable], value: object) -> object:
-    """Return `data` with `value` at `path`; what is no mapping stays, for validation to refuse."""
-    if not path:
-        return value
-    if isinstance(data, list):
-        return [_put(item, path[1:], value) if at == path[0] else item for at, item in enumerate(data)]
-    if data is not None and not isinstance(data, dict):
-        return data
-    inner = data or {}
-    return {**inner, path[0]: _put(inner.get(path[0]), path[1:], value)}

@@ -10,17 +10,24 @@ from planner.catalog.recipes import UsualRequests
 from planner.errors import InputError
 from planner.scenario.flags import NAMES
 from planner.scenario.headings import read_headings
+from planner.scenario.job_words import JOB, JOB_WORDS, in_words_of_jobs, with_horizon, with_jobs_listed
 from planner.scenario.limits import Buy, Rent
 from planner.scenario.serving import LOADS
 from planner.scenario.words import named
 from planner.yaml_io import Document
 
-JOB = frozenset({"name", "workload", "release", "deadline", "late", "worth", "after", "may_pause", "count", "every",
-                 "from", "growth"})
-"""Keys of a job that are its own."""
 TOP = frozenset({"name", "workload", "workloads", "hardware", "sourcing", "limits", "jobs", "horizon"})
 """Keys at the top of a file that are its own."""
 TERMS, KEPT, BOUGHT = "sourcing.rent.terms", "sourcing.buy.years", "buy"
+_PLACES = ("on", "gpus", "gpu", "nodes", "hardware")
+"""Keys that name hardware, which people put under rent too."""
+PRICES = ("offers", "prices", "price_list", "gpu_prices", "contracts", "contract", "my_prices")
+OWN_PRICES = (
+    "prices of your own are a catalog of yours: in DIR/prices/mine.yaml write name: mine, source: our contract, as_of: "
+    "2026-11, kind: quoted, and offers: [{instance: ours, node: dgx-h100, region: any, term: on-demand, price: 15.60 "
+    "USD/h}], where node is a node type (planner catalog list nodes) and price that of the whole node; then --catalogs "
+    "DIR --provider mine")
+"""What to write for prices in a question."""
 _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.candidates", "gpu": "hardware.candidates"}
 """Keys of blocks that no flag is called by."""
 
@@ -30,23 +37,41 @@ def in_blocks(document: Document, usual: UsualRequests) -> object:
 
     Raises InputError where a block has the key too, and for a key that nobody knows.
     """
-    if not isinstance(document.data, dict):
-        return document.data
+    data = document.data
+    if isinstance(data, list) and data and all(isinstance(job, dict) for job in data):
+        data = {"jobs": data}
+    if not isinstance(data, dict):
+        return data
     try:
-        return _in_blocks(document.data, usual)
+        return _in_blocks(with_jobs_listed(data), usual)
     except InputError as error:
         raise error if error.file else InputError(error.problem, file=document.file or None) from None
 
 
 def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
-    data = read_headings(data, TOP | _BLOCKS.keys(), usual)
+    if (offered := next((key for key in data if str(key) in PRICES), None)) is not None:
+        raise InputError(f"{offered}: {OWN_PRICES}")
+    data = read_headings(_rented_on(data), TOP | _BLOCKS.keys(), usual)
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
-        blocks["jobs"] = [_job(job, usual) for job in jobs]
+        blocks["jobs"] = [_job(job, usual, at) for at, job in enumerate(jobs)]
     if "jobs" in blocks and isinstance(blocks.get("horizon"), str):
         blocks["horizon"] = {"length": blocks["horizon"]}
-    return blocks
+    return with_horizon(blocks) if "jobs" in blocks else blocks
+
+
+def _rented_on(data: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a file with the hardware that it names under rent at the top."""
+    sourcing = data.get("sourcing")
+    rent = sourcing.get("rent") if isinstance(sourcing, dict) else data.get("rent")
+    on = next((key for key in _PLACES if isinstance(rent, dict) and key in rent), None)
+    if on is None or any(key in data for key in (*_PLACES, "hardware")):
+        return data
+    assert isinstance(rent, dict)
+    left = {key: value for key, value in rent.items() if key != on}
+    told = {"sourcing": {**sourcing, "rent": left}} if isinstance(sourcing, dict) else {"rent": left}
+    return {**data, **told, "on": rent[on]}
 
 
 def is_inline(reference: object) -> bool:
@@ -77,16 +102,13 @@ def with_bought(overrides: Mapping[str, object], labels: Mapping[str, str]) -> d
         path: value for path, value in overrides.items() if path != TERMS} | ({TERMS: rented} if rented else {})
 
 
-def _job(job: object, usual: UsualRequests) -> object:
+def _job(job: object, usual: UsualRequests, at: int) -> object:
     if not isinstance(job, dict):
         return job
     work = {name: path for name, path in NAMES.items() if path.startswith("workload.")}
-    job = read_headings(job, JOB, usual, known=[name.replace("_", "-") for name in work])
+    job = read_headings(job, JOB | JOB_WORDS.keys(), usual, known=[name.replace("_", "-") for name in work])
     moved = _moved(job, work, JOB)
-    inside = moved.get("workload")
-    if isinstance(inside, dict) and "kind" not in inside and any(load in inside for load in LOADS):
-        moved["workload"] = {"kind": "serving", **inside}
-    return moved
+    return in_words_of_jobs(moved, at)
 
 
 def _moved(data: Mapping[Any, Any], paths: Mapping[str, str], kept: frozenset[str]) -> dict[Any, Any]:

@@ -28,7 +28,8 @@ def named(document: Document, *path: str | int) -> Iterator[None]:
         yield
     except UnknownName as error:
         seen = seeing(error.name) if path[-1] == "model" else None
-        raise document.error(path, seen or error.problem) from None
+        told = document.error(path, seen or error.problem)
+        raise (told if seen else error.told_as(told)) from None
 
 
 def pool(hardware: Hardware, sourcing: Sourcing, limits: Limits, catalog: Catalog, document: Document,

@@ -6,6 +6,7 @@ from planner.catalog.load import Catalog
 from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.hardware_names import owned_nodes
+from planner.scenario.horizon import Horizon
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.moment import written
 from planner.scenario.pool import named, pool
@@ -19,6 +20,11 @@ from planner.scenario.workload import Training
 from planner.units import DAY
 from planner.yaml_io import Document, Frozen
 
+MONTH = Horizon.model_validate({"length": "30 d", "period": "1 h"})
+"""What is planned unless said, by the hour, where jobs are due within hours."""
+FEW_DAYS = 2
+"""Within which a day is too long a period."""
+
 
 def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document = NO_FILE
                       ) -> tuple[Portfolio, Defaults]:
@@ -28,9 +34,12 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
     """
     defaults = Defaults()
     if "horizon" not in portfolio.model_fields_set:
-        horizon = portfolio.horizon
-        defaults.append(Default(name="horizon", value=f"{horizon.length / DAY:g} d from {written(horizon.start)}",
-                                why="a year unless said: services run, and cost, to its end"))
+        if due_in_hours(portfolio):
+            portfolio = portfolio.model_copy(update={"horizon": MONTH})
+        horizon, hourly = portfolio.horizon, portfolio.horizon is MONTH
+        defaults.append(Default(name="horizon", value=f"{horizon.length / DAY:g} d from {written(horizon.start)}" + (
+            " by the hour" if hourly else ""), why="unless said: services run, and cost, to its end" if not hourly else
+            "some jobs are due within hours, which a year of days does not tell apart: services cost this long"))
     jobs: list[tuple[PortfolioJob, AnyWork]] = []
     for at, job in enumerate(portfolio.jobs):
         work, decided = _resolved(job.workload, catalog, document, ("jobs", at, "workload"))
@@ -53,6 +62,17 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         "jobs": resolved, "hardware": supply["hardware"],
         "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def due_in_hours(portfolio: Portfolio) -> bool:
+    """Say whether all that ends is due within a month, and some of it within hours, and nothing comes back or grows."""
+    start, runs = portfolio.horizon.start, [job for job in portfolio.jobs if job.ends]
+    spans = [(job.deadline - start).total_seconds() for job in runs if job.deadline is not None]
+    stays = all(job.every is None and job.growth is None and job.release is None and job.from_ is None
+                and job.late is None for job in portfolio.jobs)
+    dated = any((owned.from_, owned.until, owned.maintenance) != (None,) * 3 for owned in portfolio.sourcing.own)
+    return stays and not dated and portfolio.sourcing.buy is None and len(spans) == len(runs) > 0 and (
+        min(spans) <= FEW_DAYS * DAY and max(spans) <= MONTH.length)
 
 
 def _limits_count(portfolio: Portfolio, sourcing: PortfolioSourcing, hardware: Frozen, document: Document) -> None:

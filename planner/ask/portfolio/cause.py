@@ -15,18 +15,16 @@ from planner.jobs.columns import MICRO, Columns
 from planner.scenario.moment import written
 from planner.solver.check_schedule import spent, spent_within, total_of
 from planner.solver.column import Column
-from planner.solver.fleet.schedule import DAY_SECONDS, Problem, Schedule, Task
+from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Problem, Schedule, Task
 from planner.solver.minimal import minimal
 from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.settings import Effort
 from planner.units import DAY, plural, show_within
 
-NODES = "nodes"
-"""The limit that quotas and what is owned or bought set."""
+NODES = "nodes"  # the limit that quotas and what is owned or bought set
 STEEP = 10**9
 """Cents for a day after a deadline, where the least lateness is looked for."""
-TRIES = 8
-"""Of a limit of nodes, GPUs or power that may be enough."""
+TRIES = 8  # of a limit of nodes, GPUs or power that may be enough
 
 
 def no_plan(agenda: Agenda, effort: Effort) -> Infeasible:
@@ -285,8 +283,12 @@ def _postponed(agenda: Agenda, name: str, effort: Effort) -> Iterator[Relaxation
     jobs, problem = agenda.portfolio.jobs, agenda.problem
     number = next(at for at, job in enumerate(jobs) if f"{job.name}.deadline" == name)
 
+    horizon = agenda.portfolio.horizon
+    ways = sum(len(task.options) for task in problem.tasks) * horizon.periods * -(-int(horizon.length) // DAY_SECONDS)
+    steep_cents = min(STEEP, 2**60 // (ways * CENT) or 1)  # all ways together are priced in 64 bits
+
     def late(task: Task) -> Task:
-        return replace(task, deadline=None, due=task.deadline, late_cents_per_day=STEEP)
+        return replace(task, deadline=None, due=task.deadline, late_cents_per_day=steep_cents)
 
     steep = replace(problem, tasks=tuple(late(task) if item.job == number else task
                                          for task, item in zip(problem.tasks, agenda.items, strict=True)))
