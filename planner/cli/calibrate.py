@@ -42,7 +42,7 @@ def command(evidence: tuple[Path, ...], output: Path, as_of: str | None, stated:
     Rows are those of `planner validate`. A constant that the rows do not decide keeps the catalog's figure. The folder
     takes effect with --catalogs.
     """
-    started = started_by(from_, node, gpus, open_catalog(catalogs))
+    started = started_by(from_, node, gpus, open_catalog(catalogs), as_json=True)
 
     from planner.ask.calibrate import calibrate
 

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import click
 
-from planner.answer.validation import Errors, Rank, Skipped, Validation, Verdicts
+from planner.answer.validation import Entry, Errors, Rank, Skipped, Validation, Verdicts
 from planner.cli import options
 from planner.cli.options import common, console, is_quiet, is_verbose, open_catalog
 from planner.cli.printing import say_json
 from planner.cli.started import of_a_log, started_by
 from planner.errors import EXIT_OK
 from planner.render.page import Head, Page
+
+FEW = 8
+"""Entries that are shown one by one."""
 
 
 @click.command("validate")
@@ -36,15 +39,31 @@ def command(evidence: Path, stated: dict[str, str], from_: str | None, node: str
     from planner.answer.schema import to_json
     from planner.ask.validate import validate_file
 
-    result = validate_file(evidence, catalog, stated, started_by(from_, node, gpus, catalog))
+    result = validate_file(evidence, catalog, stated, started_by(from_, node, gpus, catalog, as_json=as_json))
     if as_json:
         say_json(to_json(result))
         return EXIT_OK
     page = Page(console())
     _show(page, result)
+    if 0 < len(result.rows) <= FEW or is_verbose():
+        _show_rows(page, result.rows)
     if not is_quiet():
         _show_skipped(page, result.skipped)
     return EXIT_OK
+
+
+def _show_rows(page: Page, rows: Sequence[Entry]) -> None:
+    """Print what was predicted and measured, row by row."""
+    several = len({row.id for row in rows}) > 1
+    page.table([*([Head("row")] if several else []), Head("quantity"), *(Head(label, figure=True) for label in (
+        "predicted", "measured", "error", "90% interval"))],
+        [[*([row.id] if several else []), row.quantity, _figure(row.predicted), _figure(row.measured),
+          "-" if row.error is None else f"{row.error:+.1%}",
+          "-" if row.interval90 is None else " to ".join(map(_figure, row.interval90))] for row in rows])
+
+
+def _figure(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
 def _show(page: Page, result: Validation) -> None:
