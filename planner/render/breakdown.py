@@ -8,8 +8,8 @@ from planner.answer.assignment import Assignment
 from planner.answer.breakdown import Memory, Time
 from planner.answer.layout import Stage
 from planner.answer.level import ServingFigures
-from planner.render.facts import LONG, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
-from planner.render.figures import milliseconds, percent
+from planner.render.facts import LONG, LabeledFigure, facts, latencies, memory_parts, time_parts
+from planner.render.figures import bill, milliseconds, percent
 from planner.render.layout_text import uneven
 from planner.render.page import Head, Page
 from planner.render.verdict import verdict_color, verdict_heading

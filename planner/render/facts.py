@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
-from planner.answer.bought import Bought
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, in_unit, listed, milliseconds, pace, paid_each, percent
+from planner.render.figures import days, each_in_words, in_unit, listed, milliseconds, pace, paid_each, percent
 from planner.render.layout_text import axes, in_words, met, prompts_of
 from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
@@ -180,8 +179,8 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
                                f", {show_count(time.tokens_per_second_per_gpu * a.gpus)} tokens/s in all")
     yield from _step(time)
     if time.steps:
-        yield "steps", f"{time.steps:,}" + ("" if a.duration_days is not None else (
-            f"; {show_seconds(time.steps * time.step_seconds)} of steps in all, without failures"))
+        whole = "" if a.duration_days is not None else f"; {show_seconds(time.steps * time.step_seconds)} in all"
+        yield "steps", f"{time.steps:,}{whole}"
     if a.goodput is not None:
         yield "goodput", f"{percent(a.goodput)} productive time"
     if isinstance(a, TrainingAssignment) and a.failures is not None:
@@ -226,8 +225,9 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
     if serving.writes:
         yield "output", (f"{serving.output_tokens_per_second_per_gpu:,.0f} output tokens/s/GPU, {show_count(tokens)} "
                          "tokens/s in all")
-    cache = f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
-    yield from made_facts(serving.made) if serving.made else [("cache", cache)]
+    yield from made_facts(serving.made) if serving.made else ()
+    if not serving.made and (a.memory.components.kv_cache or serving.writes):  # an encoder keeps nothing that it read
+        yield "cache", f"{serving.kv_tokens:,} tokens per replica, at most {most_of(serving)}"
     yield from _step(a.time, "of it with such a model on this GPU architecture")
     if a.usd_per_node_hour is not None and tokens and serving.role != "prefill":
         usd = a.usd_per_node_hour * a.nodes / 3600
@@ -279,22 +279,17 @@ def is_endless(a: Assignment) -> bool:
 
 
 def _per_tokens(a: Assignment) -> str:
-    return "" if (each := paid_each(a, a.cost_usd or 0.0)) is None else f", {show_usd(each[0])} per {each[1]}"
+    return "" if (each := paid_each(a, a.cost_usd or 0.0)) is None else f", {each_in_words(*each)}"
 
 
 def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
     if (bought := a.purchase) is None:
         return
-    each = bought.capex_usd * a.nodes / ((a.nodes + a.spare_nodes) * a.gpus)
-    yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(each)} per GPU"
+    gpus = (a.nodes + a.spare_nodes) * a.gpus / a.nodes
+    yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(bought.capex_usd / gpus)} per GPU"
     yield "resale", f"{show_usd(bought.resale_usd)} after {bought.life_years:g} years"
     yield "per month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(
         f"{name} {show_usd(usd)}" for name, usd in bought.usd_per_month.items() if usd)
     yield "running", f"{show_usd(bought.opex_usd_per_month)} of that per month (electricity to staff)"
     yield "per hour", (f"{show_usd(bought.usd_per_useful_gpu_hour)} per useful GPU-hour with the nodes "
                       f"{bought.utilization:.0%} in use")
-
-
-def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
-    """Return the bill of materials: item, count, each, USD."""
-    return [(each.item, f"{each.count:,}", show_usd(each.unit_usd), f"{each.usd:,.0f}") for each in bought.bill]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
+from planner.answer.bought import Bought
 from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
@@ -51,6 +52,14 @@ def paid_each(a: Assignment, usd: float) -> tuple[float, str] | None:
         return (usd / (a.global_batch * steps) * 1e3, f"1,000 {a.noun}s") if steps else None
     tokens = a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds * steps
     return (usd / tokens * 1e6, TOKENS) if tokens else None
+
+
+def each_in_words(usd: float, what: str) -> str:
+    """Say what work costs for each 1,000 of what it is, or each million where 1,000 cost less than a cent."""
+    thousand = "1,000 "
+    if usd < 0.01 and what.startswith(thousand):
+        usd, what = usd * 1e3, f"million {what.removeprefix(thousand)}"
+    return f"{show_usd(usd)} per {what}"
 
 
 _SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
@@ -119,3 +128,8 @@ def paid_for(a: Assignment) -> str:
     """Return for how long nodes are paid, where that is longer than they work."""
     held = a.commitment if isinstance(a, TrainingAssignment | ServingAssignment) else None
     return "" if held is None else f", paid for {days(held.paid_days)},"
+
+
+def bill(bought: Bought) -> list[tuple[str, str, str, str]]:
+    """Return the bill of materials: item, count, each, USD."""
+    return [(each.item, f"{each.count:,}", show_usd(each.unit_usd), f"{each.usd:,.0f}") for each in bought.bill]

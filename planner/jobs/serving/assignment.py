@@ -155,7 +155,7 @@ def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layou
 
 def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
     parts = {"weights": held.weights[0], "activations": held.activations[0], "framework": held.apart[0],
-             "kv_cache": max(held.pool[0], 0.0)}
+             "kv_cache": 0.0 if d.model.encodes else max(held.pool[0], 0.0)}  # an encoder keeps nothing of what it read
     whole = {name: round(float(value)) for name, value in parts.items()}
     return Memory(fits="fits" if fits else "does not fit", usable_bytes=int(d.candidates[0].gpu.usable_memory),
                   peak_bytes=sum(whole.values()), components=MemoryComponents(**whole))

@@ -21,8 +21,8 @@ from planner.catalog.sourced import Sourced
 from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
-from planner.render.facts import FigurePart, LabeledFigure, bill, facts, latencies, memory_parts, time_parts
-from planner.render.figures import days, percent
+from planner.render.facts import FigurePart, LabeledFigure, facts, latencies, memory_parts, time_parts
+from planner.render.figures import bill, days, percent
 from planner.render.layout_text import brief
 from planner.render.portfolio import OUTLAYS, is_portfolio, job_row, outlays, reasons_of
 from planner.render.proof import defaults_sentence
