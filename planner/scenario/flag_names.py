@@ -27,7 +27,8 @@ _ALSO = {
     "arrivals": "arrival-process arrival-pattern",
     "steps": "train-iters max-iters iterations iters max-steps max-train-steps num-steps train-steps training-steps "
              "total-steps",
-    "model": "model-path model-name-or-path pretrained repo-id llm checkpoint model-name model-id base-model hf-model",
+    "model": "model-path model-name-or-path pretrained repo-id llm checkpoint model-name model-id base-model hf-model "
+             "policy policy-model actor actor-model student student-model model-name-hf checkpoint-path",
     "engine": "inference-backend serving-backend runtime backend inference-engine serving-engine rollout-engine "
               "generation-engine",
     "reward-model": "teacher teacher-model",

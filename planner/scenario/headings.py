@@ -14,11 +14,12 @@ from planner.errors import InputError, UnknownName
 from planner.scenario.accumulated import EACH, TIMES
 from planner.scenario.flag_names import INSTEAD
 from planner.scenario.flags import NAMES
-from planner.scenario.kind import KEYS
+from planner.scenario.kind import KEYS, kind_by_method
 from planner.scenario.limits import Limits, ServingLimits
 from planner.scenario.phrased import LATENCIES, Phrased, phrased
 from planner.scenario.portfolio import PortfolioLimits, PortfolioSourcing
 from planner.scenario.said import in_their_places, own_name
+from planner.scenario.words import SYNONYMS, named
 
 BLOCKS: Mapping[str, frozenset[str]] = {
     "workload": frozenset().union(*KEYS.values()) | {EACH, TIMES},
@@ -30,6 +31,10 @@ _MAPPED = frozenset(("own", "rent", "buy", "horizon", "input", "output", "arriva
 _ITSELF = ("name", "id", "type", "kind", "value")
 """Keys below a heading that say what the heading is: model: {name: llama-3.1-8b}."""
 _KINDS = ("kind", "type", "task")
+METHODS = frozenset(SYNONYMS["workload.method"][0])
+USUAL = ("the keys are those of the flags, such as model, method, tokens, samples, rate, users, input, output, ttft, "
+         "tpot, deadline, budget, on, gpus, own, terms, region: planner help plan lists them")
+"""Said of a key that is like none."""
 _HARDWARE = ("gpus", "on", "samples", "dataset")
 
 
@@ -41,6 +46,7 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
 
     Raises InputError for a key below a heading that nobody knows, and where one value is given twice.
     """
+    data = {key: value for key, value in data.items() if key not in _WORKS or not _kind_alone(data, str(value))}
     names = frozenset(known or (name.replace("_", "-") for name in NAMES))
     kept, found = dict[Any, Any](), dict[str, tuple[str, Any]]()
     if isinstance(places := data.get("hardware"), str | list):
@@ -86,6 +92,17 @@ def _kind(work: Mapping[Any, Any], names: frozenset[str]) -> str | None:
     return next((key for key in _KINDS if key in work and key not in names), None)
 
 
+_WORKS = ("task", "workload_type", "job_type", "mode", "type")
+"""Keys under which people name the kind of work beside its method."""
+
+
+def _kind_alone(data: Mapping[Any, Any], said: str) -> bool:
+    """Say whether a word is a kind of work (rlhf) whose method stands beside it (ppo), and so says nothing more."""
+    beside = next((data[key] for key in data if own_name(str(key), ("method",)) and key not in _WORKS), None)
+    kind = named("workload.kind", said)
+    return beside is not None and kind in KEYS and kind == (kind_by_method({"method": beside}) or "training")
+
+
 def _under(found: dict[str, tuple[str, Any]], heading: str, block: Mapping[Any, Any], names: frozenset[str],
            beside: Mapping[Any, Any], usual: UsualRequests) -> None:
     """Lift the keys below a heading. Raises UnknownName for one that is no value's."""
@@ -95,11 +112,13 @@ def _under(found: dict[str, tuple[str, Any]], heading: str, block: Mapping[Any, 
             _under(found, str(inner), value, names, beside, usual)
             continue
         tries = [heading] if inner in _ITSELF else [f"{heading}-{inner}", str(inner)]
+        if inner in _KINDS and named("workload.method", value) in METHODS:
+            tries = ["method"]
         if not _lift(found, where, tries, value, names, {**beside, **block}, usual):
             dashed = str(inner).replace("_", "-")
             if dashed in INSTEAD:
                 raise InputError(f"{where}: {INSTEAD[dashed]}")
-            raise UnknownName("key", where, sorted(names))
+            raise UnknownName("key", where, sorted(names), unlike=USUAL)
 
 
 def _lift(found: dict[str, tuple[str, Any]], where: str, tries: Collection[str], value: Any, names: frozenset[str],  # noqa: ANN401

@@ -92,6 +92,26 @@ def with_horizon(data: dict[Any, Any]) -> dict[Any, Any]:
     return {**rest, "horizon": told} if "length" in told else {**rest, "horizon": {"length": "52 weeks", **told}}
 
 
+_QUARTERS = ("budget_by_quarter", "budget_per_quarter", "quarterly_budget")
+_MONTHS = ("budget_by_month", "budget_per_month", "monthly_budget", "max_cost_per_month")
+
+
+def with_quarters(data: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a portfolio with its budget of a quarter among its limits. Raises InputError for one of a month."""
+    limits = data.get("limits") or {}
+    stated = {**{key: data[key] for key in (*_QUARTERS, *_MONTHS) if key in data},
+              **(limits if isinstance(limits, dict) else {})}
+    if (month := next((key for key in stated if key in _MONTHS), None)) is not None:
+        raise InputError(f"{month}: a portfolio has budget_by_quarter, the most spent in any calendar quarter, and "
+                         "budget, the most in all: three months' money is a quarter's")
+    quarter = next((key for key in stated if key in _QUARTERS), None)
+    if quarter is None or not isinstance(limits, dict):
+        return data
+    left = {key: value for key, value in limits.items() if key not in _QUARTERS}
+    return {key: value for key, value in data.items() if key not in _QUARTERS} | {
+        "limits": {**left, "budget_by_quarter": stated[quarter]}}
+
+
 def in_words_of_jobs(job: dict[Any, Any], at: int) -> dict[Any, Any]:
     """Return a job with its keys under the planner's names. Raises InputError for keys that it has not, all at once."""
     work = job.get("workload")

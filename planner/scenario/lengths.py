@@ -18,9 +18,8 @@ WIDEST_CV = 10.0
 WIDEST_RATIO = 1000.0
 """Of p95 to p50."""
 _FORMS = "write 2000, {mean: 2000, cv: 0.8}, {mean: 2000, p95: 6000} or {p50: 1000, p95: 6000}"
-_LONGEST = "p99.9"
 _CALLED = {"average": "mean", "avg": "mean", "median": "p50", "std": "sd", "stddev": "sd", "stdev": "sd",
-           "max": _LONGEST, "maximum": _LONGEST, "longest": _LONGEST}
+           "max": "p99.9", "maximum": "p99.9", "longest": "p99.9"}
 """The longest is taken for that of a thousand."""
 _PERCENTILE = re.compile(r"p(\d{2}(?:\.\d)?)", re.ASCII)
 _STANDARD = NormalDist()
@@ -71,8 +70,7 @@ class Length(NamedTuple):
         return self.median * math.exp(self.sigma * _STANDARD.inv_cdf(q))
 
 
-def length_of(value: object) -> Length:
-    """Return a length as a question states it. Raises ValueError."""
+def _length(value: object) -> Length:
     if isinstance(value, Length):
         return value
     if isinstance(value, dict):
@@ -82,16 +80,9 @@ def length_of(value: object) -> Length:
     return Length("mean", float(_bounded(parse_count(value, "length", "2000"))), 0.0)
 
 
-def longest_of(value: object) -> int | None:
-    """Return the tokens that lengths state as their most; none where they state none."""
-    most = next((each for key, each in value.items() if _CALLED.get(str(key).lower()) == _LONGEST), None) if isinstance(
-        value, dict) else None
-    return None if most is None else round(_tokens("max", most))
-
-
 def _answer(value: object) -> Length:
     """Return the length of an answer; 0 is none at all, as of an embedding."""
-    return Length("mean", 0.0, 0.0) if value in (0, "0") and value is not False else length_of(value)
+    return Length("mean", 0.0, 0.0) if value in (0, "0") and value is not False else _length(value)
 
 
 def _distribution(value: dict[Any, object]) -> Length:
@@ -163,7 +154,7 @@ def _plain(length: Length) -> int | float | dict[str, float | int]:
     return value if isinstance(value, int) and not length.spread else {"mean": value, "cv": spread}
 
 
-Lengths = Annotated[Length, PlainValidator(length_of, json_schema_input_type=str | float | dict[str, Any]),
+Lengths = Annotated[Length, PlainValidator(_length, json_schema_input_type=str | float | dict[str, Any]),
                     PlainSerializer(_plain)]
 Answers = Annotated[Length, PlainValidator(_answer, json_schema_input_type=str | float | dict[str, Any]),
                     PlainSerializer(_plain)]

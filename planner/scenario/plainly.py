@@ -7,17 +7,27 @@ from typing import Any, get_args
 
 from planner.catalog.price import Term
 from planner.catalog.recipes import UsualRequests
-from planner.errors import InputError
+from planner.errors import InputError, UnknownName
 from planner.scenario.flags import NAMES
-from planner.scenario.headings import read_headings
-from planner.scenario.job_words import JOB, JOB_WORDS, in_words_of_jobs, with_horizon, with_jobs_listed
+from planner.scenario.headings import USUAL, read_headings
+from planner.scenario.job_words import (
+    JOB,
+    JOB_WORDS,
+    in_words_of_jobs,
+    with_horizon,
+    with_jobs_listed,
+    with_quarters,
+)
 from planner.scenario.limits import Buy, Rent
+from planner.scenario.scenario import SCENARIOS
 from planner.scenario.serving import LOADS
 from planner.scenario.words import named
 from planner.yaml_io import Document
 
 TOP = frozenset({"name", "workload", "workloads", "hardware", "sourcing", "limits", "jobs", "horizon"})
 """Keys at the top of a file that are its own."""
+KNOWN = TOP | {name for kind in SCENARIOS.values() for name in kind.model_fields}
+"""What a file of one question may have at its top, once its keys are in their blocks."""
 TERMS, KEPT, BOUGHT = "sourcing.rent.terms", "sourcing.buy.years", "buy"
 _PLACES = ("on", "gpus", "gpu", "nodes", "hardware")
 """Keys that name hardware, which people put under rent too."""
@@ -45,12 +55,17 @@ def in_blocks(document: Document, usual: UsualRequests) -> object:
     try:
         return _in_blocks(with_jobs_listed(data), usual)
     except InputError as error:
-        raise error if error.file else InputError(error.problem, file=document.file or None) from None
+        if error.file:
+            raise
+        told = InputError(error.problem, file=document.file or None, line=document.line((error.key or "").split(".")),
+                          key=error.key)
+        raise (error.told_as(told) if isinstance(error, UnknownName) else told) from None
 
 
 def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
     if (offered := next((key for key in data if str(key) in PRICES), None)) is not None:
         raise InputError(f"{offered}: {OWN_PRICES}")
+    data = with_quarters(data) if "jobs" in data else data
     data = read_headings(_rented_on(data), TOP | _BLOCKS.keys(), usual)
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
     jobs = blocks.get("jobs")
@@ -58,7 +73,14 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
         blocks["jobs"] = [_job(job, usual, at) for at, job in enumerate(jobs)]
     if "jobs" in blocks and isinstance(blocks.get("horizon"), str):
         blocks["horizon"] = {"length": blocks["horizon"]}
-    return with_horizon(blocks) if "jobs" in blocks else blocks
+    if "jobs" in blocks:
+        return with_horizon(blocks)
+    for key in blocks:
+        if key not in KNOWN:
+            unknown = UnknownName("key", str(key), NAMES, unlike=USUAL)
+            unknown.key = str(key)
+            raise unknown
+    return blocks
 
 
 def _rented_on(data: dict[Any, Any]) -> dict[Any, Any]:

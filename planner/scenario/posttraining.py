@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, mo
 
 from planner.errors import About
 from planner.scenario.job import JobScenario
-from planner.scenario.lengths import Length, Lengths, length_of, longest_of
+from planner.scenario.lengths import Length, Lengths
 from planner.scenario.passes import check_amount, steps_of
 from planner.scenario.tuned import RANK
 from planner.scenario.workload import AUTO, Count, Passes, Stacks, Whole
@@ -55,11 +55,6 @@ Judged = Annotated[Reward, PlainValidator(_reward, json_schema_input_type=str | 
 
 def _listed(value: object) -> object:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-
-def _mean_of(value: object) -> int:
-    """Return the mean tokens of a prompt as it is stated, or of the usual one."""
-    return round((PostTraining.model_fields["input"].default if value is None else length_of(value)).mean)
 
 
 class PostTraining(Frozen):
@@ -123,8 +118,6 @@ class PostTraining(Frozen):
             return data
         if data.get("reward") is None and (data.get("reward_model") or data.get("method") == "on-policy-distillation"):
             data = {**data, "reward": "model"}
-        if data.get("max_model_len") is None and (longest := longest_of(data.get("output"))) is not None:
-            data = {**data, "max_model_len": longest + (longest_of(data.get("input")) or _mean_of(data.get("input")))}
         return {**data, "tuning": "lora"} if data.get("lora_rank") is not None and data.get("tuning") is None else data
 
     @model_validator(mode="after")

@@ -45,7 +45,7 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     side = next((side for side, words in SIDES.items() if rest[:1] and rest[0] in words and (
         len(rest) == 1 or set(rest[1:]) <= LENGTHS)), "")
     # --avg-tokens is a length where --total-tokens is all
-    words = name.split("-")
+    words = [word for word in name.split("-") if word not in FILLERS or word in MEANS or word in OF_A_SAMPLE]
     mean = "mean-length" if MEANS & set(words) and set(words) <= MEANS | OF_A_SAMPLE else ""
     prefix = "prefix-hits" if set(words) <= _OF_CACHE and set(words) & _CACHED and set(words) & _FOUND else ""
     for each in (name, mean, prefix, "-".join(rest), side):
