@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +23,19 @@ from planner.text_io import read_text, visible
 
 MOST_BYTES = 2**30
 AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
-ALSO = (("time", "arrival", "arrivaltime", "arrivedat"),
-        ("requesttokens", "prompttokens", "inputtokens", "inputlength"),
-        ("responsetokens", "completiontokens", "outputtokens", "outputlength"))
+ALSO = (("time", "arrival", "arrivaltime", "arrivedat", "@timestamp", "ts", "created", "createdat", "starttime",
+         "requesttime", "startedat", "datetime", "date"),
+        ("requesttokens", "prompttokens", "inputtokens", "inputlength", "inputlen", "promptlen", "promptlength",
+         "numprompttokens", "tokensin"),
+        ("responsetokens", "completiontokens", "outputtokens", "outputlength", "outputlen", "responselength",
+         "generationtokens", "numgeneratedtokens", "numgenerationtokens", "numcompletiontokens", "tokensout"))
 """Other names of these columns, in lower case and without blanks and underscores."""
 MOONCAKE = ("timestamp", "input_length", "output_length")
 # within these years moments in nanoseconds neither wrap nor lie further apart than 64 bits count
 _TIME = re.compile(r"((?:19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?)(?:Z|\+00:00)?", re.ASCII)
-_SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,9})?", re.ASCII)
+_MILLISECONDS = 1e11
+"""Above which a moment since 1970 is none in seconds: these would be of the year 5138."""
+_SECONDS = re.compile(r"\d{1,13}(?:\.\d{1,9})?", re.ASCII)
 _TOKENS = re.compile(r"\d{1,9}", re.ASCII)
 _EXPECTED = f"a whole number of tokens, 1 to {MOST_TOKENS:,}"
 _MOMENT = "a moment like 2023-11-16 18:15:46.6805900, or seconds in every row"
@@ -43,7 +48,16 @@ def read_trace(path: Path) -> Trace:
     first = next((line for line in lines if line.strip()), None)
     if first is None:
         raise InputError(f"the file is empty: expected {_formats()}", file=str(path))
-    return _mooncake(lines, str(path)) if first.lstrip().startswith("{") else _azure(lines, str(path))
+    return _reads(first, str(path))(lines, str(path))
+
+
+def _reads(first: str, file: str) -> Callable[[list[str], str], Trace]:
+    """Return what reads a trace, by its first line."""
+    if not first.lstrip().startswith("{"):
+        return _azure
+    row = _object(first, file, 1)
+    known = all(_columns(list(dict(_leaves(row)))))
+    return _logged if known and not all(name in row for name in MOONCAKE) else _mooncake
 
 
 def check_head(path: Path) -> None:
@@ -51,7 +65,7 @@ def check_head(path: Path) -> None:
     lines = [line for line in read_text(path, MOST_BYTES).splitlines() if line.strip()][:2]
     if not lines:
         raise InputError("the file is empty", file=str(path))
-    (_mooncake if lines[0].lstrip().startswith("{") else _azure)(lines, str(path))
+    _reads(lines[0], str(path))(lines, str(path))
 
 
 def _formats() -> str:
@@ -59,21 +73,22 @@ def _formats() -> str:
             f"JSON lines with {', '.join(MOONCAKE)} and hash_ids")
 
 
-def _azure(lines: list[str], file: str) -> Trace:
+def _azure(lines: list[str], file: str, ahead: int = 0) -> Trace:
+    """Return the requests of CSV; ahead: lines that are not in the file."""
     try:
         rows = list(csv.reader(lines))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=file) from None
     start = next(i for i, row in enumerate(rows) if row)
     header = [name.strip() for name in rows[start]]
-    named = [_column(names, header) for names in zip(AZURE, ALSO, strict=True)]
+    named = _columns(header)
     missing = next((name for name, column in zip(AZURE, named, strict=True) if column is None), None)
     if missing is not None:
         raise InputError(f"no column {missing!r} in {visible(','.join(header))[:120]!r}: expected {_formats()}",
                          file=file, line=start + 1)
     time, *lengths = (column or "" for column in named)
-    numbers = [i + 1 for i in range(start + 1, len(rows)) if rows[i]]
-    body = [rows[i - 1] for i in numbers]
+    filled = [i for i in range(start + 1, len(rows)) if rows[i]]
+    numbers, body = [i + 1 - ahead for i in filled], [rows[i] for i in filled]
     if not body:
         raise InputError("the trace holds no request below its header", file=file)
     for number, row in zip(numbers, body, strict=True):
@@ -84,6 +99,34 @@ def _azure(lines: list[str], file: str) -> Trace:
     prompts, answers = (_counts(name, columns[name], numbers, file) for name in lengths)
     _check_order(time, moments, columns[time], numbers, file)
     return Trace(moments - moments[0], prompts, answers)
+
+
+def _columns(header: Sequence[str]) -> list[str | None]:
+    """Return the columns of the moment, the prompt and the answer; none for what no column is."""
+    return [_column(names, header) for names in zip(AZURE, ALSO, strict=True)]
+
+
+def _logged(lines: list[str], file: str) -> Trace:
+    """Return the requests of a log of JSON lines, where blocks may hold counts: {"usage": {"prompt_tokens": 9}}."""
+    written, header = [""] * (len(lines) + 1), list[str]()
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            row = dict(_leaves(_object(line, file, number)))
+            header = header or [column or "" for column in _columns(list(row))]
+            missing = next((name for name in header if name not in row), None)
+            if missing is not None:
+                raise InputError(f"no {missing!r}: expected {_formats()}", file=file, line=number)
+            written[number] = ",".join(visible(str(row[name])).replace(",", ";") for name in header)
+    return _azure([",".join(header), *written[1:]], file, ahead=1)
+
+
+def _leaves(row: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield the values of an object and of the blocks in it by their own names."""
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from _leaves(value)
+        else:
+            yield name, value
 
 
 def _column(names: tuple[str, Sequence[str]], header: Sequence[str]) -> str | None:
@@ -98,7 +141,8 @@ def _column(names: tuple[str, Sequence[str]], header: Sequence[str]) -> str | No
 def _moments(column: str, texts: Sequence[str], numbers: Sequence[int], file: str) -> Floats:
     """Return seconds since the first midnight of the trace, from moments as text, or from seconds."""
     if all(_SECONDS.fullmatch(text.strip()) for text in texts):
-        return np.array(texts, np.float64)
+        moments = np.array(texts, np.float64)
+        return moments / 1e3 if moments[0] > _MILLISECONDS else moments
     matches = [_TIME.fullmatch(text.strip()) for text in texts]
     try:
         moments = np.array([match[1] for match in matches if match], "datetime64[ns]")

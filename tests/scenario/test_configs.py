@@ -136,6 +136,11 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     ("tune.sh", {"model": "qwen2.5-7b", "gpus": 4, "stack": "torchtune", "optimizer": "paged-adamw-8bit"},
      {"mbs": "4", "zero": "3", "recompute": "full"}, 128),
     ("trl_line.sh", {"model": "Qwen/Qwen2.5-14B", "gpus": 32, "stack": "deepspeed"}, {"mbs": "1", "zero": "3"}, 128),
+    ("titan.sh", {"model": "llama-3.1-70b", "gpus": 16, "tokens": 500 * 32 * 8192}, {"tp": "4", "mbs": "8"}, 32),
+    ("grpo.py", {"model": "Qwen/Qwen2.5-7B-Instruct", "method": "grpo", "prompts": 32, "samples_per_prompt": 8,
+                 "reference": "none"}, {}, None),
+    ("pipeline.py", {"model": "flux.1-dev", "resolution": "1024x1024", "guidance": 3.5, "gpus": 1},
+     {"offload": "model"}, None),
     # models of images: the batch of all GPUs, and the size of the data set's file
     ("kohya.sh", {"model": "flux.1-dev", "lora_rank": 16, "resolution": "1024x1024", "steps": 2000,
                   "batch": 4, "gpus": 2, "latents": "cached", "quantization": "fp8-weights",

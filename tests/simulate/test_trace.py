@@ -43,6 +43,10 @@ def test_columns_may_stand_in_any_order_with_others_and_windows_line_ends(write)
     "timestamp,prompt_tokens,completion_tokens\n2026-01-05 09:00:00,9,5\n2026-01-05 09:00:02.5,3,6\n",
     "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,9,5,14,API\n7.5,GPT-4,3,6,9,API\n",
     "arrival_time,input_tokens,output_tokens\n0,9,5\n2.5,3,6\n",
+    '{"created": 1759312800.0, "id": "a", "usage": {"prompt_tokens": 9, "completion_tokens": 5}}\n'
+    '{"created": 1759312802.5, "id": "b", "usage": {"prompt_tokens": 3, "completion_tokens": 6}}\n',
+    '{"ts": 1759312800000, "input_tokens": 9, "output_tokens": 5}\n'
+    '{"ts": 1759312802500, "input_tokens": 3, "output_tokens": 6}\n',
 ])
 def test_columns_are_known_by_the_names_that_logs_have(write, text):
     trace = read_trace(write(text))
@@ -84,6 +88,9 @@ def test_thirty_thousand_lines_are_read_fast(write):
     (HEAD + ROW + "2023-11-16 18:15:47,1\n", 3, "2 values in a row of 3 columns"),
     (LINE + "{", 2, "not JSON"),
     (LINE + "[1]", 2, "not a JSON object: [1]"),
+    ('{"ts": 1, "input_tokens": 9, "output_tokens": 5}\n{"ts": 2, "input_tokens": 9, "output_tokens": 0}\n', 2,
+     "column output_tokens: '0', expected a whole number of tokens"),
+    ('{"ts": 1, "input_tokens": 9, "output_tokens": 5}\n{"ts": 2, "input_tokens": 9}\n', 2, "no 'output_tokens'"),
     (LINE + LINE.replace("timestamp", "time"), 2, "no 'timestamp': expected CSV with"),
     (LINE.replace("27482", '"now"'), 1, "column timestamp: 'now', expected milliseconds"),
     (LINE.replace("27482", "NaN"), 1, "column timestamp: nan, expected milliseconds"),

@@ -131,6 +131,8 @@ class Config:
             if self.reading.gpus and "limits.gpus" not in stated:
                 values["limits.gpus"] = self.reading.gpus
             return values, axes
+        if values.get("workload.kind") == "generation":
+            return {"limits.gpus": 1, **values}, axes
         if values.get("workload.kind") == "diffusion":
             return self._denoising(values, axes, stated.get("limits.gpus"), node_gpus)
         if "mbs" in axes:
@@ -243,7 +245,7 @@ def _read(source: Source) -> Config:
     if source.carried is not None and source.carried.others:
         reading.counted.append(f"{plural(source.carried.others, 'other model')} that the file starts: left out, "
                                "ask for each alone")
-    if source.carried is not None and source.carried.replicas > 1:
+    if source.carried is not None and source.carried.replicas > 1 and "workload.engine" in reading.values:
         reading.counted.append(f"{source.carried.replicas} replicas: one of them is estimated")
     return Config(f"{reader.name} ({source.file})", reading)
 

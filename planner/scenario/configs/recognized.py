@@ -35,7 +35,9 @@ def started(source: Source) -> tuple[Reader, Source, Source | None]:
             if path is None or str(path) == source.file:
                 continue
             inner = source_of(str(path))
-            said = {key: value for key, _, value in (part.partition("=") for part in words) if key in inner.keys}
+            said: dict[str, object] = {}
+            said |= {key: value for key, _, value in (part.partition("=") for part in words) if key in inner.keys}
+            said |= {key: source.keys[flag] for key in inner.keys if (flag := source.named(key)) in source.keys}
             inner = replace(inner, keys={**inner.keys, **said})
             if inner.form != "command" and any(reader.tells(inner) for reader in known):
                 return _reader(inner, known), inner, source

@@ -19,7 +19,7 @@ def model_of(name: str, reading: Reading, catalog: Catalog) -> str:
     """Return the catalog's name of the model. Raises InputError where the config, called so, does not say which it is.
     """
     file = reading.source.file
-    if reading.values.get("workload.kind") == "diffusion":
+    if reading.values.get("workload.kind") in ("diffusion", "generation"):
         known = next((found for name in reading.names if (found := catalog.known_diffusion(name))), None)
         if known is None:
             raise InputError(f"no model of images of the catalog is {', '.join(reading.names)}: give --model",

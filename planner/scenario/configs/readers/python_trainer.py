@@ -33,6 +33,8 @@ def read(reading: Reading) -> None:
     source = reading.source
     trainer.refuse_unmodeled(reading)
     name = reading.text("model_name_or_path", "model_name", "model_id", "base_model", "pretrained_model_name_or_path")
+    if name is None and not str(source.keys.get("model", "$")).startswith("$"):  # else it is the object
+        name = reading.text("model")
     reading.put("workload.model", name, "model_name")
     by = _called(source, *TRAINERS) or "Trainer"
     unsloth = any(word.partition(".")[0] == "unsloth" for word in source.words)

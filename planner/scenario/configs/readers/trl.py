@@ -78,6 +78,7 @@ def drawing(reading: Reading, method: str) -> None:
                  "workload.loss", "workload.lora_targets"):
         reading.values.pop(idle, None)
     reading.layout.clear()
+    reading.defaults = [said for said in reading.defaults if not said.startswith(("max_length", "max_seq_length"))]
     reading.steps, steps = None, reading.steps
     reading.accumulation = None
     reading.put("workload.steps", steps, "max_steps")
