@@ -8,6 +8,7 @@ scheduled_time, num_gpu. Helios and Acme: submit_time, start_time, end_time, gpu
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections import Counter
@@ -60,7 +61,7 @@ class JobLog:
 
 def check_header(path: Path) -> None:
     """Raise InputError where the first line of a file is not that of a log of jobs."""
-    _columns(_rows(_lines(path)[:1], path)[0], str(path))
+    _columns(_rows(_lines(path)[:2], path)[0], str(path))
 
 
 def _lines(path: Path) -> list[str]:
@@ -71,11 +72,28 @@ def _lines(path: Path) -> list[str]:
 
 
 def _rows(lines: Sequence[str], path: Path) -> list[list[str]]:
+    if lines[0].lstrip().startswith("{"):
+        return _objects(lines, path)
+    if len(lines) > 1 and set(lines[1]) == {"-", " "}:  # sacct without --parsable2: as wide as the dashes
+        ends = [found.span() for found in re.finditer(r"-+", lines[1])]
+        return [[line[start:end].strip() for start, end in ends] for line in (lines[0], *lines[2:])]
     mark = max(",|;\t", key=lines[0].count)
     try:
         return list(csv.reader(lines, delimiter=mark))
     except csv.Error as error:
         raise InputError(f"not CSV: {error}", file=str(path)) from None
+
+
+def _objects(lines: Sequence[str], path: Path) -> list[list[str]]:
+    """Return JSON lines as rows below the names of the first."""
+    try:
+        rows = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON lines: {error}", file=str(path)) from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise InputError("expected one JSON object a line", file=str(path))
+    header = list(rows[0])
+    return [header, *([str("" if row.get(name) is None else row[name]) for name in header] for row in rows)]
 
 
 def read_jobs(path: Path) -> JobLog:

@@ -160,10 +160,19 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
     assert dict(read_jobs(file).left_out) == {"jobs that ended before they started": 1}
     file.write_text("num_gpu,creation_time,deletion_time,scheduled_time\n2,5,105,15\n")
     assert list(read_jobs(file).seconds) == [90]
+    # as sacct writes without --parsable2, and as services log
+    rows = [line.split("|") for line in SACCT.splitlines()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = [" ".join(value.rjust(width) for value, width in zip(row, widths, strict=True)) for row in rows]
+    file.write_text("\n".join([table[0], " ".join("-" * width for width in widths), *table[1:]]))
+    assert read_jobs(file).left_out == log.left_out
+    assert list(read_jobs(file).seconds) == [3600, 86400]
+    file.write_text('{"job_id": 1, "submit_time": 0, "start_time": 10, "end_time": 70, "num_gpus": 2}\n')
+    assert (list(read_jobs(file).seconds), list(read_jobs(file).gpus)) == ([60], [2])
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("", "the file is empty"), ("a,b\n1,2\n", "no column for submit"),
+    ("", "the file is empty"), ("a,b\n1,2\n", "no column for submit"), ("{x}\n", "not JSON lines"),
     ("JobID|JobName|State\n1|a|FAILED\n", "; of Slurm: sacct --parsable2 --allocations --format JobID,Submit,"),
     ("submit,gpus\n1,2\n", "neither a column"),
     ("submit,seconds,gpus\nx,5,1\n", ":2: submit 'x': expected seconds, or a moment"),
