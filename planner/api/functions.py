@@ -155,20 +155,23 @@ def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterabl
     from planner.ask.compare import compare as compared
     from planner.ask.compare import compare_models, several_models
     from planner.jobs.holding import asks_what_holds
+    from planner.scenario.pool import sizes_apart
 
     catalog = arguments.catalog(catalogs)
     effort = effort_of(arguments.seconds("time_limit", time_limit), arguments.workers(workers))
     scenario = arguments.with_jobs(scenario, values)
     overrides, names = by_path(values, "argument of planner.compare", catalog)
-    asked, models = arguments.reference(scenario), several_models(overrides.get("workload.model"))
-    loaded = [load_question(asked, {**overrides, **of_model}, catalog, labels=_labels(names))
-              for of_model in [{"workload.model": model} for model in models] or [{}]]
+    asked = arguments.reference(scenario)
+    varied = {model: {"workload.model": model} for model in several_models(overrides.get("workload.model"))} or {
+        name: {"hardware.candidates": name} for name in sizes_apart(overrides.get("hardware.candidates"), catalog)}
+    loaded = [load_question(asked, {**overrides, **changed}, catalog, labels=_labels(names))
+              for changed in [*varied.values()] or [{}]]
     questions, defaults = [question for question, _ in loaded], loaded[0][1]
-    if not models:
+    if not varied:
         return compared(questions[0], catalog, effort, defaults=defaults)
     if asks_what_holds(questions[0]):
         raise InputError("model: several are compared by what they cost: give tokens, samples or a rate")
-    return compare_models(dict(zip(models, questions, strict=True)), catalog, effort, defaults)
+    return compare_models(dict(zip(varied, questions, strict=True)), catalog, effort, defaults)
 
 
 def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object] | Iterable[object] = (),

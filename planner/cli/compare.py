@@ -19,6 +19,8 @@ from planner.solver.fleet.problem import Goal
 
 VARIED = ("model", "quantization", "precision", "engine", "method")
 """Options of which several values are set side by side; those of the first that has several."""
+HARDWARE = "on"
+"""What is varied where clusters of different size are compared."""
 
 
 def _order(ctx: click.Context, param: click.Parameter, value: str | None) -> Goal | None:
@@ -55,6 +57,7 @@ def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None
     from planner.render.comparison import render_comparison, render_comparison_line
     from planner.render.comparison_lines import MOST_ROWS
     from planner.scenario.model_notes import text_notes
+    from planner.scenario.pool import sizes_apart
 
     catalog = open_catalog(catalogs)
     if (values := hardware_alone(scenario, overrides(flags), catalog, always=True)) is not None:
@@ -65,6 +68,8 @@ def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None
     said = {name: ",".join(value) if isinstance(value := flags[name], tuple) else value for name in VARIED}
     varied = next((name for name in VARIED if several_models(said[name])), VARIED[0])
     several = several_models(said[varied])
+    if not several and (apart := sizes_apart(flags[HARDWARE], catalog)):
+        varied, several = HARDWARE, apart
     each = [{**flags, varied: (name,) if isinstance(flags[varied], tuple) else name} for name in several] or [flags]
     models = [name if varied == VARIED[0] else f"{flags['model'] or scenario}, {name}" for name in several]
     config, held = read_from(from_), layout_text(layout)

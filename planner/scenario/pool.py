@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from planner.catalog.load import Catalog
 from planner.catalog.price import Purchase
@@ -178,6 +178,17 @@ def _candidates(names: Sequence[str], everything: Callable[[], Sequence[str]], c
         raise document.error(("hardware", "candidates"), "clusters of different size: name the GPUs, and give their "
                              "number as max_gpus")
     return tuple(nodes), sizes[0] if sizes else None
+
+
+def sizes_apart(said: object, catalog: Catalog) -> list[str]:
+    """Return the clusters that are named, as a list or with commas between, where they differ in their GPUs (8 H200 or
+    16 H100); nothing for any other hardware.
+    """
+    listed = said if isinstance(said, tuple | list) else [said or ""]
+    names = [name for text in listed for each in str(text).split(",") if (name := each.strip())]
+    with suppress(UnknownName):
+        return names if len({meant_by(name, catalog).gpus for name in names if name.lower() != ANY}) > 1 else []
+    return []
 
 
 def _offered(rent: Rent, catalog: Catalog) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import planner
 from planner import plan
 from planner.ask.compare import Compared, compare, comparison_of
 from planner.ask.money_trace import trace
@@ -14,6 +15,7 @@ from planner.ask.tornado import tornado
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
+from planner.scenario.pool import sizes_apart
 from planner.solver.quantize import cost_cents, price
 from tests.asked import load_scenario
 
@@ -193,3 +195,18 @@ def test_a_comparison_that_is_interrupted_begins_no_other_stack(monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         compared(workload__stack="auto")
     assert len(begun) == 1
+
+
+def test_clusters_of_different_size_are_set_side_by_side() -> None:
+    asked = {"model": "llama-3.1-8b", "tokens": "10M", "stack": "megatron-core"}
+    rows = planner.compare(**asked, on="8xl40s,16 h200").rows
+    assert {(row.model, row.gpu) for row in rows} == {("8xl40s", "l40s"), ("16 h200", "h200-sxm")}
+    alone = planner.compare(**asked, on="16 h200").rows[0]
+    assert next(row.cost_usd for row in rows if row.gpu == "h200-sxm") == alone.cost_usd
+
+
+def test_clusters_apart_are_those_of_different_size() -> None:
+    catalog = Catalog()
+    assert sizes_apart(("8 h200,16 h100",), catalog) == ["8 h200", "16 h100"]
+    assert not any(sizes_apart(said, catalog) for said in (
+        "16 h200,16 h100", "h100,h200", "any", None, "nonsense,8xh100"))
