@@ -44,6 +44,7 @@ def test_manifests_are_accepted_and_of_the_plan(scheduler, tmp_path):
     for case in cases:
         _, target, asked = CASES[case]
         files = launched(asked(), CATALOG, target, scheduler).files
+        assert "&id" not in files[file], "what is shared is written out"
         for kind in ("as planned", "broken"):
             folders.append(tmp_path / case / kind)
             folders[-1].mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
@@ -163,8 +164,10 @@ def _groups(program: Program, part: Part, name: str, several: bool, named: bool)
              f"exec bash {FILES}/{part.script}")
     pod = _pod(program, part, words, [_variable("REPLICA_PORT", str(SERVES)), _variable("MASTER_PORT", str(PORT))],
                name, selects=several)
-    worker = {**pod, "containers": [{key: value for key, value in one.items() if key not in ("ports", "readinessProbe")}
-                                    for one in pod["containers"]]}  # type: ignore[attr-defined]
+    worker = deepcopy(pod)  # YAML would have what both share once, and names for it
+    for one in worker["containers"]:  # type: ignore[attr-defined]
+        one.pop("ports", None)
+        one.pop("readinessProbe", None)
     return [{"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet",
              "metadata": {"name": f"{name}-{part.name}", "labels": {QUEUE: "default"}},
              "spec": {"replicas": part.copies, "leaderWorkerTemplate": {
