@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import planner
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
+from planner.scenario.configs.read import read_config, text_config
 from planner.scenario.load import load_question
 from planner.scenario.portfolio import Portfolio
 
@@ -125,3 +127,15 @@ def test_python_gives_jobs_axes_sets_and_spans_of_time():
         _ = made["nothing_like_it"]
     with pytest.raises(InputError, match="not the JSON of a"):
         type(made).from_json("{}")
+
+
+def test_what_others_than_the_owner_ask_reads_no_file(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text("base_model: gpt2\nmicro_batch_size: 1\nsequence_len: 512\n")
+    (tmp_path / "zero.json").write_text('{"zero_optimization": {"stage": 3}}')
+    line = f"axolotl train {tmp_path}/mine.yaml"
+    assert read_config(line).reading.values["workload.model"] == "gpt2"
+    with pytest.raises(InputError, match="none of"):
+        text_config(line, "config")
+    trained = f"base_model: gpt2\nmicro_batch_size: 1\nsequence_len: 512\ndeepspeed: {tmp_path}/zero.json\n"
+    with pytest.raises(InputError, match=r"the file .*zero.json is not there"):
+        text_config(trained, "config")

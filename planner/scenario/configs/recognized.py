@@ -31,7 +31,7 @@ def started(source: Source) -> tuple[Reader, Source, Source | None]:
     if source.form == "command" and not any(reader.tells(source) for reader in known):
         words = list(source.every_word())
         for word in words:
-            path = beside(source.file, word) if word.endswith(FILES) else None
+            path = beside(source, word) if word.endswith(FILES) else None
             if path is None or str(path) == source.file:
                 continue
             inner = source_of(str(path))

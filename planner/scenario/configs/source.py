@@ -39,6 +39,9 @@ class Source:
     words: tuple[str, ...] = ()
     carried: Carried | None = None
     """What the manifest around a line says of it."""
+    local: bool = False
+    """Whether it is its user's own, who may have files beside it read; not where others than the machine's owner ask.
+    """
 
     def named(self, key: str) -> str:
         """Return a key as the config has it: flags are known with dashes, however they are written."""
@@ -68,13 +71,15 @@ def source_of(given: str) -> Source:
     if not is_file:
         if len(given.split()) < 2:
             raise InputError("cannot read: no such file", file=given)
-        return _command(given, "the command line")
-    return text_source(read_text(path, MAX_BYTES), given)
+        return replace(_command(given, "the command line"), local=True)
+    return replace(text_source(read_text(path, MAX_BYTES), given), local=True)
 
 
-def beside(file: str, named: str) -> Path | None:
+def beside(source: Source, named: str) -> Path | None:
     """Return the file that a config names: as it is named, or by the config, there also by its last name alone."""
-    folder = Path(file).parent
+    if not source.local:
+        return None
+    folder = Path(source.file).parent
     try:
         return next((path for path in (Path(named), folder / named, folder / Path(named).name) if path.is_file()), None)
     except (OSError, ValueError):

@@ -165,7 +165,7 @@ def deepspeed(reading: Reading) -> bool:
             return True
         return False
     name = Path(named).name.lower()
-    if (path := beside(reading.source.file, named)) is not None:
+    if (path := beside(reading.source, named)) is not None:
         other = Reading(source_of(str(path)))
         zero(other)
         reading.layout |= other.layout
@@ -233,7 +233,7 @@ def _accelerate(reading: Reading) -> str | None:
     named = reading.text(key)
     if named is None:
         return None
-    path = beside(reading.source.file, named)
+    path = beside(reading.source, named)
     if path is not None:
         other = Reading(source_of(str(path)))
         read(other)

@@ -73,7 +73,7 @@ def _beside(reading: Reading, key: str) -> Source | None:
     named = reading.text(key)
     if named is None:
         return None
-    if (path := beside(reading.source.file, named)) is not None:
+    if (path := beside(reading.source, named)) is not None:
         return source_of(str(path))
     reading.counted.append(f"{key}: {named} is not there, so without what it says")
     return None
