@@ -19,7 +19,7 @@ from planner.evidence.compare import compare
 from planner.evidence.kinds import EvidenceFile
 from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
-from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, memory_samples, speed_samples, step_samples
+from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, as_first, memory_samples, speed_samples, step_samples
 from planner.evidence.run_logs import Ran
 from planner.evidence.spread import NONE, Left, Sample, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
@@ -251,14 +251,16 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
     refit: by id; of serving by id and quantity.
     """
     compared = [compare(file, catalog) for file in evidence]
+    firsts = catalog.first_predictions.of(name)
     if name in SERVING:
         quantity = SERVING[name]
-        signed = [sample for one in compared for sample in speed_samples(one, quantity, catalog.sources)]
+        signed = as_first(firsts, [
+            sample for one in compared for sample in speed_samples(one, quantity, catalog.sources)])
         return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
     outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
     if name == MEMORY:
         return memory_samples(outcomes, catalog.sources), None
-    signed = [(name, 1.0, sample) for name, sample in step_samples(outcomes)]
+    signed = as_first(firsts, [(row, 1.0, sample) for row, sample in step_samples(outcomes)])
     return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
 
 

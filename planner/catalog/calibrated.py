@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from planner.catalog.calibration import ArchitectureRates, Collectives, KernelShape, Reliability
 from planner.catalog.diffusion_law import DiffusionLaw
 from planner.catalog.diffusion_runs import DiffusionRuns
+from planner.catalog.first import FirstPredictions
 from planner.catalog.fitted import FITTED, Fitted
 from planner.catalog.formats import Formats
 from planner.catalog.generation_law import GenerationLaw, GenerationRuns
@@ -74,6 +75,8 @@ class Calibrated(ABC):
     """The same of the time per output token."""
     ttft_residuals = EntryAttribute("ttft-residuals", Residuals)
     """The same of the time to the first token."""
+    first_predictions = EntryAttribute("first-predictions", FirstPredictions)
+    """What runs were predicted to reach before anything of them was known."""
     spreading = EntryAttribute("spreading", Spreading)
     """Priors of the laws that residuals follow."""
     service_levels = EntryAttribute("service-levels", ServiceLevels)

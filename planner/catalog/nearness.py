@@ -17,8 +17,6 @@ Sd = Annotated[float, Field(ge=1e-4, le=10)]
 """Standard deviation of the logarithm of measured over predicted."""
 Size = Annotated[float, Field(gt=0, le=1e18)]
 """Of a question, in its own unit; its logarithm is taken."""
-NO_SOURCE = 0.5
-"""Sources that none counts as."""
 
 
 class Cell(Frozen):
@@ -53,11 +51,6 @@ class Distance:
     """Doublings of each size past those of the rows of the same head."""
     backing: int
     """Sources of rows that have what the law calls alike."""
-
-    @property
-    def few(self) -> float:
-        """What so few sources leave open over what one does; none leaves twice as much."""
-        return 0.0 if self.cell.own else 1 / max(self.backing, NO_SOURCE)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 The logarithm of measured over predicted is taken to vary by what rows alike show (a cell's spread), by what one source
 differs from the next (`between`), and by all that no row of the same stack has shown (`unseen`, `beyond`, `open`).
-Variances add; the quantiles of what is left, over its scale, are those of rows whose source took no part.
+Variances add; the quantiles of what is left, over its scale, are those of rows whose source took no part. They are
+even about the prediction: which side the few sources there are lie on says nothing of the next.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Law(Frozen):
     """Traits by which rows say that what a question is of was ever held against a run."""
     thin: Sd | None = None
     """Of how few sources have such rows: of n the n-th part of its square."""
+    alone: float = Field(default=1, gt=0, le=1)
+    """Sources that none counts as there."""
     unseen: dict[str, Sd]
     """Of a value of a trait that no row of the same head has."""
     fixed: tuple[str, ...] = ()
@@ -53,25 +56,23 @@ class Law(Frozen):
     """Of what is left open and had to be assumed."""
     guessed: dict[str, Sd] = Field(default_factory=dict)
     """The same, added for a choice that decides more than others where it had to be guessed."""
-    optimism: float = Field(ge=1, le=10)
-    """How much further off rows are that nobody knew when facts were written, than those with their source left out;
-    where sources have rows alike, that of one: what was held against runs of several is a fact less of its writer's."""
-    even: bool = False
-    """Whether quantiles are even about the prediction, of rows that all count alike: few sources lie off by chance."""
+    by_rows: bool = False
+    """Whether a source counts by its rows: where few have most of them, one of a single odd row would decide."""
 
     def scale(self, far: Distance, *, is_open: bool, guessed: Collection[str] = ()) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
         return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open, guessed=guessed).values()))
 
-    def hoped(self, far: Distance) -> float:
-        """Return by how much a scale is too small for what was written knowing the rows there are."""
-        return 1 + (self.optimism - 1) * far.few if self.like else self.optimism
+    def few(self, far: Distance) -> float:
+        """Return what so few sources leave open over what one does."""
+        return 0.0 if far.cell.own else 1 / max(far.backing, self.alone)
 
     def causes(self, far: Distance, traits: Mapping[str, str], *, is_open: bool, guessed: Collection[str] = ()
                ) -> dict[str, float]:
         """Return the variances that add up to the scale's, by cause; two questions share those of the same name."""
         head = " ".join(traits.get(name, "") for name in self.traits[:self.head])
-        few = {f"few {[traits.get(name, '') for name in self.like]}": self.thin**2 * far.few} if self.thin else {}
+        few = ({f"few {[traits.get(name, '') for name in self.like]}": self.thin**2 * self.few(far)}
+               if self.thin else {})
         return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self._site(far), **few,
                 **{f"{name} {traits.get(name, '')}": self.unseen.get(name, 0.0)**2 for name in far.unseen},
                 **{f"past {name}": (self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items()},
@@ -212,10 +213,9 @@ class Residuals(Sourced):
         """
         far = self.nearness.distance(traits, sizes or {})
         causes = self.law.causes(far, traits, is_open=is_open, guessed=guessed)
-        hoped = self.law.hoped(far)
-        width = math.sqrt(math.fsum(causes.values())) * hoped
+        width = math.sqrt(math.fsum(causes.values()))
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
-        wider = (hoped * (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
+        wider = ((self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, backing=far.backing, unseen=unseen,
                         alike=tuple(far.cell.traits.items()) if far.same else (),

@@ -7,8 +7,10 @@ it leaves open, all count.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from planner.catalog.first import First
 from planner.catalog.quirk import Sources
 from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
@@ -85,6 +87,19 @@ def speed_samples(comparison: EvidenceComparison, quantity: str, said: Sources) 
                 some and UNKNOWN_ENGINE in speed.row.assumed,
                 sign * math.log(float(held.measured) / float(held.predicted)))))
     return samples
+
+
+def as_first(firsts: Mapping[str, First], signed: Sequence[tuple[str, float, Sample]]
+             ) -> list[tuple[str, float, Sample]]:
+    """Return samples with what their rows were predicted to be as they came in; others of a source came with them."""
+    known = [firsts.get(key.split()[0]) for key, *_ in signed]
+    began: dict[str, int] = {}
+    for first, (*_, sample) in zip(known, signed, strict=True):
+        if first is not None:
+            began[sample.source] = min(first.since, began.get(sample.source, first.since))
+    return [(key, sign, replace(sample, since=began.get(sample.source, 0)) if first is None else
+             replace(sample, first=math.log(first.over), since=first.since))
+            for first, (key, sign, sample) in zip(known, signed, strict=True)]
 
 
 def _group(outcome: PredictedRow, source: str) -> str:

@@ -1,9 +1,11 @@
 """The law of residuals from samples: spreads of what is alike, and what distance from the evidence adds.
 
 Samples of one source are left out together, of the constants and of the cells; how far they then lie off, over what
-the cells of the others say, decides what one source differs from the next and what each kind of novelty adds. These few
-figures have priors, as sources are few. Rows of one model on one GPU of a source repeat each other, so that they count
-as one and a little.
+the cells of the others say, decides what one source differs from the next and what each kind of novelty adds. Rows that
+were predicted before anything of them was known lie off by that, over what the cells of earlier sources said. These few
+figures have priors, as sources are few; of those about the priors they are the ones whose intervals score best, each
+source counting as one. Rows of one model on one GPU of a source repeat each other, so that they count as one and a
+little.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ import numpy as np
 
 from planner.catalog.nearness import Cell, Distance, Nearness, alike
 from planner.catalog.residuals import LEVELS, Law, Quantiles, Spreading
-from planner.layouts.table import Floats, Ints, Mask
+from planner.layouts.table import Floats, Ints
 
 DIGITS = 4
 ROUNDS, SETTLED = 40, 1e-3
 """Of the robust spread, at most, and its relative change that ends them."""
 FIRST, LAST = 0.4, 0.02
 """Steps of the search in logarithms of figures: precision beyond the last is none."""
+MIDDLE = 0.5
+"""The quantile about which the others are even."""
+OUTSIDE = 20
+"""What an interval costs for how far a row lies outside of it, over its width: the score by which 90% are inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +47,15 @@ class Sample:
     log: float
     guessed: tuple[str, ...] = ()
     """What of it the law knows by name."""
+    first: float | None = None
+    """The logarithm by what it was predicted to be before anything of it was known."""
+    since: int = 0
+    """The batch in which it was, of those that came in later; with `first`, earlier ones are all that there was."""
 
 
 NONE = np.empty(0, np.int64)
+WIDE = "wide"
+"""The upper quantile as it is searched beside the figures of a law."""
 
 
 class Left(Protocol):
@@ -55,7 +67,7 @@ class Left(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Samples that were left out together: how far each is from all others, its logarithm without them, its weight."""
+    """Samples that were left out together: how far each is from the others, its logarithm without them, its weight."""
 
     far: tuple[Distance, ...]
     is_open: tuple[bool, ...]
@@ -64,25 +76,25 @@ class Held:
     weights: Floats
 
 
-def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None = None
-                 ) -> tuple[Law, Quantiles, list[Cell], float | None]:
+def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None = None,
+                 grouped: Floats | None = None) -> tuple[Law, Quantiles, list[Cell], float | None]:
     """Return the law that samples decide from its prior, the quantiles of what is left, the cells, and the share
     of samples inside their interval with their source left out; none of a single source.
 
-    left: constants without some samples; without it their logarithms are taken as they are.
+    left: constants without some samples; without it their logarithms are taken as they are. grouped: by
+    `without_their_group`, where they are known.
     """
     left = left or as_they_are(samples)
-    grouped = _without_their_group(samples, left)
-    by_source = [_held(samples, grouped, left, prior, how, places)
-                 for places in together(samples, lambda sample: sample.source)]
-    held = [part for part in by_source if part is not None]
+    grouped = without_their_group(samples, left) if grouped is None else grouped
+    weights = weights_of(samples, by_rows=prior.by_rows)
+    held = [part for places in apart(samples) if (part := _held(samples, grouped, left, prior, how, places, weights))]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = _decided(prior, how, held)
-    over = [_over_scale(law, part) for part in held]
-    quantiles = _quantiles(np.concatenate(over), np.concatenate([part.weights for part in held]), even=law.even)
-    inside = np.concatenate([_inside(law, quantiles, part, ratios) for part, ratios in zip(held, over, strict=True)])
-    return law, quantiles, cells_of(samples, grouped, law, how), _short(float(np.mean(inside)))
+    over = np.concatenate([_over_scale(law, part) for part in held])
+    quantiles = _quantiles(over, np.ones(len(over)) if law.by_rows else np.concatenate([p.weights for p in held]))
+    inside = np.mean((quantiles.q05 <= over) & (over <= quantiles.q95))
+    return law, quantiles, cells_of(samples, grouped, law, how), _short(float(inside))
 
 
 def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, root: float | None = None
@@ -135,7 +147,8 @@ def _robust(logs: Floats, weights: Floats, parent: float | None, how: Spreading)
     return max(how.least, math.sqrt(square))
 
 
-def _without_their_group(samples: Sequence[Sample], left: Left) -> Floats:
+def without_their_group(samples: Sequence[Sample], left: Left) -> Floats:
+    """Return the logarithms of samples under constants fitted without those of the same source, model and GPU."""
     spreads = np.empty(len(samples))
     for places in together(samples, lambda sample: sample.group):
         spreads[places] = left(places)
@@ -161,35 +174,62 @@ def together(samples: Sequence[Sample], key: Callable[[Sample], str]) -> list[In
     return [np.array(groups[name], np.int64) for name in sorted(groups)]
 
 
-def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how: Spreading, places: Ints
-          ) -> Held | None:
+def apart(samples: Sequence[Sample]) -> list[Ints]:
+    """Return the places of the samples that are held against others together: of a source, as they came in."""
+    return together(samples, lambda sample: f"{sample.source} {sample.since if sample.first is not None else 0}")
+
+
+def before(samples: Sequence[Sample], places: Ints) -> Ints:
+    """Return the places of what some samples of one source were held against: of all other sources, or of earlier ones
+    where they were predicted as they came in.
+    """
+    source, first, since = ((one := samples[int(places[0])]).source, one.first, one.since)
+    return np.array([at for at, sample in enumerate(samples)
+                     if sample.source != source and (first is None or sample.since < since)], np.int64)
+
+
+def weights_of(samples: Sequence[Sample], *, by_rows: bool) -> Floats:
+    """Return what each sample counts: those of a source together as much as those of any other, or by their rows."""
+    counts = Counter(sample.group for sample in samples)
+    weights = np.array([counts[sample.group] ** -0.5 for sample in samples])
+    for places in together(samples, lambda sample: sample.source) if not by_rows else ():
+        weights[places] /= weights[places].sum()
+    return weights
+
+
+def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how: Spreading, places: Ints,
+          weights: Floats) -> Held | None:
     """Return how some samples lie off with constants and cells of the others; none where no others are left."""
-    others = np.setdiff1d(np.arange(len(samples)), places)
+    others = before(samples, places)
     rest = [samples[int(place)] for place in others]
     if all(sample.is_open for sample in rest):
         return None
     near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)), law.like)
     mine = [samples[int(place)] for place in places]
-    counts = Counter(sample.group for sample in mine)
-    weights = np.array([counts[sample.group] ** -0.5 for sample in mine])
-    # one odd run is not to count as much as a hundred others
-    weights = weights / np.sqrt(len(counts))
+    firsts = [sample.first for sample in mine if sample.first is not None]
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
-                tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine), left(places),
-                weights)
+                tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine),
+                np.array(firsts) if firsts else left(places), weights[places])
 
 
 def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
-    """Return the law most likely after what was held out: a search along one figure after the other."""
-    figures = _figures(prior)
-    shares, logs, weights = _shares(list(figures), held)
+    """Return the law whose 90% intervals score best where sources were held out, a mean score a source being as much
+    as how far its figures are from their priors: a search along one figure after the other.
+    """
+    figures = _figures(prior) | {WIDE: how.quantiles.q95}
+    shares, logs, weights = _shares(list(figures)[:-1], prior, held)
     spread = np.array([cell**2 for part in held for cell in (far.cell.spread for far in part.far)])
     start = np.log(np.array(list(figures.values())))
+    off = np.abs(logs)
+
+    def score(at: Floats) -> float:
+        half = np.exp(at[-1]) * np.sqrt(spread + shares @ np.exp(2 * at[:-1]))
+        return float(weights @ (2 * half + OUTSIDE * np.maximum(off - half, 0)))
+
+    unit = score(start) / weights.sum()
 
     def misfit(at: Floats) -> float:
-        variance = spread + shares @ np.exp(2 * at)
-        likely = weights * (np.log(variance) / 2 + (how.freedom + 1) / 2 * np.log1p(logs**2 / variance / how.freedom))
-        return float(likely.sum() + (((at - start) / how.doubt)**2).sum() / 2)
+        return float(score(at) / unit + (((at - start) / how.doubt)**2).sum() / 2)
 
     at, best, step = start.copy(), misfit(start), FIRST
     while step > LAST:
@@ -205,12 +245,12 @@ def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
     return _changed(prior, dict(zip(figures, np.exp(at).tolist(), strict=True)))
 
 
-def _shares(names: Sequence[str], held: Sequence[Held]) -> tuple[Floats, Floats, Floats]:
+def _shares(names: Sequence[str], law: Law, held: Sequence[Held]) -> tuple[Floats, Floats, Floats]:
     """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
     rows = []
     for part in held:
         for far, is_open, guessed in zip(part.far, part.is_open, part.guessed, strict=True):
-            parts = {"between": 1 + 1 / far.among, "thin": far.few, "open": float(is_open),
+            parts = {"between": 1 + 1 / far.among, "thin": law.few(far), "open": float(is_open),
                      **{f"unseen.{n}": 1.0 for n in far.unseen},
                      **{f"beyond.{n}": by**2 for n, by in far.past.items()},
                      **{f"guessed.{n}": 1.0 for n in guessed}}
@@ -227,19 +267,12 @@ def _over_scale(law: Law, held: Held) -> Floats:
     return ratios
 
 
-def _inside(law: Law, quantiles: Quantiles, held: Held, over: Floats) -> Mask:
-    """Say which logarithms over their scale are inside of the interval."""
-    hoped = np.array([law.hoped(far) for far in held.far])
-    inside: Mask = (hoped * quantiles.q05 <= over) & (over <= hoped * quantiles.q95)
-    return inside
-
-
-def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
-    if even:
-        over, weights = np.concatenate([over, -over]), np.ones(2 * len(over))
-    order = np.argsort(over)
+def _quantiles(over: Floats, weights: Floats) -> Quantiles:
+    off, order = np.abs(over), np.argsort(np.abs(over))
     share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    return Quantiles(**{name: _short(float(np.interp(level, share, over[order]))) for name, level in LEVELS.items()})
+    each = {name: math.copysign(_short(float(np.interp(abs(2 * level - 1), share, off[order]))), level - 0.5)
+            for name, level in LEVELS.items() if level != MIDDLE}
+    return Quantiles(q50=0, **each)
 
 
 def _figures(law: Law) -> dict[str, float]:

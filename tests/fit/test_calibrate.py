@@ -124,8 +124,8 @@ def test_the_same_runs_give_the_same_bytes(learnt: tuple[Path, Path], capsys: py
 
 FITTED = "name: fitted\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\nvalues: {{}}\n"
 RESIDUALS = ("name: step-residuals\nsource: runs {0}\nas_of: 2026-11\nkind: fitted\n"
-             "law: {{traits: [family], head: 1, between: 0.05, unseen: {{family: 0.1}}, beyond: {{}}, open: 0.2, "
-             "optimism: 1.0}}\nquantiles: {{q05: -1.6, q10: -1.2, q50: 0.0, q90: 1.2, q95: 1.6}}\ncells:\n"
+             "law: {{traits: [family], head: 1, between: 0.05, unseen: {{family: 0.1}}, beyond: {{}}, open: 0.2}}\n"
+             "quantiles: {{q05: -1.6, q10: -1.2, q50: 0.0, q90: 1.2, q95: 1.6}}\ncells:\n"
              "  - {{traits: {{}}, rows: {0}, sources: [a], spread: 0.1, error: 0.05}}\n")
 
 

@@ -54,7 +54,7 @@ def test_other_layouts_are_predicted_from_a_dozen_runs() -> None:
 
 
 def test_an_own_site_is_less_doubtful_the_more_runs_it_has() -> None:
-    law = Law(traits=("family",), head=1, between=0.05, unseen={}, beyond={}, open=0.2, optimism=1.0)
+    law = Law(traits=("family",), head=1, between=0.05, unseen={}, beyond={}, open=0.2)
     doubts = []
     for own, rows in ((False, 12), (True, 4), (True, 12)):
         cell = Cell(traits={"family": "a"}, rows=rows, sources=("mine",), spread=0.04, error=0.03, own=own)

@@ -1,0 +1,53 @@
+"""What runs were predicted to reach before anything of them was known: the only rows whose facts nobody fitted to them.
+
+Facts of stacks were written knowing the other rows, so that those look nearer than the next source will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pydantic import Field
+
+from planner.catalog.residuals import Ratio
+from planner.catalog.sourced import AsOf, Sourced
+from planner.yaml_io import Frozen
+
+
+class Batch(Frozen):
+    """Runs that came in together."""
+
+    of: str = Field(min_length=3)
+    day: AsOf
+    over: dict[str, dict[str, Ratio]]
+    """File of residuals -> id of a row -> measured over predicted."""
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What a row was first predicted to be."""
+
+    since: int
+    """Number of its batch, from 1 on: rows of sources before it are what there was to compare with."""
+    over: float
+    """Measured over predicted."""
+
+
+class FirstPredictions(Sourced):
+    """Batches of runs in the order in which they came in."""
+
+    batches: tuple[Batch, ...]
+
+    @cached_property
+    def _of(self) -> Mapping[str, Mapping[str, First]]:
+        found: dict[str, dict[str, First]] = {}
+        for since, batch in enumerate(self.batches, 1):
+            for name, rows in batch.over.items():
+                found.setdefault(name, {}).update({row: First(since, over) for row, over in rows.items()})
+        return found
+
+    def of(self, name: str) -> Mapping[str, First]:
+        """Return what rows of a file of residuals were first predicted to be, by id."""
+        return self._of.get(name, {})
