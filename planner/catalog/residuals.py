@@ -2,8 +2,8 @@
 
 The logarithm of measured over predicted is taken to vary by what rows alike show (a cell's spread), by what one source
 differs from the next (`between`), and by all that no row of the same stack has shown (`unseen`, `beyond`, `open`).
-Variances add; the quantiles of what is left, over its scale, are those of rows whose source took no part. They are
-even about the prediction: which side the few sources there are lie on says nothing of the next.
+Variances add; the quantiles of what is left, over its scale, are those of rows whose source took no part. Of speed they
+are even about the prediction: which side the few sources there are lie on says nothing of the next.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ class Law(Frozen):
     """Of what is left open and had to be assumed."""
     guessed: dict[str, Sd] = Field(default_factory=dict)
     """The same, added for a choice that decides more than others where it had to be guessed."""
-    by_rows: bool = False
-    """Whether a source counts by its rows: where few have most of them, one of a single odd row would decide."""
+    even: bool = True
+    """Whether quantiles are even about the prediction; of memory they are not, as what nobody counts is always more."""
+    scored: bool = False
+    """Whether the figures are those whose intervals score best with each source counting as one, by what rows were
+    first predicted to be where that is known; else the most likely ones. Few sources, some of one odd row, tell none.
+    """
 
     def scale(self, far: Distance, *, is_open: bool, guessed: Collection[str] = ()) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""

@@ -13,26 +13,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from planner.catalog.nearness import Cell, Distance, Nearness, alike
+from planner.catalog.nearness import Cell, Nearness, alike
 from planner.catalog.residuals import LEVELS, Law, Quantiles, Spreading
+from planner.evidence.deciding import Held, decided, short
 from planner.layouts.table import Floats, Ints
 
-DIGITS = 4
 ROUNDS, SETTLED = 40, 1e-3
 """Of the robust spread, at most, and its relative change that ends them."""
-FIRST, LAST = 0.4, 0.02
-"""Steps of the search in logarithms of figures: precision beyond the last is none."""
-MIDDLE = 0.5
-"""The quantile about which the others are even."""
-OUTSIDE = 20
-"""What an interval costs for how far a row lies outside of it, over its width: the score by which 90% are inside."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The logarithm of measured over predicted of one figure, and what it is of."""
@@ -54,26 +46,11 @@ class Sample:
 
 
 NONE = np.empty(0, np.int64)
-WIDE = "wide"
-"""The upper quantile as it is searched beside the figures of a law."""
-
-
 class Left(Protocol):
     """Places of samples -> their logarithms under constants fitted without them, and without others beside them."""
 
     def __call__(self, places: Ints, beside: Ints = NONE, /) -> Floats:
         """Return the logarithms of the samples at `places`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Samples that were left out together: how far each is from the others, its logarithm without them, its weight."""
-
-    far: tuple[Distance, ...]
-    is_open: tuple[bool, ...]
-    guessed: tuple[tuple[str, ...], ...]
-    logs: Floats
-    weights: Floats
 
 
 def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None = None,
@@ -86,15 +63,18 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     """
     left = left or as_they_are(samples)
     grouped = without_their_group(samples, left) if grouped is None else grouped
-    weights = weights_of(samples, by_rows=prior.by_rows)
+    if not prior.scored:
+        samples = [replace(sample, first=None) for sample in samples]
+    weights = weights_of(samples, scored=prior.scored)
     held = [part for places in apart(samples) if (part := _held(samples, grouped, left, prior, how, places, weights))]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
-    law = _decided(prior, how, held)
+    law = decided(prior, how, held)
     over = np.concatenate([_over_scale(law, part) for part in held])
-    quantiles = _quantiles(over, np.ones(len(over)) if law.by_rows else np.concatenate([p.weights for p in held]))
+    share = np.ones(len(over)) if law.even and not law.scored else np.concatenate([part.weights for part in held])
+    quantiles = _quantiles(over, share, even=law.even)
     inside = np.mean((quantiles.q05 <= over) & (over <= quantiles.q95))
-    return law, quantiles, cells_of(samples, grouped, law, how), _short(float(inside))
+    return law, quantiles, cells_of(samples, grouped, law, how), short(float(inside))
 
 
 def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, root: float | None = None
@@ -120,7 +100,7 @@ def _cell(traits: Mapping[str, str], mine: Sequence[Sample], logs: Floats, sprea
     sizes = {name: [sample.sizes[name] for sample in mine if name in sample.sizes]
              for name in sorted({name for sample in mine for name in sample.sizes})}
     return Cell(traits=dict(traits), rows=len(mine), sources=tuple(sorted({sample.source for sample in mine})),
-                spread=_short(spread), error=_short(float(np.median(np.abs(np.expm1(-logs))))),
+                spread=short(spread), error=short(float(np.median(np.abs(np.expm1(-logs))))),
                 sizes={name: (min(held), max(held)) for name, held in sizes.items()})
 
 
@@ -188,12 +168,15 @@ def before(samples: Sequence[Sample], places: Ints) -> Ints:
                      if sample.source != source and (first is None or sample.since < since)], np.int64)
 
 
-def weights_of(samples: Sequence[Sample], *, by_rows: bool) -> Floats:
-    """Return what each sample counts: those of a source together as much as those of any other, or by their rows."""
+def weights_of(samples: Sequence[Sample], *, scored: bool) -> Floats:
+    """Return what each sample counts: those of a source together as much as those of any other where laws are scored,
+    else as the root of its groups.
+    """
     counts = Counter(sample.group for sample in samples)
     weights = np.array([counts[sample.group] ** -0.5 for sample in samples])
-    for places in together(samples, lambda sample: sample.source) if not by_rows else ():
-        weights[places] /= weights[places].sum()
+    for places in together(samples, lambda sample: sample.source):
+        weights[places] /= (weights[places].sum() if scored else
+                            math.sqrt(len({samples[int(place)].group for place in places})))
     return weights
 
 
@@ -212,53 +195,6 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
                 np.array(firsts) if firsts else left(places), weights[places])
 
 
-def _decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
-    """Return the law whose 90% intervals score best where sources were held out, a mean score a source being as much
-    as how far its figures are from their priors: a search along one figure after the other.
-    """
-    figures = _figures(prior) | {WIDE: how.quantiles.q95}
-    shares, logs, weights = _shares(list(figures)[:-1], prior, held)
-    spread = np.array([cell**2 for part in held for cell in (far.cell.spread for far in part.far)])
-    start = np.log(np.array(list(figures.values())))
-    off = np.abs(logs)
-
-    def score(at: Floats) -> float:
-        half = np.exp(at[-1]) * np.sqrt(spread + shares @ np.exp(2 * at[:-1]))
-        return float(weights @ (2 * half + OUTSIDE * np.maximum(off - half, 0)))
-
-    unit = score(start) / weights.sum()
-
-    def misfit(at: Floats) -> float:
-        return float(score(at) / unit + (((at - start) / how.doubt)**2).sum() / 2)
-
-    at, best, step = start.copy(), misfit(start), FIRST
-    while step > LAST:
-        moved = False
-        for place in (place for place, name in enumerate(figures) if name.removeprefix("unseen.") not in prior.fixed):
-            for by in (step, -step):
-                other = at.copy()
-                other[place] += by
-                if (now := misfit(other)) < best:
-                    at, best, moved = other, now, True
-                    break
-        step = step if moved else step / 2
-    return _changed(prior, dict(zip(figures, np.exp(at).tolist(), strict=True)))
-
-
-def _shares(names: Sequence[str], law: Law, held: Sequence[Held]) -> tuple[Floats, Floats, Floats]:
-    """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
-    rows = []
-    for part in held:
-        for far, is_open, guessed in zip(part.far, part.is_open, part.guessed, strict=True):
-            parts = {"between": 1 + 1 / far.among, "thin": law.few(far), "open": float(is_open),
-                     **{f"unseen.{n}": 1.0 for n in far.unseen},
-                     **{f"beyond.{n}": by**2 for n, by in far.past.items()},
-                     **{f"guessed.{n}": 1.0 for n in guessed}}
-            rows.append([parts.get(name, 0.0) for name in names])
-    return (np.array(rows), np.concatenate([other.logs for other in held]),
-            np.concatenate([other.weights for other in held]))
-
-
 def _over_scale(law: Law, held: Held) -> Floats:
     """Return logarithms over the scale that the law gives each."""
     scales = np.array([law.scale(far, is_open=is_open, guessed=guessed) for far, is_open, guessed in zip(
@@ -267,29 +203,12 @@ def _over_scale(law: Law, held: Held) -> Floats:
     return ratios
 
 
-def _quantiles(over: Floats, weights: Floats) -> Quantiles:
-    off, order = np.abs(over), np.argsort(np.abs(over))
+def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
+    off = np.abs(over) if even else over
+    order = np.argsort(off)
     share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    each = {name: math.copysign(_short(float(np.interp(abs(2 * level - 1), share, off[order]))), level - 0.5)
-            for name, level in LEVELS.items() if level != MIDDLE}
-    return Quantiles(q50=0, **each)
-
-
-def _figures(law: Law) -> dict[str, float]:
-    return {"between": law.between, "open": law.open, **({"thin": law.thin} if law.thin else {}),
-            **{f"unseen.{n}": sd for n, sd in law.unseen.items()},
-            **{f"beyond.{n}": sd for n, sd in law.beyond.items()},
-            **{f"guessed.{n}": sd for n, sd in law.guessed.items()}}
-
-
-def _changed(law: Law, figures: Mapping[str, float]) -> Law:
-    return law.model_copy(update={
-        "between": _short(figures["between"]), "open": _short(figures["open"]),
-        "thin": _short(figures["thin"]) if law.thin else None,
-        "unseen": {name: _short(figures[f"unseen.{name}"]) for name in law.unseen},
-        "beyond": {name: _short(figures[f"beyond.{name}"]) for name in law.beyond},
-        "guessed": {name: _short(figures[f"guessed.{name}"]) for name in law.guessed}})
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
+    found = {name: short(float(np.interp(abs(2 * level - 1) if even else level, share, off[order])))
+             for name, level in LEVELS.items()}
+    if even:
+        found |= {"q05": -found["q05"], "q10": -found["q10"], "q50": 0.0}
+    return Quantiles(**found)

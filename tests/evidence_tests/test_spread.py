@@ -14,7 +14,7 @@ from planner.evidence.spread import Sample, before, residuals_of
 BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05
 """Standard deviations of the logarithm that the simulation plants: of sources, of stacks, of rows."""
 PRIOR = Law(traits=("family", "kind"), head=1, between=0.05, unseen={"family": 0.2, "kind": 0.1},
-            beyond={"gpus": 0.05}, open=0.2)
+            beyond={"gpus": 0.05}, open=0.2, scored=True)
 HOW = Spreading(name="spreading", source="a test", as_of="2026", kind="assumed", freedom=4, pull=4, least=0.01,
                 measuring=Measuring(hours=3, repeat=0.03),
                 doubt=0.5, quantiles=Quantiles(q05=-1.6, q10=-1.2, q50=0, q90=1.2, q95=1.6), laws={"x": PRIOR})
