@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.catalog.nearness import Distance
-from planner.catalog.residuals import Law, Spreading
+from planner.catalog.residuals import LEVELS, Law, Spreading
 from planner.layouts.table import Floats
 
 DIGITS = 4
 FIRST, LAST = 0.4, 0.02
 """Steps of the search in logarithms of figures: precision beyond the last is none."""
-OUTSIDE = 20
+OUTSIDE = 1 / LEVELS["q05"]
 """What an interval costs for how far a row lies outside of it, over its width: the score by which 90% are inside."""
 WIDE = "wide"
 """The upper quantile as it is searched beside the figures of a law."""
