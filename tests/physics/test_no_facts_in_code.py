@@ -57,6 +57,7 @@ KNOWN = {
     "evidence/serve_limits.py": {"GRID", "SCANT", "within"},
     "evidence/serve_run.py": {"_version", "_workers"},
     "evidence/serve_speed.py": {"DEGREES"},
+    "evidence/deciding.py": {"FIRST"},
     "evidence/software.py": {"HELD_IN"},
     "evidence/shape.py": {"_agrees", "_from_columns", "_tied"},
     "evidence/whole_runs.py": {"WITHIN_95", "MICRO_BATCHES", "ROUNDED"},
