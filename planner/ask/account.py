@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 
 from planner.answer.schema import Measure, Plan, Provenance, Search
@@ -29,7 +30,13 @@ def provenance_of(scenario: AnyQuestion, catalog: Catalog, defaults: Sequence[De
 
 
 def _versions() -> dict[str, str]:
-    return {"planner": __version__, **{name: metadata.version(name) for name in ("ortools", "numpy", "networkx")}}
+    return {"planner": __version__, **{name: _installed(name) for name in ("ortools", "numpy", "networkx")}}
+
+
+@cache
+def _installed(name: str) -> str:
+    """Return the version of a package, whose files do not change under a process that runs."""
+    return metadata.version(name)
 
 
 class Interrupted(Exception):

@@ -79,16 +79,13 @@ class GpuNames:
     """The GPUs of a catalog by the families that their names and aliases belong to."""
 
     def __init__(self, catalog: Catalog) -> None:
-        """Take every name and alias apart."""
-        self._families: dict[str, dict[str, _Known]] = defaultdict(dict)
-        self._named: dict[str, str] = {}
-        for gpu in catalog.all("gpus", Gpu):
-            spellings = [_spelling(name) for name in (gpu.name, *gpu.aliases)]
-            known = _Known(gpu, frozenset(form for spelling in spellings for form in spelling.forms),
-                           any(_PART in spelling.family for spelling in spellings))
-            for spelling in spellings:
-                self._families[spelling.family][gpu.name] = known
-            self._named |= {canonical(name): gpu.name for name in (gpu.name, *gpu.aliases)}
+        """Take every name and alias apart, once for the same GPUs: every word of a sentence may be one."""
+        gpus = catalog.all("gpus", Gpu)
+        same = tuple(map(id, gpus))
+        if same not in _TAKEN:
+            _TAKEN.clear()
+            _TAKEN[same] = gpus, *_taken(gpus)
+        _, self._families, self._named = _TAKEN[same]
 
     def called(self, name: str) -> str | None:
         """Return the one GPU that a name may be of, such as `NVIDIA GeForce RTX 4090 24GB`; none where not just one."""
@@ -115,3 +112,22 @@ class GpuNames:
                 if (not known.forms or forms <= known.forms)
                 and _has(known.gpu, spelling.memory) and _has(known.gpu, memory)
                 and not (known.by_die and memory is None)}
+
+
+_TAKEN: dict[tuple[int, ...], tuple[list[Gpu], dict[str, dict[str, _Known]], dict[str, str]]] = {}
+"""The names of the GPUs asked about last, by their identities; they are kept, so that no others can take their place.
+"""
+
+
+def _taken(gpus: list[Gpu]) -> tuple[dict[str, dict[str, _Known]], dict[str, str]]:
+    """Return GPUs by family and name, and the names of those spelled in a way."""
+    families: dict[str, dict[str, _Known]] = defaultdict(dict)
+    named: dict[str, str] = {}
+    for gpu in gpus:
+        spellings = [_spelling(name) for name in (gpu.name, *gpu.aliases)]
+        known = _Known(gpu, frozenset(form for spelling in spellings for form in spelling.forms),
+                       any(_PART in spelling.family for spelling in spellings))
+        for spelling in spellings:
+            families[spelling.family][gpu.name] = known
+        named |= {canonical(name): gpu.name for name in (gpu.name, *gpu.aliases)}
+    return dict(families), named

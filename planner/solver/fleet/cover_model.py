@@ -15,7 +15,7 @@ from functools import cached_property
 
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import Ending
+from planner.solver.engine import Ending, Model
 from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply, nodes_of, packs, weights
 
 
@@ -23,7 +23,7 @@ class CoverModel:
     """The model of one cover: replicas and nodes by period, what must hold of them, and what can be minimized."""
 
     def __init__(self, problem: Cover) -> None:
-        self.problem, self.model = problem, cp_model.CpModel()
+        self.problem, self.model = problem, Model()
         self.periods = range(len(problem.hours))
         self.replicas = {c.key: self._replicas(c) for c in problem.columns}
         self.used = {c.key: self._used(c) for c in problem.columns}

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import run
+from planner.solver.engine import Model, run
 from planner.solver.fleet.evolving import Evolution
 from planner.solver.fleet.reading import better, value_of
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Lot, Option, Placed, Problem, Schedule, Task
@@ -59,7 +59,7 @@ class ByStart:
 
     def __init__(self, problem: Problem) -> None:
         """State the whole problem."""
-        self.problem, self.model = problem, cp_model.CpModel()
+        self.problem, self.model = problem, Model()
         self.price: list[tuple[cp_model.IntVar, int]] = []
         """Variables, and micro-USD of each."""
         self.paid: list[tuple[cp_model.IntVar, int]] = []

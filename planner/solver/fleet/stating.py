@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import Ending, run
+from planner.solver.engine import Ending, Model, run
 from planner.solver.fleet.program import FREE, Program
 from planner.solver.settings import Settings
 
@@ -17,7 +17,7 @@ class Stated:
 
     def __init__(self, program: Program) -> None:
         """State every variable and row."""
-        self.program, self.model = program, cp_model.CpModel()
+        self.program, self.model = program, Model()
         self.variables = [self.model.new_int_var(low, high, "")
                           for low, high in zip(program.lower, program.upper, strict=True)]
         rows, variables, factors = program.entries()
