@@ -85,6 +85,11 @@ class Row(Meant, Frozen):
     note: str | None = Field(default=None, exclude_if=absent)
     """What the user should know of the offer; left out where there is nothing."""
 
+    @property
+    def usd_per_hour(self) -> float | None:
+        """What an hour costs; none without a plan, and of what ends at once."""
+        return None if self.cost_usd is None or not self.duration_days else self.cost_usd / self.duration_days / 24
+
     def rank(self, goal: Goal) -> tuple[bool, float, float, str]:
         """Return what rows sort by, best first: those without a plan last, equal ones by cost, then by name."""
         value = getattr(self, NAMES[goal])
@@ -100,6 +105,11 @@ class Comparison(Shown, Frozen):
     """Edition of this document."""
     rows: tuple[Row, ...]
     """One for each candidate and offer."""
+
+    @property
+    def best(self) -> Row | None:
+        """The first row that has a plan."""
+        return next((row for row in self.rows if row.gpus is not None), None)
 
     def headline(self) -> str:
         """Return how many have a plan, and the best."""

@@ -31,11 +31,15 @@ class Meant:
                     return meant[0]
                 raise AttributeError(f"{type(self).__name__} has no {name!r}{_alike(self, name)}") from None
 
-    def __getitem__(self, key: str) -> object:
-        """Return a figure by its name, as an attribute has it. Raises KeyError."""
+    def __getitem__(self, key: str | int) -> object:
+        """Return a figure by its name, as an attribute has it, or what the answer lists at a place. Raises KeyError."""
         try:
+            if isinstance(key, int):
+                fields = getattr(type(self), "model_fields", {})
+                listed: tuple[object, ...] = getattr(self, next(name for name in _LISTED if name in fields))
+                return listed[key]
             return getattr(self, key)
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, StopIteration) as error:
             raise KeyError(str(error)) from None
 
 
@@ -65,6 +69,8 @@ def _figures(model: BaseModel) -> Iterator[tuple[str, object]]:
                 if isinstance(getattr(type(model), name, None), property))
 
 
+_LISTED = ("assignments", "rows", "lines")
+"""What answers are lists of."""
 _SUMS = ("cost_usd", "usd_per_hour", "gpus", "nodes")
 
 
@@ -91,7 +97,9 @@ _OTHERWISE = {said: field for field, names in {
     "dp": "data_parallel data_parallel_size", "ep": "expert_parallel expert_parallel_size",
     "cp": "context_parallel context_parallel_size", "goodput": "productive_share",
     "because": "reason reasons why_not message cause explanation", "feasible": "is_feasible ok success found",
-    "alternatives": "others runners_up"}.items() for said in names.split()}
+    "alternatives": "others runners_up", "assignments": "jobs schedule placements",
+    "lines": "rows results variants plans", "memory_gb": "peak_memory_gb peak_gb gpu_memory_gb memory_per_gpu_gb",
+    }.items() for said in names.split()}
 """What people call figures that have another name here."""
 _UNITS = ("usd", "seconds", "days", "bytes", "kwh", "kg")
 """Units that the names of fields end with."""

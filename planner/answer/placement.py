@@ -185,8 +185,15 @@ class Placement(Shown, Frozen):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Tokens that training reads in a second on all its GPUs; none of a service."""
-        return None if self.serving is not None else self.time.tokens_per_second_per_gpu * self.gpus
+        """Tokens that training reads in a second on all its GPUs, or that a service writes."""
+        each = self.time.tokens_per_second_per_gpu if self.serving is None else (
+            self.serving.output_tokens_per_second_per_gpu)
+        return None if each is None else each * self.gpus
+
+    @property
+    def memory_gb(self) -> float:
+        """Memory of the fullest GPU at its peak, in billions of bytes."""
+        return self.memory.peak_bytes / 1e9
 
     @property
     def hardware(self) -> str:

@@ -122,6 +122,9 @@ def test_python_gives_jobs_axes_sets_and_spans_of_time():
         8, 1, 8, made.memory.peak_bytes)
     assert made.throughput == made.time.tokens_per_second_per_gpu * 8
     assert made.cost is None
+    assert made.peak_memory_gb == made.memory.peak_bytes / 1e9
+    served = planner.estimate("llama-3.1-8b", node="l40s-1x", input=500, output=100, concurrency=16)
+    assert served.throughput == served.serving.output_tokens_per_second_per_gpu
     assert type(made).from_json(made.to_json()).to_json() == made.to_json()
     with pytest.raises(KeyError):
         _ = made["nothing_like_it"]
