@@ -174,8 +174,8 @@ class Estimating:
                                  lambda count: size(count).shown, most)
         requests = request_sizes(self.scenario, self.catalog) if what == "sequence" else None
         if requests is not None:
-            keys, most = requests
-            return largest_count(lambda count: self(**keys(count)), lambda count: keys(count)["max_model_len"], most)
+            keys, *ends = requests
+            return largest_count(lambda count: self(**keys(count)), lambda count: keys(count)["max_model_len"], *ends)
         only_training(self.scenario, "the largest that fits")
         check_axes(self.layout)
         if what == "model":

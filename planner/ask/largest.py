@@ -48,14 +48,19 @@ def largest_sequence(ask: Callable[[int], Assignment], multiple: int) -> Largest
     return largest_count(lambda count: ask(count * step), lambda count: count * step, LONGEST // step)
 
 
-def largest_count(ask: Callable[[int], Assignment], named: Callable[[int], T], most: int) -> Largest[T]:
-    """Return the largest number up to `most` that fits, by what it is called. Raises PlannerError."""
+def largest_count(ask: Callable[[int], Assignment], named: Callable[[int], T], most: int, at_once: int = 1
+                  ) -> Largest[T]:
+    """Return the largest number up to `most` that fits, by what it is called. Raises PlannerError.
+
+    at_once: requests of a service that its replicas must hold together.
+    """
     low, high = 0, 1
     estimates: dict[int, Assignment] = {}
 
     def fits(count: int) -> bool:
-        estimates[count] = ask(count)
-        return estimates[count].memory.fits == "fits"
+        estimates[count] = said = ask(count)
+        held = said.serving.max_batch * said.serving.replicas if said.kind == "serving" and said.serving else at_once
+        return said.memory.fits == "fits" and held >= at_once
 
     while high <= most and fits(high):
         low, high = high, 2 * high

@@ -41,6 +41,8 @@ class Told:
     """Words that are not understood and may be left out; where it is none, every word must be understood."""
     assumed: list[str] = field(default_factory=list)
     """What was assumed, in words."""
+    part: bool = False
+    """Whether the sentence is a part of one, about a job of several."""
     first: list[tuple[str, list[str]]] = field(default_factory=list)
     """Commands that answer a part of the question before the last one, each with what it is."""
 
@@ -183,12 +185,17 @@ def verb_of(asks: Collection[str], flags: Mapping[str, Sequence[str]], given: Co
     """Return the verb that answers what is asked."""
     if "why-not" in asks:
         return "explain"
-    if "rent" in asks or ("versus" in asks and "model" in given and _choices(flags)):
+    kinds = sum(len(flags.get(flag, ())) for flag in ("on", "own"))
+    if "rent" in asks or ("better" in asks and kinds > 1) or (
+            "versus" in asks and "model" in given and _choices(flags)):
         return "compare"
+    if "step-time" in asks and "on" in flags and WORK.isdisjoint(given):
+        return "estimate"
     several = sum(len(flags.get(flag, ())) for flag in ("on", "own")) > 1
     if {"why-fit", "makes"}.intersection(asks) and flags.get("on") and not several and PLANNED.isdisjoint(given):
         return "estimate"
-    layout = {"fit", "longest"}.intersection(asks) and not several and PLANNED.isdisjoint(given)
+    layout = {"fit", "longest"}.intersection(asks) and not several and (PLANNED - (
+        {"users"} if "longest" in asks else set())).isdisjoint(given)
     hardware = "max" in given or "on" in given or WORK.isdisjoint(given)
     return "estimate" if layout and hardware and not BARE.issuperset(given) else "plan"
 

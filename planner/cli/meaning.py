@@ -118,20 +118,32 @@ def _bare(amount: Amount, about: About) -> tuple[str, str]:
 def _asked(amount: Amount, about: About) -> tuple[str, str]:
     """Read requests, documents and images: so many in a time, or in all."""
     kind, value = amount.kind, amount.value
-    step = "step" in about.asks or ("rl" in about.asks and "steps" in about.kinds)
-    if kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
-        return "prompts", value
-    if kind == "images" and amount.of_each and about.work.sees and not about.tunes:
-        return "images-per-request", value
-    if "comes" in amount.beside or ("each" in amount.beside and about.comes and (
-            not amount.per or amount.per == "day")):
-        return "requests-per-user", value
+    if flag := _of_prompts(amount, about):
+        return flag, value
     if amount.per or "daily" in amount.beside:
         return _per_time(amount, about)
     if kind == "requests":
         return ("concurrency" if amount.beside & TOGETHER else "documents"), value
     drawn = kind not in ("images", "clips") or (about.work.sees and not about.work.makes)
     return ("documents" if drawn and not about.tunes else "samples"), value
+
+
+def _of_prompts(amount: Amount, about: About) -> str:
+    """Return the flag of prompts of a step or an epoch, of images of each request, and of what each user asks."""
+    step = "step" in about.asks or ("rl" in about.asks and "steps" in about.kinds)
+    if amount.kind == "documents" and amount.per == "epoch":
+        return "samples"
+    asked = about.kinds & _SERVING - {"requests"} and not about.asks & {"batch", "generate"}
+    if amount.noun in ("prompt", "prompts") and amount.value[-1:] == "k" and not amount.per and asked:
+        return "input"  # 10 users with 4k prompts
+    if amount.kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
+        return "prompts"
+    if amount.kind == "images" and amount.of_each and about.work.sees and not about.tunes:
+        return "images-per-request"
+    if "comes" in amount.beside or ("each" in amount.beside and about.comes and (
+            not amount.per or amount.per == "day")):
+        return "requests-per-user"
+    return ""
 
 
 def _per_time(amount: Amount, about: About) -> tuple[str, str]:
@@ -183,9 +195,12 @@ def _length(amount: Amount, about: About) -> str:
     if tokens == _PRICED and "cost" in about.asks and not about.tunes and not about.asks & {"train", "batch"}:
         return NOTHING  # what a million tokens cost
     if tokens >= _TRAINED:
-        if about.asks & {"batch", "generate"} and amount.beside & OF_TOKENS["output"] and not about.tunes:
+        written = amount.beside & OF_TOKENS["output"] or amount.near.get("output", _APART_BY) < _APART_BY
+        runs = about.asks & {"batch", "generate"} or (written and "serve" in about.asks and "train" not in about.asks)
+        if runs and written and not about.tunes:
             about.asks.add("generate")
-        return "all-tokens" if about.asks & {"batch", "generate"} and not about.tunes else "tokens"
+            about.used.add("output")
+        return "all-tokens" if runs and not about.tunes else "tokens"
     if said := PREFIX.words & amount.near.keys() - {"always", "system"}:
         about.used.update({*said, "always", "system"})
         return "prefix"
@@ -265,6 +280,8 @@ _TRAINED = 10**8
 """Tokens from which no prompt is so long."""
 _SAME = 0.1
 """Share by which a size may differ from that of the model that it tells of."""
+_APART_BY = 3
+"""Words from which on another is not of a number."""
 _PRICED = 10**6
 """Tokens that a price is told of."""
 _EVENLY = 86400.0

@@ -9,6 +9,7 @@ import numpy as np
 from planner.catalog.load import Catalog
 from planner.physics.serving.sequences import Cut, sequence_bytes
 from planner.physics.serving.weights import weight_bytes
+from planner.scenario.resolve import format_of
 from planner.scenario.words import named
 from planner.units import show_bytes
 from planner.units.reading import parse_count
@@ -22,7 +23,7 @@ def memory_of(flags: Mapping[str, Sequence[str]], catalog: Catalog) -> str:
     model = catalog.known_model((flags.get("model") or [""])[0])
     if model is None or (flags.get("method") or ["inference"])[0] != "inference" or {"tokens", "samples"} & set(flags):
         return ""
-    said = (flags.get("quantization") or [model.stored])[0]
+    said = (flags.get("quantization") or [format_of(flags["model"][0]) or model.stored])[0]
     stored, cached = str(named("workload.quantization", said)), (flags.get("kv-cache") or [_CACHED])[0]
     formats = catalog.formats
     if stored not in formats.weights or cached not in formats.cached:

@@ -11,6 +11,7 @@ from planner.cli.axes import AXES, OFFLOAD
 from planner.cli.phrases import COMPARES, ONES, noun_of
 from planner.cli.read_words import Sentence
 from planner.scenario.flag_names import INSTEAD
+from planner.scenario.said import own_name
 from planner.units import SECONDS, WATTS
 
 _TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
@@ -49,7 +50,8 @@ def _reasons(text: str, sentence: Sentence) -> Iterator[str]:
 
 def noted(sentence: Sentence) -> list[str]:
     """Return what is left out of a question, for one note: words that count nothing, and what is denied and unknown."""
-    denied = {word for text in sentence.denied for word in text.split()}
+    said = {word for word in sentence.unread if (name := own_name(word, sentence.flags)) and sentence.flags[name]}
+    denied = said | {word for text in sentence.denied for word in text.split()}
     return [*(text for text in sentence.unread if not set(text.split()) <= denied or noun_of(text)), *sentence.denied]
 
 

@@ -11,6 +11,7 @@ def _words(text: str) -> frozenset[str]:
 
 _ASKING = {
     "fit": "can not i|will not fit|can not fit|not fit|does not fit|do not fit|fit|fits|fitting|does it fit|enough|"
+            "realistic|realistically|feasible|doable|"
             "can i|can we|can it|could i|could we|will it|is it possible|possible",
     "serve": "serve|serves|served|serving|hosted|deployed|host|"
             "hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|endpoint|"
@@ -43,14 +44,17 @@ _ASKING = {
             "most tokens per second|max throughput|maximum throughput|total throughput|aggregate throughput|"
             "peak throughput",
     "duration": "speed of|speed|throughput|throughput of|how long|how fast|how quickly|how soon|how many days|"
-            "how many hours|how much time|days|eta|how much faster|faster",
+            "how many hours|how much time|days|eta|how much faster",
+    "duration better": "faster|quicker|more throughput|more tokens per second",
     "duration serve": "tokens per second|tokens per sec|tokens per s",
+    "duration step-time": "time per step|step time|seconds per step|how long is a step|how long is one step",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal tokens|chinchilla-optimal tokens|chinchilla tokens|"
             "chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute optimally",
     "rent": "rent or buy|buy or rent|rent vs buy|buy vs rent|rent versus buy|buy versus rent|rent-or-buy|buy-or-rent|"
             "rent-vs-buy|buy-vs-rent|lease or buy|cloud or on-prem|on-prem or cloud|cloud vs on-prem|"
             "on-prem vs cloud|break even|break-even|tco",
-    "versus": "how much slower is|how much slower are|slower|faster than|slower than|better than|cheaper than|"
+    "versus": "which gives more|gives more|faster or slower|quicker than|more expensive than|how much slower is|"
+            "how much slower are|slower|faster than|slower than|better than|cheaper than|"
             "how much faster are|how much faster is|how much cheaper is|how much cheaper are|vs|versus|compare|"
             "compared to|compared with|comparison|better|or",
     "why-not": "why not|why no",
@@ -89,7 +93,8 @@ _ASKING = {
     "--on=rtx-3090,rtx-4090,rtx-5090": "consumer cards|consumer gpus|consumer gpu|consumer card|consumer hardware|"
             "gaming cards|gaming gpus|gaming gpu|geforce cards",
     "--day=9h-17h": "business hours|office hours|working hours|work hours",
-    "": "double check|sanity check|quick check|fit check|does that buy|will that buy|that buys|buy me|buys me|buy us|"
+    "": "or not|whether or not|double check|sanity check|quick check|fit check|does that buy|will that buy|that buys|"
+            "buy me|buys me|buy us|"
             "more than|less than|or more|at least|at most|all day|round the clock|24/7|around the clock",
     "--terms=spot": "spot|preemptible|spot instances|interruptible",
     "--terms=on-demand": "on-demand|on demand",
@@ -129,7 +134,8 @@ COMPARES = _words(
     "more fewer less double twice half triple larger smaller bigger longer shorter higher another additional extra "
     "other")
 """Words before a noun that say how it differs from what is not said."""
-PER_THING = _words("month user request person prompt step image clip video song picture document page call kwh gpu "
+PER_THING = _words("epoch month user request person prompt step image clip video song picture document page call kwh "
+        "gpu "
                    "gpu-hour gpu-hr token")
 """What a number is of each of, beside times."""
 PER = ("per", "a", "an", "each", "every")
@@ -153,8 +159,9 @@ _NOUNS = {
     "tokens": "token tokens tok toks",
     "words": "word words",
     "pages": "page pages",
-    "users": "user users people person persons client clients customers employees customer employee developer "
-            "engineer developers devs engineers students seats sessions players agents reps doctors lawyers analysts "
+    "users": "ppl folks peeps user users people person persons client clients customers employees customer employee "
+            "developer engineer developers devs engineers students seats sessions players agents reps doctors lawyers "
+            "analysts "
             "colleagues coworkers members subscribers visitors testers researchers scientists teachers readers "
             "programmers coders staff workers nurses teammates guests accounts learners operators writers editors",
     "requests": "request requests req reqs query queries calls call chats chat messages message msgs questions "

@@ -40,7 +40,7 @@ _GIGABYTES = ("gig", "gigs", "gigabyte", "gigabytes", "gbs")
 _OPTIMIZERS = ("adam", "adamw", "optimizer", "paged", "lora")
 """Words beside bits that are of no weights: 8-bit Adam."""
 _OF_DAYS = ("day's", "today's", "tonight's", "tomorrow's")
-_APART = re.compile(r"(?P<number>[a-z]+|\d+(?:\.\d+)?[kmb]?)-(?P<noun>[a-z]+)", re.ASCII)
+_APART = re.compile(r"(?P<number>[a-z]+|\d+(?:\.\d+)?[kmbt]?)-(?P<noun>[a-z]+)", re.ASCII)
 
 
 def plain_words(words: Sequence[str]) -> list[str]:

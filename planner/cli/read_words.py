@@ -112,7 +112,7 @@ class Sentence:
         word = words[at]
         if word in VENDORS:
             return "vendor", [word], 1
-        if family_of(word) is not None and not any(map(str.isdigit, word)):
+        if family_of(word.removesuffix("s")) is not None and not any(map(str.isdigit, word)):
             return "unmodeled", [word], 1
         ahead = Sentence(words, self.catalog, at=at)
         for many, text in ahead.phrase(at, 3):

@@ -30,10 +30,13 @@ from planner.cli.read_words import Sentence
 from planner.cli.what_is_left import without
 from planner.cli.written import words_of
 from planner.errors import InputError
+from planner.units import SECONDS, parse
+from planner.units.reading import parse_count
 
 LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests",
                    "objective"))
 """Flags of a load, or of the most of it; whoever asks for a pace without one is alone."""
+_ENDLESS = LOADS - {"documents", "samples"}
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 OPTIMAL = "chinchilla"
@@ -42,6 +45,9 @@ _SINGLE = frozenset(("tokens", "samples", "documents", "rate", "users", "concurr
                      "epochs", "mean-length", "budget", "steps", "e2e", "ttft", "tpot", "utilization", "prefix-hits",
                      "lora-rank"))
 """Flags of which a question has one value."""
+_DAY = 86400.0
+_MONTH = 30 * _DAY
+"""A service is planned by the month."""
 _NOTHING: Mapping[str, str] = {}
 _KIND = re.compile(r"^an? (?=[^0-9])")
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
@@ -90,11 +96,32 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _seen(sentence, asks, flags, chosen)
     _settle(asks, flags, given, work)
     _imply(asks - ({"duration"} if work.makes else set()), flags, given, chosen, makes=bool(work.makes))
+    if flags.get("method") == ["inference"] and "deadline" in flags and not (
+            told.part or _ENDLESS.isdisjoint(flags)):
+        _for_a_time(flags, told)
     command = typed(chosen, flags)
     _leave_out(sentence, asks, given, command, told)
     if "memory" in asks and (taken := memory_of(flags, catalog)):
         told.assumed.append(taken)
     return once_more(sentence, chosen, flags, told) or command
+
+
+def _for_a_time(flags: dict[str, list[str]], told: Told) -> None:
+    """Take how long a service runs for the time of its budget, as it has no end."""
+    try:
+        seconds = parse(flags["deadline"][0], SECONDS, "time", "1 year")
+    except ValueError:
+        return
+    if seconds < _DAY:
+        return
+    span = flags.pop("deadline")[0]
+    money = (flags.get("budget") or [""])[0]
+    number, _, coin = money.partition(" ")
+    if coin and "/" not in money:
+        flags["budget"] = [f"{parse_count(number, 'budget') * _MONTH / seconds:.6g} {coin}/month"]
+        told.assumed.append(f"{money} for {span} is a budget of {flags['budget'][0]}")
+    else:
+        told.assumed.append(f"a service runs on: {span} changes neither what it needs nor its price a month")
 
 
 def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collection[str], work: NamedWork) -> None:
@@ -134,7 +161,7 @@ def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Seq
     else:
         turns = decisive(sentence)
         works = bool(sentence.unread) and "model" not in given and "budget" not in given and not asks.isdisjoint(
-            ("train", "tune", "serve", "hold", "batch", "generate"))
+            ("train", "tune", "serve", "batch", "generate")) and asks.isdisjoint(("rent", "buys", "rents"))
         if (is_open(given) or works) and not turns:
             raise AskedBackError(asks, noted(sentence))
         told.left_out += noted(sentence)
@@ -158,10 +185,10 @@ def _sees(names: Sequence[str], catalog: Catalog) -> bool:
 
 
 def _kept(asks: set[str], flags: Mapping[str, Sequence[str]], sentence: Sentence) -> None:
-    """Take what hardware alone costs for a time for what renting it does."""
+    """Take what hardware alone costs, for a time or an hour, for what renting it does."""
     kinds = {amount.kind for amount in sentence.amounts}
     alone = "model" not in flags and {"on", "own"} & flags.keys()
-    if "cost" in asks and alone and "time" in kinds and kinds <= {"time", "share", "money"}:
+    if "cost" in asks and alone and kinds <= {"time", "share"} and asks <= {"cost", "energy", "own", "fit"}:
         asks.add("rent")
 
 

@@ -42,6 +42,7 @@ def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None
     """
     text = " ".join(args)
     told = told or Told(left_out=[])
+    told.part = True
     if (distilled := _distilled(text, catalog, told)) is not None:
         return distilled
     before, *clauses = _clauses(text)

@@ -27,7 +27,7 @@ _SIGNS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<=\d)[\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{MINUS SIGN}](?=\d)", "-"),
     ("\N{NON-BREAKING HYPHEN}", "-"),
     ("[\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}]", " , "),
-    (r"(?<!\S)--?(?!\S)", " , "),
+    (r"(?<!\S)(?:--?|/)(?!\S)", " , "),
     (r"(?<!\S)[~\N{ALMOST EQUAL TO}](?=[\d$])|(?<!\S)[~\N{ALMOST EQUAL TO}](?!\S)", ""),
     (r"(?:<=?|\N{LESS-THAN OR EQUAL TO})(?= ?[\d$])", " under "),
     (r"(?:>=?|\N{GREATER-THAN OR EQUAL TO})(?= ?[\d$])", " at least "),
@@ -67,7 +67,7 @@ def words_of(args: Sequence[str]) -> list[str]:
 def _apart(words: Sequence[str]) -> Iterator[str]:
     """Yield words without the signs around them, a comma behind one that ends a sentence."""
     for at, each in enumerate(words):
-        word = each.strip(_EDGES).rstrip(".,")
+        word = each.lstrip(_EDGES).rstrip(f"{_EDGES}.,")
         if each == ",":
             yield ","
         elif word:

@@ -30,7 +30,7 @@ _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
 _SIZE_FIRST = re.compile(r"^(?P<size>\d{2,3}) ?gi?b? (?P<what>[a-z]{1,4}\d[^ ]*)$", re.IGNORECASE)
 """80G A100."""
-_BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|host|system|rack)s?", re.IGNORECASE)
+_BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|boxe|host|system|rack)s?", re.IGNORECASE)
 """MI300X node, two H100 servers: all the GPUs that a fabric joins in one."""
 _CLUSTER = 3
 """Digits of a number of GPUs from which on it is one of a cluster, or of a card (3090)."""
