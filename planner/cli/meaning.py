@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.catalog.sized import size_of
 from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user, seconds_of, time_of
+from planner.cli.money import is_paid, money_of
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import OF_TOKENS, PARAMETER, SIDES, noun_of
 from planner.cli.places import PREFIX, Asked, placed
@@ -106,6 +107,9 @@ def _bare(amount: Amount, about: About) -> tuple[str, str]:
     """Read a number of which nothing says what it counts: by the words around it."""
     if amount.beside & TOGETHER and not about.tunes:
         return "concurrency", amount.value
+    if is_paid(amount, about.kinds):
+        about.assumed.append(f"{amount.value} a {amount.per} is read as USD")
+        return "budget", f"{amount.value} USD/{amount.per}"
     if amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
         return "rate", f"{amount.value} requests/{amount.per}"
     if not amount.noun and (flag := about.placed("", amount)):
@@ -228,16 +232,6 @@ def _time(amount: Amount, about: About) -> tuple[str, str]:
     return flag, f"{seconds / (SECONDS.factor('y') or 1.0):.6g}" if flag == "years" else value
 
 
-def _money(amount: Amount, about: About) -> tuple[str, str]:
-    coin = amount.noun if amount.noun in _COINS else "USD"
-    value = f"{parse_count(amount.value, 'cents') / 100:.6g}" if amount.noun.startswith("cent") else amount.value
-    if amount.per == "kwh":
-        return "electricity", f"{value} {coin}/kWh"
-    if amount.per and not SECONDS.factor(amount.per):
-        return "price", f"{value} {coin} per {amount.per}"
-    return "budget", f"{value} {coin}/{amount.per}" if amount.per else f"{value} {coin}"
-
-
 def _power(amount: Amount, about: About) -> tuple[str, str]:
     return "max-power", f"{amount.value} {amount.noun}"
 
@@ -274,7 +268,6 @@ def _models(amount: Amount, about: About) -> tuple[str, str]:
 
 
 NOTHING = "-"
-_COINS = ("euros", "eur", "euro", "pounds", "gbp", "chf", "francs")
 _PACED = ("s", "sec", "second")
 _TRAINED = 10**8
 """Tokens from which no prompt is so long."""
@@ -292,6 +285,7 @@ _ALIKE = ("adapters", "users", "epochs", "steps", "gpus", "frames")
 _READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
     "tokens": _tokens, "time": _time, **dict.fromkeys((
         "requests", "documents", "images", "clips", "pages", "recordings"), _asked), "samples": _talks,
-    "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size, "rollouts": _rollouts,
+    "money": lambda amount, about: money_of(amount), "power": _power, "rate": _rate, "share": _share, "size": _size,
+    "rollouts": _rollouts,
     "users": _users, "context": _context, "models": _models, "streams": lambda amount, about: (
         "concurrency", amount.value)}

@@ -72,7 +72,8 @@ _ASKING = {
             "carbon|kwh|electricity",
     "--objective=users serve": "how many concurrent requests|how many simultaneous requests|"
             "how many requests at once|number of concurrent requests|number of concurrent users|"
-            "max concurrent requests|max users|maximum users|most users",
+            "max concurrent requests|max number of people|max number of users|maximum number of people|"
+            "maximum number of users|max users|maximum users|most users",
     "--objective=time": "fastest|as fast as possible|quickest|asap|finishes first|done first|soonest|"
             "as soon as possible",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
@@ -84,7 +85,8 @@ _ASKING = {
     "--deadline=2d": "over the weekend|this weekend|a weekend|weekend",
     "why fit why-fit": "why can not i|why can not we|why can not|why does not|why will not|why would not|"
             "why is it not possible",
-    "memory": "how much memory|how much vram|how much gpu memory|how much ram|how many gb|how many gigabytes|"
+    "memory": "how big is the kv cache|kv cache size|size of the kv cache|how large is the kv cache|how much memory|"
+            "how much vram|how much gpu memory|how much ram|how many gb|how many gigabytes|"
             "memory needed|vram needed|memory required|memory footprint|vram requirement|memory requirement|"
             "memory requirements",
     "why": "why|why does|why is|why do",

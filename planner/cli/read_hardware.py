@@ -38,7 +38,20 @@ def hardware(said: Sentence) -> int:
             owned = "own" in said.asks and not apart
             said.put("own" if owned else "on", name)
             return many
-    return _of_a_form(said)
+    return _of_a_form(said) or _so_many(said)
+
+
+def _so_many(said: Sentence) -> int:
+    """Read a number of GPUs that no nodes of theirs have: 128 GB200, of which 72 are a rack."""
+    if not said.words[said.at].isdigit() or said.at + 1 == len(said.words):
+        return 0
+    for many, text in said.phrase(said.at + 1, 3):
+        if any(map(str.isalpha, text)) and any(map(str.isdigit, text)) and text not in SILENT and noun_of(
+                text) is None and is_hardware(text, said.catalog) and not text[:1].isdigit():
+            said.put("gpus", said.words[said.at])
+            said.put("own" if "own" in said.asks else "on", text)
+            return many + 1
+    return 0
 
 
 def _of_a_form(said: Sentence) -> int:

@@ -47,3 +47,22 @@ def axis(said: Sentence) -> int:
             said.put("layout", f"{name}={said.words[behind]}")
             return behind + 1 - said.at
     return 0
+
+
+def percentile(said: Sentence) -> int:
+    """Read at which percentile what is said of latencies is meant: p95."""
+    if not re.fullmatch(r"p\d{2}(?:\.\d)?", said.words[said.at], re.ASCII):
+        return 0
+    said.put("percentile", said.words[said.at])
+    return 1
+
+
+def resolution(said: Sentence) -> int:
+    """Read pixels: 480p, 1024x1024."""
+    word = said.words[said.at]
+    if side := re.fullmatch(r"(\d{3,4})(?:px|pixels?)", word, re.ASCII):
+        word = f"{side[1]}x{side[1]}"
+    if not re.fullmatch(r"\d{3,4}p|\d{3,4}x\d{3,4}", word, re.ASCII):
+        return 0
+    said.put("resolution", word)
+    return 1

@@ -105,9 +105,11 @@ def marked(said: Sentence) -> int:
 def corrected(said: Sentence, amount: Amount) -> bool:
     """Put an amount in the place of the one that it corrects, and say whether there is one."""
     earlier = said.amounts[:said.counted]
-    at = next((at for at in reversed(range(len(earlier))) if not amount.kind or earlier[at].kind == amount.kind), None)
+    sized = not amount.kind and amount.value[-1:] == "B"  # of a model
+    alike = [at for at, each in enumerate(earlier) if (not amount.kind and not sized) or each.kind == amount.kind]
+    at = alike[-1] if alike else None
     named = (said.flags.get("on") or said.flags.get("own") or [""])[-1]
-    if not amount.kind and is_counted(named) and named.split()[0].rstrip("x").isdigit():
+    if not amount.kind and not sized and is_counted(named) and named.split()[0].rstrip("x").isdigit():
         flag = "on" if said.flags.get("on") else "own"  # 8 h100, make that 16
         said.flags[flag][-1] = re.sub(r"^\d+", amount.value, named)
         return True

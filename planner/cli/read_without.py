@@ -64,6 +64,8 @@ def excluded(said: Sentence) -> int:
     if not bar:
         return 0
     here += bar.count(" ") + 1
+    if here == len(words) or words[here] == ",":
+        return here - at  # "no, GPU" takes back nothing that is named
     for place in range(here, min(len(words), here + _FAR)):
         if words[place] == ",":
             break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,10 +13,10 @@ from planner.catalog.regions import area_of
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
-from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SIDES, SILENT, STOPS, noun_of
+from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PER, PHRASES, SIDES, SILENT, STOPS, noun_of
 from planner.cli.read_amounts import NUMBER, SCALES, amount
 from planner.cli.read_hardware import VENDORS, hardware, vendor
-from planner.cli.read_keys import axis, idle
+from planner.cli.read_keys import axis, idle, percentile, resolution
 from planner.cli.read_models import mixture, model
 from planner.cli.read_other import unmodeled
 from planner.cli.read_shapes import grown, how_many, of_each
@@ -29,6 +28,7 @@ from planner.scenario.flags import TABLE
 from planner.scenario.said import own_name
 from planner.scenario.unmodeled import family_of
 from planner.scenario.words import SYNONYMS, method_named, named
+from planner.units import SECONDS
 
 _MOST = 6
 """Words of a name at most."""
@@ -164,25 +164,6 @@ def _phrase(said: Sentence) -> int:
     return 0
 
 
-def _percentile(said: Sentence) -> int:
-    """Read at which percentile what is said of latencies is meant: p95."""
-    if not re.fullmatch(r"p\d{2}(?:\.\d)?", said.words[said.at], re.ASCII):
-        return 0
-    said.put("percentile", said.words[said.at])
-    return 1
-
-
-def _resolution(said: Sentence) -> int:
-    """Read pixels: 480p, 1024x1024."""
-    word = said.words[said.at]
-    if side := re.fullmatch(r"(\d{3,4})(?:px|pixels?)", word, re.ASCII):
-        word = f"{side[1]}x{side[1]}"
-    if not re.fullmatch(r"\d{3,4}p|\d{3,4}x\d{3,4}", word, re.ASCII):
-        return 0
-    said.put("resolution", word)
-    return 1
-
-
 def _date(said: Sentence) -> int:
     """Read a day of the calendar by which it is done: by March, this year."""
     by = said.words[said.at] in ("by", "before", "until", "till")
@@ -217,6 +198,11 @@ def _keyed(said: Sentence) -> int:
                     said.words[ends] in SCALES or noun_of(said.words[ends]) in ("time", "money", "tokens")):
                 ends += 1
             value, taken = " ".join(_SHORT.get(word, word) for word in said.words[behind:ends]), ends - said.at
+            time = said.words[ends + 1] if said.words[ends:ends + 1] and said.words[ends] in PER and (
+                ends + 1 < len(said.words)) else ""
+            if flag == "budget" and SECONDS.factor(time):  # 8 grand a month
+                coined = any(noun_of(word) == "money" for word in said.words[behind:ends])
+                value, taken = f"{value}{'' if coined or '$' in value else ' USD'}/{time}", taken + 2
             said.put(flag, value)
             return taken
     return 0
@@ -239,7 +225,8 @@ def _counts_no_other(words: Sequence[str], at: int, flag: str) -> bool:
 
 
 _AT_MOST = ("at most", "up to")
-_TO_VALUE = frozenset(("of", "is", "=", "length", "size", "max", "maximum", "around", "about", "roughly", "under",
+_TO_VALUE = frozenset(("of", "is", "=", "length", "size", "ceiling", "cap", "limit", "max",
+                       "maximum", "around", "about", "roughly", "under",
                        "below", "are"))
 """Words between the name of a key and its number."""
 _TIMES = frozenset(("deadline", "ttft", "tpot", "e2e", "think", "startup", "years", "audio", "price-age", "reward"))
@@ -293,5 +280,5 @@ _NOUNS_TOO = ("startup", "day", "images", "frames", "users")
 """Names of flags that are things which a sentence is about."""
 _BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on", "without", "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    marked, clock, ranged, bounded, axis, idle, _keyed, how_many, _phrase, excluded, grown, _percentile, _resolution,
+    marked, clock, ranged, bounded, axis, idle, _keyed, how_many, _phrase, excluded, grown, percentile, resolution,
     _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)

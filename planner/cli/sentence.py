@@ -82,6 +82,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
         told.assumed += sentence.assumed + asked_of(sentence.amounts, asks, sentence.put, known, sentence.unread, work)
     except ValueError as error:  # a number that is none of what it counts
         raise InputError(str(error)) from None
+    if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
+        flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
     for flag, value in sentence.usual.items():
         flags.setdefault(flag, [value])
     if not flags and not asks:

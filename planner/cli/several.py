@@ -150,7 +150,7 @@ def _listed(text: str, catalog: Catalog) -> tuple[str, list[str]]:
     asks = Sentence(words_of([before or text]), catalog).read().asks
     if len(clauses) < 2 or not asks & {"serve", "hold", "batch"} or asks & {"versus", "rent"}:
         return "", []
-    counted = re.compile(r"\b(?:two|three|four|five|\d) (?:models|services|jobs|workloads)\b")
+    counted = re.compile(r"\b(?:two|three|four|five|\d) (?:models|services|jobs|workloads|use cases|teams)\b")
     return f"{counted.sub('', before)} {behind}", [f"serve {clause}" for clause in clauses]
 
 

@@ -23,6 +23,7 @@ _SIGNS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
      "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}]", ""),
     ("\N{MULTIPLICATION SIGN}", "x"),
     (r"(?m)^[ \t]*(?:[-*\N{BULLET}\N{MIDDLE DOT}\N{EN DASH}\N{EM DASH}]|\d{1,2}[.)])[ \t]+", " , "),
+    (r"\(\d\)", " , "),
     (r"[\r\n;|]+|\N{HORIZONTAL ELLIPSIS}|\.{2,}", " , "),
     (r"(?<=\d)[\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{MINUS SIGN}](?=\d)", "-"),
     ("\N{NON-BREAKING HYPHEN}", "-"),

@@ -29,7 +29,7 @@ READ = [  # words beside one question, and flags that they are
     ("answer starts within 2 seconds", "--ttft '2 seconds'"),
     ("replies < 3 s", "--e2e '3 s'"),
     ("users think 20 seconds", "--think '20 seconds'"),
-    ("budget at most 8 grand a month", "--budget '8 k'"),
+    ("budget at most 8 grand a month", "--budget '8 k USD/month'"),
     ("\N{EURO SIGN}900 a month", "--budget '900 euros/month'"),
     ("900\N{EURO SIGN}/month", "--budget '900 euros/month'"),
     ("for 200 bucks a month", "--budget '200 USD/month'"),
