@@ -68,7 +68,8 @@ _ASKING = {
             "cost per million tokens|"
             "price per million tokens|per million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|"
             "cost per token|cost per million|dollars per million tokens|cheapest way",
-    "cost energy": "energy use|energy usage|energy consumption|power draw|power consumption|carbon footprint|energy|"
+    "cost energy": "how much power|electricity cost|power bill|electricity bill|power and electricity cost|energy use|"
+            "energy usage|energy consumption|power draw|power consumption|carbon footprint|energy|"
             "carbon|kwh|electricity",
     "--objective=users serve": "how many concurrent requests|how many simultaneous requests|"
             "how many requests at once|number of concurrent requests|number of concurrent users|"

@@ -30,6 +30,7 @@ from planner.cli.read_words import Sentence
 from planner.cli.what_is_left import without
 from planner.cli.written import words_of
 from planner.errors import InputError
+from planner.scenario.unmodeled import seeing
 from planner.units import SECONDS, parse
 from planner.units.reading import parse_count
 
@@ -186,10 +187,15 @@ def _sees(names: Sequence[str], catalog: Catalog) -> bool:
     return any(model is not None and model.towers for model in known)
 
 
-def _kept(asks: set[str], flags: Mapping[str, Sequence[str]], sentence: Sentence) -> None:
+def _kept(asks: set[str], flags: dict[str, list[str]], sentence: Sentence) -> None:
     """Take what hardware alone costs, for a time or an hour, for what renting it does."""
     kinds = {amount.kind for amount in sentence.amounts}
     alone = "model" not in flags and {"on", "own"} & flags.keys()
+    if alone and "energy" in asks and "time" in kinds and kinds <= {"time", "share", "money"} and "on" in flags:
+        asks.add("rent")
+        flags["own"] = list(flags["on"])  # what they draw is what owned ones cost
+        flags.setdefault("utilization", ["100%"])
+        sentence.assumed.append("the row 'owned' is what their electricity costs, and the power of their site with it")
     if "cost" in asks and alone and kinds <= {"time", "share"} and asks <= {"cost", "energy", "own", "fit"}:
         asks.add("rent")
 
@@ -211,6 +217,8 @@ def _once(flags: dict[str, list[str]], told: Told) -> None:
     if len(ends := flags.get("deadline", [])) > 1:
         told.assumed.append(f"of the deadlines {', '.join(ends)} the last is taken")
         flags["deadline"] = ends[-1:]
+    if why := next(filter(None, map(seeing, flags.get("model", ()))), None):
+        raise InputError(why)
     for flag in _SINGLE & flags.keys():
         if len(values := flags[flag]) > 1 and OPTIMAL not in values:
             raise InputError(f"--{flag} is said twice: {' and '.join(map(repr, values))}; ask about each alone")

@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from planner.catalog.load import Catalog
+from planner.cli.amounts import Amount
 from planner.cli.completed import Told
+from planner.cli.not_understood import decisive, noted
 from planner.cli.phrases import PHRASES
 from planner.cli.plain_words import figure
 from planner.cli.read_words import Sentence
@@ -49,7 +51,7 @@ def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None
     if len(clauses) < 2:
         before, clauses = _listed(text, catalog)
     if len(clauses) < 2:
-        before, clauses = _paired(text, catalog)
+        before, clauses = _paired(text, catalog, told)
     if len(clauses) < 2:
         return None
     try:
@@ -110,7 +112,20 @@ def _of_its_family(teacher: str, size: str, catalog: Catalog) -> str:
     return f"{family}-{size}" if f"{family}-{size}" in catalog.names("models") else size
 
 
-def _paired(text: str, catalog: Catalog) -> tuple[str, list[str]]:
+def _chained(words: Sentence, load: Amount, told: Told) -> tuple[str, list[str]]:
+    """Return what services have that answer one load together, one behind the other, and each of them with it."""
+    rest = [amount.text for amount in words.amounts if amount is not load]
+    if set(words.flags) - {"model", "on", "own", "region", "provider", "terms"} or decisive(words) or words.excluded:
+        return "", []
+    told.left_out = [*(told.left_out or ()), *noted(words)]
+    if rest:
+        told.assumed.append(f"{', '.join(rest)} is of all of them together and no target of one: give each job its own")
+    whole = ", ".join(f"on {name}" if flag in ("on", "own") else name for flag, names in words.flags.items()
+                      if flag != "model" for name in names)
+    return whole, [f"serve {model} at {load.text}" for model in words.flags["model"]]
+
+
+def _paired(text: str, catalog: Catalog, told: Told) -> tuple[str, list[str]]:
     """Return what all services have whose models stand before their loads, and each of them with its load.
 
     As in "serve mistral 7b and llama 3.1 70b, 10 rps and 2 rps, on H100s".
@@ -118,6 +133,8 @@ def _paired(text: str, catalog: Catalog) -> tuple[str, list[str]]:
     words = Sentence(words_of([text]), catalog).read()
     loads = [amount for amount in words.amounts if amount.kind in ("users", "requests", "rate")]
     models = words.flags.get("model", [])
+    if len(models) > 1 and len(loads) == 1 and {"train", "tune", "versus", "rent", "why-not"}.isdisjoint(words.asks):
+        return _chained(words, loads[0], told)
     if len(models) < 2 or len(loads) != len(models) or not {"serve", "hold"} & words.asks or "versus" in words.asks:
         return "", []
     whole = " ".join(f"on {name}" for name in words.flags.get("on", []))

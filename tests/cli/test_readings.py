@@ -111,7 +111,7 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
     ("throughput of mistral-7b on 2 MI300X, batch 64", "--on '2 mi300x' --concurrency 64"),
     ("what do 1 billion tokens of output cost on mistral-7b if I host it", "--output 211 --documents 4739336"),
     ("serve mistral-7b to 10 users w/ 4k prompts", "--users 10 --input 4k"),
-    ("100k EUR for 365 days of serving mistral-7b to 50 users", "--users 50 --budget '8219.18 EUR/month'"),
+    ("100k EUR for 365 days of serving mistral-7b to 50 users", "--users 50 --budget '8219.18 eur/month'"),
     # what is drawn, filmed and heard
     ("generate 1M 1024x1024 images per day with flux-dev", "--resolution 1024x1024 --rate '1M images/day'"),
     ("generate 500 images at 768px with sdxl", "--resolution 768x768 --samples 500"),
