@@ -24,6 +24,8 @@ def money_of(amount: Amount) -> tuple[str, str]:
     value = f"{parse_count(amount.value, 'cents') / 100:.6g}" if amount.noun.startswith("cent") else amount.value
     if amount.per == "kwh":
         return "electricity", f"{value} {coin}/kWh"
+    if amount.per in ("gpu", "gpu-hour", "gpu-hr"):
+        return "price", value if coin == "USD" else f"{value} {coin}"
     if amount.per and not SECONDS.factor(amount.per):
-        return "price", f"{value} {coin} per {amount.per}"
+        return "unpriced", f"{value} {coin} per {amount.per}"
     return "budget", f"{value} {coin}/{amount.per}" if amount.per else f"{value} {coin}"

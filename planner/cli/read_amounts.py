@@ -198,6 +198,7 @@ def _behind(words: Sequence[str], behind: int, noun: str, beside: set[str]) -> t
             behind += 2
         elif time and (SECONDS.factor(time) or time in _EACH_OF):
             per, behind = time, behind + 2
+            behind += time == "gpu" and words[behind:behind + 1] in (["hour"], ["hr"], ["h"])
         elif words[behind] in EACH and noun_of(noun) != "tokens":
             beside.add("each")
             behind += 1

@@ -139,9 +139,9 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         flags["why-not"] = [f"gpu={name}" for name in asked]
         if asked != named:
             flags["on"] = named
-    if "price" in flags:
-        raise InputError(f"{flags['price'][0]} is a price, and no budget, which is of a whole job or of a month: "
-                         "prices are facts of the catalog, and planner import-prices adds yours")
+    if "unpriced" in flags:
+        raise InputError(f"{flags['unpriced'][0]} is the price of a thing, and no budget, which is of a whole job or "
+                         "of a month: say the budget, or what a GPU and hour costs (--price)")
     if len(rule := flags.get("tokens", [])) > 1 and OPTIMAL in rule:
         rule.remove(OPTIMAL)  # Chinchilla 70B is a model where its tokens are said
     if work.makes:

@@ -83,6 +83,7 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
     ("full finetune mistral-7b on 300M tokens for 5 grand", "--tokens 300M --budget '5k USD'"),
     ("full finetune mistral-7b on 300M tokens, 2-3 weeks", "--tokens 300M --deadline '3 weeks'"),
     ("full finetune mistral-7b on 300M tokens for \N{POUND SIGN}2k", "--tokens 300M --budget '2k pounds'"),
+    ("full finetune mistral-7b on 300M tokens at $2.50 per GPU hour", "--tokens 300M --price 2.50"),
     ("full finetune mistral-7b on 300M tokens overnight", "--tokens 300M --deadline 12h"),
     ("ppo mistral-7b, 20k prompts/epoch, 2 epochs", "--samples 20k --epochs 2"),
     ("dpo mistral-7b, 80k preference pairs", "--samples 80k"),
@@ -136,7 +137,7 @@ def test_each_number_goes_to_its_key(line: str, flags: str) -> None:
 @pytest.mark.parametrize(("line", "said"), [
     ("serve llama-3.1-8b to 50 users without egress fees", "without 'egress' is not understood"),
     ("serve llama-3.1-8b at 2 rps with vllm but not vllm", "choice left: name it by --engine"),
-    ("lora llama-3.1-8b on 10M tokens for $2.5 per gpu-hour", "is a price, and no budget"),
+    ("generate 1M images with sdxl for 1 cent per image", "is the price of a thing, and no budget"),
     ("serve llama-3.1-8b to 50 users or 80 users", "--users is said twice"),
     ("serve llama-3.1-8b to 50 users over infiniband", "'infiniband' .*--layout"),
     ("serve llama-3.1-8b to 50 users, 40% of it", "'40%' .*what does it count"),
