@@ -174,18 +174,26 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     Times are those of the steady state, the rate that of the whole run.
     """
     demand = replace(demand, clients=np.minimum(demand.clients, demand.prompts))
-    most = np.maximum(1.0, most)
-    batch, together = np.minimum(demand.clients, most), np.ones(len(rows))
-    later = np.maximum(demand.output - 1, 1.0)
+    running = np.minimum(demand.clients, np.maximum(1.0, most))
+    batch, together, later = running, np.ones(len(rows)), np.maximum(demand.output - 1, 1.0)
+    reads = demand.output <= 1
+    # no token takes longer than a step that is full of prompts: more of them wait ahead of their first
+    full = np.inf if d.engine.prefill_first else mixed_step(d, rows, demand, running, np.broadcast_to(
+        d.engine.chunk * (rows.dp * rows.pp).astype(np.float64), running.shape)) / demand.gain
     for _ in range(ROUNDS):
         steps, rate, together = _round(d, rows, demand, batch, together)
-        ahead = d.engine.burst * np.maximum(0.0, np.minimum(demand.clients, most) - 1) * steps.added
+        ahead = d.engine.burst * np.maximum(0.0, running - 1) * steps.added
         ttft = d.engine.request + steps.alone + demand.scheduled * steps.token / 2 + ahead
-        held = np.minimum(np.maximum(demand.clients - rate * ttft, demand.clients * 0.02), most)
-        batch = np.maximum(0.5 * batch + 0.5 * held, 0.5)
-    tpot = steps.token + batch * steps.added / later
-    waiting = np.maximum(0.0, demand.clients - most) / rate
-    rate = _whole_run(d, rows, demand, np.minimum(demand.clients, most), rate)
+        tpot = steps.token + batch * steps.added / later
+        # who reads a prompt has a place too
+        held, most_held = np.maximum(running - rate * ttft, running * 0.02), rate * later * full
+        batch = np.where(reads, running, np.maximum(0.5 * batch + 0.5 * np.minimum(held, most_held), 0.5))
+    rate = np.where(reads, np.minimum(rate, running / ttft), rate)
+    tpot = np.minimum(tpot, full)
+    # of those who run, all who do not decode have their first token before them
+    ttft = np.where(reads | (held > most_held), running / rate - np.where(reads, 0.0, later * tpot), ttft)
+    waiting = np.maximum(0.0, demand.clients - running) / rate
+    rate = _whole_run(d, rows, demand, running, rate)
     return SteadyState(rate, rate * demand.output, ttft + waiting, tpot, batch, steps.alone)
 
 
