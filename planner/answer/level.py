@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Literal
 
 from pydantic import Field
@@ -160,6 +161,9 @@ class ServingFigures(Frozen):
     load_share: float | None = Field(default=None, ge=0, exclude_if=absent)
     """The load over the most that the replicas hold within the latency targets, by formula and by what replays showed;
     left out of estimates."""
+    overloaded: bool = Field(default=False, exclude_if=operator.not_)
+    """Whether more is asked for than is answered, so that the queue and the wait for a first token grow without end:
+    `ttft_seconds` is then that of a request which finds no queue. The key is left out elsewhere."""
     documents: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a batch, which ends when all are answered; the key is left out where requests keep coming."""
     output_tokens_per_second_per_gpu: float = Field(ge=0)

@@ -94,12 +94,14 @@ def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
     if serving.made is not None:
         rows = [(serving.noun[:-1], *rows[-1][1:])]
+    grows = {"first token (TTFT)", "answer", "last token (E2E)"} if serving.overloaded else set()
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({target.at for target in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if replay else ["computed"]
     heads = [*(["target"] if asked else []), *(f"{way} {column}" for way in ways for column in columns)]
     return heads, [[label, *([_target(computed)] if asked else []),
-                    *(_at(each, column) for each in (computed, replayed) if each for column in columns)]
+                    *("grows" if label in grows else _at(each, column)
+                      for each in (computed, replayed) if each for column in columns)]
                    for label, computed, replayed in rows]
 
 

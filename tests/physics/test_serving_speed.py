@@ -102,6 +102,18 @@ def test_a_closed_loop_of_many_is_the_offline_maximum():
     assert many.ttft[0] > 10 * closed(d, rows, demand(64), most).ttft[0]
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "llama-cpp"])
+@pytest.mark.parametrize(("prompt", "output"), [(100_000, 500), (30_000, 200), (2000, 300), (128, 2000), (5000, 10),
+                                                (500, 2), (5000, 1)])
+def test_who_is_there_is_the_rate_times_the_time_they_stay(engine, prompt, output):
+    """Little's law, of caches that are nearly empty, full, and have several times as many waiting."""
+    d, clients = deployment("llama-3.1-8b", "a100-sxm-80gb", "bf16", engine), (1, 6, 16, 64, 400)
+    found = closed(d, replicas(*[1] * len(clients)), demand(*clients, prompt=float(prompt), output=float(output)),
+                   np.full(len(clients), 15.3))
+    there = found.requests * (found.ttft + (output - 1) * found.tpot)
+    assert there == pytest.approx(np.array(clients), rel=0.02)
+
+
 def test_one_client_and_a_batch_of_one_are_alike():
     d, rows, most = deployment(), replicas(4), np.array([64.0])
     loop, batch = closed(d, rows, demand(1), most), static(d, rows, demand(1), most)

@@ -48,6 +48,8 @@ class Delivered:
     """Of a closed loop, on one replica."""
     load_share: float | None = None
     """Of the most that the replica holds within the targets."""
+    overloaded: bool = False
+    """Whether more is asked for than it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
         serving=ServingFigures(replicas=placed.replicas, requests_per_second=delivered.rate * placed.replicas,
                         ttft_seconds=delivered.ttft, tpot_seconds=delivered.tpot, e2e_seconds=delivered.e2e,
                         users=None if delivered.users is None else delivered.users * placed.replicas,
-                        load_share=delivered.load_share, output_tokens_per_second_per_gpu=tokens,
+                        load_share=delivered.load_share, overloaded=delivered.overloaded,
+                        output_tokens_per_second_per_gpu=tokens,
                         max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
                         kv_tokens=kv_tokens(held, rows), role=placed.role,
                         prompts=placed.prompts,
@@ -154,11 +157,16 @@ def _layout(d: Deployment, rows: Replicas, replicas: int, batch: float) -> Layou
 
 
 def _memory(d: Deployment, held: Capacity, *, fits: bool) -> Memory:
-    parts = {"weights": held.weights[0], "activations": held.activations[0], "framework": held.apart[0],
-             "kv_cache": 0.0 if d.model.encodes else max(held.pool[0], 0.0)}  # an encoder keeps nothing of what it read
-    whole = {name: round(float(value)) for name, value in parts.items()}
-    return Memory(fits="fits" if fits else "does not fit", usable_bytes=int(d.candidates[0].gpu.usable_memory),
-                  peak_bytes=sum(whole.values()), components=MemoryComponents(**whole))
+    # every stage holds as many tokens as the one that has least room for them
+    parts = {"weights": held.weights[0], "activations": held.activations[0], "framework": held.apart[0]}
+    whole, usable = {name: round(float(value)) for name, value in parts.items()}, int(
+        d.candidates[0].gpu.usable_memory)
+    # an encoder keeps nothing of what it read
+    cache = 0 if d.model.encodes else max(int(held.worst_pool[0]), 0)
+    if fits:  # an engine that takes all there is takes no byte more
+        cache = min(cache, usable - sum(whole.values()))
+    return Memory(fits="fits" if fits else "does not fit", usable_bytes=usable, peak_bytes=sum(whole.values()) + cache,
+                  components=MemoryComponents(kv_cache=cache, **whole))
 
 
 def _time(d: Deployment, rows: Replicas, delivered: Delivered, tokens: float, residual: Residual) -> Time:

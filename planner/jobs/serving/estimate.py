@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -132,7 +133,8 @@ class Tried:
             return (1.0, -kv_tokens(self.longest, rows), *plain)
         latencies = (done.ttft, done.tpot, done.e2e)
         targets = [latency.asked for latency in latencies if latency is not None and latency.asked is not None]
-        missed = max((max(1.0, target.seconds / target.target_seconds) for target in targets), default=1.0)
+        missed = max((math.inf if done.overloaded else max(1.0, target.seconds / target.target_seconds)
+                      for target in targets), default=1.0)
         answered = done.rate * self.replicas
         if service.rate is None or service.asked.clients or answered < ANSWERED * service.rate:
             return (0.0, missed, 1.0, -answered, *plain)
@@ -151,9 +153,9 @@ def every(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, rep
     fits = longest.concurrency >= 1
     most = np.maximum(1.0, np.minimum(mean.concurrency, d.engine.sequences * rows.dp))
     if service.rate is not None and service.asked.concurrency is None:
-        idle = _steady(service, d, rows, most, replicas) if not fits.all() else []
-        done = [_at_rate(service, d, rows.take(at), float(most[at[0]]), int(replicas[at[0]])) if fits[at[0]]
-                else idle[at[0]] for at in np.arange(len(rows))[:, None]]
+        full = _steady(service, d, rows, most, replicas)
+        done = [_at_rate(service, d, rows.take(at), float(most[at[0]]), int(replicas[at[0]]), full[at[0]])
+                if fits[at[0]] else full[at[0]] for at in np.arange(len(rows))[:, None]]
     else:
         done = _steady(service, d, rows, most, replicas)
     return [Tried(service, d, rows.take(at), longest.take(at), done[at[0]], int(replicas[at[0]]))
@@ -187,13 +189,16 @@ def _rows(layout: Mapping[str, str], d: Deployment) -> Replicas:
     return Replicas(0 * ones, *(degrees[axis] * ones for axis in AXES))
 
 
-def _at_rate(service: Service, d: Deployment, rows: Replicas, most: float, replicas: int) -> Delivered:
-    """Return what one of the replicas of a layout does at its share of the rate."""
+def _at_rate(service: Service, d: Deployment, rows: Replicas, most: float, replicas: int, full: Delivered
+             ) -> Delivered:
+    """Return what one of the replicas of a layout does at its share of the rate; `full` with every request queued."""
     assert service.rate is not None
     stream = service.stream
     column = ReplicaColumn(0, d.format, "whole", int(rows.tp[0]), int(rows.pp[0]), int(rows.ep[0]), int(rows.dp[0]),
                            0.0, 0.0, most)
     served = working(d, column, service, service.rate / replicas, service.rate)
+    if service.asked.users is None and served.rate[0] * replicas < ANSWERED * service.rate:
+        return replace(full, overloaded=True)
     return Delivered(float(served.rate[0]), float(served.batch[0]), stream.context, first_token(served, service),
                      each_token(served, service), stream.input, stream.output, e2e=whole_answer(served, service),
                      users=None if service.asked.users is None else service.rate / replicas)

@@ -3,7 +3,8 @@
 An engine that is never idle gives every request W seconds for its prompt and a D-th part of each of its decode steps:
     rate X = 1 / (W + (output - 1) T(D) / D)        TPOT = T(D) + D W / (output - 1)
 with T(D) a step of D decoding sequences, and W what a prompt adds to the steps it runs in. In a closed loop of C
-clients D = C - X TTFT; offline D is what the cache or the engine's limit holds.
+clients D = C - X TTFT, of those who run: no more than the cache or the engine's limit holds, which is C offline. No
+token takes longer than a step that is full of prompts; who then does not decode waits for the first.
 """
 
 from __future__ import annotations
@@ -176,36 +177,36 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     demand = replace(demand, clients=np.minimum(demand.clients, demand.prompts))
     running = np.minimum(demand.clients, np.maximum(1.0, most))
     batch, together, later = running, np.ones(len(rows)), np.maximum(demand.output - 1, 1.0)
-    reads = demand.output <= 1
+    answer = np.maximum(demand.output - 1, 0.0)
     # no token takes longer than a step that is full of prompts: more of them wait ahead of their first
-    full = np.inf if d.engine.prefill_first else mixed_step(d, rows, demand, running, np.broadcast_to(
-        d.engine.chunk * (rows.dp * rows.pp).astype(np.float64), running.shape)) / demand.gain
+    full = np.inf if d.engine.prefill_first else mixed_step(
+        d, rows, demand, running, d.engine.chunk * (rows.dp * rows.pp).astype(np.float64)) / demand.gain
     for _ in range(ROUNDS):
         steps, rate, together = _round(d, rows, demand, batch, together)
         ahead = d.engine.burst * np.maximum(0.0, running - 1) * steps.added
         ttft = d.engine.request + steps.alone + demand.scheduled * steps.token / 2 + ahead
-        tpot = steps.token + batch * steps.added / later
-        # who reads a prompt has a place too
-        held, most_held = np.maximum(running - rate * ttft, running * 0.02), rate * later * full
-        batch = np.where(reads, running, np.maximum(0.5 * batch + 0.5 * np.minimum(held, most_held), 0.5))
-    rate = np.where(reads, np.minimum(rate, running / ttft), rate)
-    tpot = np.minimum(tpot, full)
-    # of those who run, all who do not decode have their first token before them
-    ttft = np.where(reads | (held > most_held), running / rate - np.where(reads, 0.0, later * tpot), ttft)
-    waiting = np.maximum(0.0, demand.clients - running) / rate
+        # nobody is disturbed by prompts of their own
+        rate = np.minimum(rate, running / (ttft + answer * steps.token))
+        # who reads a prompt has a place too; while any decode, one does at least
+        held = np.clip(running - rate * ttft, 1.0, np.maximum(rate * later * full, 1.0))
+        batch = np.where(answer > 0, 0.5 * batch + 0.5 * held, running)
+    tpot = np.clip((running / rate - ttft) / later, steps.token, full)
+    # Little's law: of those who run, all who do not decode wait for their first token, and the others for a place
+    ttft = np.maximum(demand.clients / rate - answer * tpot, ttft)
     rate = _whole_run(d, rows, demand, running, rate)
-    return SteadyState(rate, rate * demand.output, ttft + waiting, tpot, batch, steps.alone)
+    return SteadyState(rate, rate * demand.output, ttft, tpot, batch, steps.alone)
 
 
 def offline(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
     """Return the maximum with every request queued: `most` sequences run."""
-    batch, together = np.clip(demand.prompts, 1.0, np.maximum(1.0, most)), np.ones(len(rows))
-    later = np.maximum(demand.output - 1, 1.0)
-    for _ in range(ROUNDS // 2):
+    running = np.clip(demand.prompts, 1.0, np.maximum(1.0, most))
+    batch, together, later = running, np.ones(len(rows)), np.maximum(demand.output - 1, 1.0)
+    for _ in range(ROUNDS // 2 + 1):
         steps, rate, together = _round(d, rows, demand, batch, together)
-    rate = _whole_run(d, rows, demand, batch, rate)
+        batch = np.maximum(running - rate * steps.alone, 0.02 * running)
+    rate = _whole_run(d, rows, demand, running, rate)
     return SteadyState(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
-                   steps.alone)
+                       steps.alone)
 
 
 def _whole_run(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, rate: Floats) -> Floats:

@@ -3,6 +3,7 @@
 import pytest
 
 import planner
+from planner.cli.main import main
 from planner.errors import InputError
 from planner.simulate.fleet import ReplicaGroup, simulate
 from planner.simulate.outcome import merged
@@ -101,3 +102,27 @@ def test_a_node_that_fails_takes_its_replicas_with_it():
 def test_spares_are_of_one_kind():
     with pytest.raises(InputError, match="give one of them"):
         planner.plan(**CHAT, rate=1, spare_nodes=1, spare_replicas=1)
+
+
+def test_more_than_is_answered_has_no_first_token_in_time(capsys):
+    """1.1 requests/s are answered, by no more sequences than the cache holds, and the others wait ever longer."""
+    asked = {"model": "qwen2.5-7b", "input": 2000, "output": 300, "node": "rtx-3090-1x", "quantization": "int4"}
+    serving = planner.estimate(**asked, rate=2).serving
+    assert (serving.overloaded, planner.estimate(**asked, rate=0.5).serving.overloaded) == (True, False)
+    assert serving.requests_per_second * 299 * serving.tpot_seconds.p50 < serving.kv_tokens / 2150
+    many = planner.estimate(**asked, concurrency=2000).serving
+    assert serving.requests_per_second == pytest.approx(many.requests_per_second, rel=0.01)
+    assert main(["estimate", *(f"--{key}={value}" for key, value in (asked | {"rate": 2}).items())]) == 0
+    assert [line.split()[-2:] for line in capsys.readouterr().out.splitlines() if "(TTFT)" in line] == [["grows"] * 2]
+
+
+@pytest.mark.parametrize(("asked", "each"), [
+    # 63 layers of a stage, one head of 128 on a GPU, keys and values in two bytes
+    ({"model": "llama-3.1-405b", "node": "2xdgx-h100", "layout": "tp=8,pp=2", "quantization": "bf16"}, 63 * 512),
+    ({"model": "llama-3.3-70b", "node": "rtx-3090-2x", "quantization": "q4_k_m", "engine": "llama-cpp"}, None)])
+def test_the_tokens_of_a_cache_are_its_bytes_and_what_fits_misses_none(asked, each):
+    made = planner.estimate(**asked, concurrency=1, input=500, output=500)
+    assert made.memory.peak_bytes <= made.memory.usable_bytes
+    if each:
+        # vLLM prints what its sequences of 1,000 tokens come to, which take 63 whole blocks of 16
+        assert made.memory.components.kv_cache / each * 1000 / 1008 == pytest.approx(made.serving.kv_tokens, rel=1e-3)
