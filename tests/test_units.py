@@ -17,6 +17,7 @@ from planner.units import (
     parse_count,
     show_bytes,
     show_count,
+    show_price,
     show_seconds,
     show_usd,
 )
@@ -108,6 +109,7 @@ def test_whole_numbers_stay_short(number, unit):
 
 
 @pytest.mark.parametrize(("shown", "text"), [
+    (show_price(0.0000423), "0.0000423 USD"), (show_price(0.07441), "0.0744 USD"), (show_price(0.1234), "0.12 USD"),
     (show_bytes(80 * 2**30), "80.0 GiB"), (show_bytes(2**20), "1.0 MiB"), (show_usd(3.1), "3.10 USD"),
     (show_usd(845210), "845,210 USD"), (show_usd(12.34e6), "12.34 MUSD"), (show_seconds(60 * 86400), "60 d"),
     (show_seconds(1.5), "1.5 s"), (show_seconds(3e-6), "3 us"), (show_count(15e12), "15 T"),

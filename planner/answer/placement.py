@@ -47,6 +47,8 @@ class Failures(Frozen):
     """Spare nodes more with which it would take the fewest node-hours: no room is left for them, or they cost more."""
     repair_share: float = Field(default=0.0, ge=0, lt=1, exclude_if=lambda value: value == 0)
     """Share of time that it waits for nodes under repair, with the spares that it has; in the goodput."""
+    repair_share_then: float | None = Field(default=None, ge=0, lt=1, exclude_if=absent)
+    """The same with the missing spares; the key is left out where none are."""
 
 
 class Commitment(Frozen):

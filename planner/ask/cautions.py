@@ -7,13 +7,17 @@ from collections.abc import Iterator, Sequence
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.jobs.market import Market
-from planner.money.caution import at_once, outlying
+from planner.money.caution import at_once, outlying, taken_back
 from planner.units import DAY
 
 
-def cautions(made: Sequence[Assignment], catalog: Catalog) -> Iterator[str]:
-    """Yield cautions about the prices of a plan, and about many nodes that a job has for a short time."""
+def cautions(made: Sequence[Assignment], catalog: Catalog, *, spared: bool = False) -> Iterator[str]:
+    """Yield cautions about the prices of a plan, many nodes that a job has for a short time, and nodes of a service
+    that may be taken back, unless it is `spared`: asked for with nodes that may fail.
+    """
     yield from outlying([each.offer or "" for each in made], catalog)
+    yield from taken_back([(each.offer or "", each.nodes) for each in made if each.serving is not None
+                           and each.serving.documents is None and not spared], catalog)
     ending = [each for each in made if each.serving is None or each.serving.documents is not None]
     yield from at_once([(each.offer or "", each.nodes + each.spare_nodes, each.duration_days * DAY) for each in ending
                         if each.duration_days], catalog)

@@ -196,7 +196,8 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
     old = old_prices(question.terms.market.offers, {made_of.offer or "" for made_of in made}, catalog)
     notes = (*question.terms.market.notes, *more_than_one(made, question.terms.market), *dict.fromkeys(old),
              *text_notes(defaults), *late(scenario.limits, made), *slow(made, catalog.recipes),
-             *cautions(made, catalog), *_kept(held), *([UNREPLAYED] if made and cut and by_replay is None else []))
+             *cautions(made, catalog, spared=_spared(scenario)), *_kept(held),
+             *([UNREPLAYED] if made and cut and by_replay is None else []))
     plan = Plan(status=status, notes=(*notes, *more),
                 objective=solved.objective.model_copy(update={"by_replay": by_replay}),
                 assignments=made,
@@ -206,6 +207,12 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
                 infeasible=_with_own(infeasible_of(solved), scenario, question, effort),
                 provenance=provenance_of(scenario, catalog, with_decided(defaults, shown), simple=shown is not solved))
     return finished(plan, solved, interrupted=cut)
+
+
+def _spared(scenario: AnyScenario) -> bool:
+    """Say whether a service is asked for with replicas or nodes that may fail."""
+    work = scenario.workload
+    return bool(getattr(work, "spare_nodes", 0) or getattr(work, "spare_replicas", 0))
 
 
 def _kept(held: Held) -> list[str]:

@@ -1,4 +1,4 @@
-"""Offers to ask about before they are counted on: prices far below what others take, many nodes for a short time."""
+"""Offers to ask about before they are counted on: far below what others take, many nodes for a short time, spot."""
 
 from __future__ import annotations
 
@@ -39,6 +39,30 @@ def _on_demand(catalog: Catalog) -> dict[str, list[float]]:
 
 def _per_gpu(offer: Offer, catalog: Catalog) -> float:
     return offer.price / catalog.node(offer.node).gpus
+
+
+def taken_back(rented: Iterable[tuple[str, int]], catalog: Catalog) -> Iterator[str]:
+    """Yield of services on spot nodes how often these are taken back, and what the same nodes cost on demand.
+
+    rented: labels of offers, each with its nodes.
+    """
+    for label, nodes in rented:
+        found = _offer(label, catalog)
+        if found is None or found[1].term != "spot":
+            continue
+        prices, offer = found
+        own, usual = offer.node_hours_per_reclaim, catalog.reliability.node_hours_per_reclaim
+        often = show_seconds((own or usual) * HOUR / nodes)
+        known = "by its offer" if own else f"taken from {usual:,g} node-hours each, as its offer says nothing"
+        steady = min((other.price for each in catalog.price_lists for other in each.offers
+                      if other.node == offer.node and other.term == "on-demand"), default=None)
+        instead = "" if steady is None else f"; on demand {offer.node} costs from {steady * nodes:,.2f} USD/h"
+        yield (f"{prices.name} may take spot nodes back at any time: one of {nodes} about every {often} ({known}), and "
+               f"its replicas answer nobody until another starts; --spare-nodes 1 keeps the targets meanwhile{instead}"
+               if nodes > 1 else
+               f"{prices.name} may take a spot node back at any time, about every {often} ({known}), and nobody is "
+               f"answered until another starts; --spare-nodes 1 keeps the targets meanwhile, for "
+               f"{offer.price:,.2f} USD/h more{instead}")
 
 
 def at_once(rented: Iterable[tuple[str, int, float]], catalog: Catalog) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.answer.level import Percentiles
 from planner.ask.compare import Compared
 from planner.render.facts import held_against, is_endless
 from planner.render.figures import TOKENS, days, paid_each
@@ -16,6 +17,8 @@ MOST_ROWS = 10
 """Candidates with a plan that are shown; the others are behind -v."""
 MOST_REASONS = 4
 """Candidates without one."""
+REPLAYED = "*"
+"""Behind a latency that is over its target as computed, and kept where it is replayed."""
 INDENT = 2
 
 
@@ -32,8 +35,8 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
                      f"{plan.row.gpus:,}", *row(plan)) for plan in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
-    if any(_over(plan) for plan in plans[:MOST_ROWS]):
-        page.paragraph("Latencies are as computed; every plan keeps its targets where it is replayed, event by event")
+    if any(map(_is_marked, plans[:MOST_ROWS])):
+        page.paragraph(f"{REPLAYED} over its target as computed, and within it where it is replayed, event by event")
     show_evidence(page, plans[:MOST_ROWS])
     if without:
         page.heading("Without a plan")
@@ -44,12 +47,14 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
 
 
-def _over(compared: Compared) -> bool:
+def _over(latency: Percentiles) -> bool:
     """Say whether a latency as computed is over its target, which a replay keeps."""
-    served = [a.serving for a in compared.assignments if a.serving]
-    asked = [latency.asked for figures in served for latency in (figures.ttft_seconds, figures.tpot_seconds)
-             if latency is not None]
-    return any(target is not None and target.seconds > target.target_seconds for target in asked)
+    return latency.asked is not None and latency.asked.seconds > latency.asked.target_seconds
+
+
+def _is_marked(compared: Compared) -> bool:
+    return any(_over(latency) for a in compared.assignments if a.serving
+               for latency in (a.serving.ttft_seconds, a.serving.tpot_seconds))
 
 
 def named(compared: Compared) -> str:
@@ -162,7 +167,7 @@ def _served(compared: Compared) -> tuple[str, ...]:
     row, levels = compared.row, [a.serving for a in compared.assignments if a.serving]
     slowest = [max((getattr(level, name) for level in levels), key=lambda each: each.p95)
                for name in ("ttft_seconds", "tpot_seconds")]
-    first, each = (" ".join(asked_latency(one)[::-1]) for one in slowest)
+    first, each = (" ".join(asked_latency(one)[::-1]) + REPLAYED * _over(one) for one in slowest)
     return (_hourly(compared), first, each if any(level.writes for level in levels) else "-",
             f"{row.serving.usd_per_million_output_tokens:,.3g}" if row.serving else "-")
 

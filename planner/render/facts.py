@@ -65,11 +65,8 @@ def memory_parts(memory: Memory, most: int | None = None) -> list[FigurePart]:
 def time_parts(time: Time, most: int | None = None) -> list[FigurePart]:
     """Return what takes the time of a step, in at most so many parts."""
     step = time.step_seconds
-    if step >= LONG:
-        return [FigurePart(label, f"{seconds:,.1f}", "s", seconds / step)
-                for label, seconds in _largest(time.components.model_dump(), most)]
-    return [FigurePart(label, milliseconds(seconds, step), "ms", seconds / step)
-            for label, seconds in _largest(time.components.model_dump(), most)]
+    return [FigurePart(label, *((f"{seconds:,.1f}", "s") if step >= LONG else (milliseconds(seconds, step), "ms")),
+                       seconds / step) for label, seconds in _largest(time.components.model_dump(), most)]
 
 
 def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float]]:
@@ -94,13 +91,12 @@ def latencies(serving: ServingFigures) -> tuple[list[str], list[list[str]]]:
         rows.append(("last token (E2E)", serving.e2e_seconds, replay and replay.e2e_seconds))
     if serving.made is not None:
         rows = [(serving.noun[:-1], *rows[-1][1:])]
-    grows = {"first token (TTFT)", "answer", "last token (E2E)"} if serving.overloaded else set()
     asked = [each.asked for _, each, _ in rows if each.asked]
     columns = ["p50", "p95", *sorted({target.at for target in asked} - {"p50", "p95"})]
     ways = ["computed", "replayed"] if replay else ["computed"]
     heads = [*(["target"] if asked else []), *(f"{way} {column}" for way in ways for column in columns)]
     return heads, [[label, *([_target(computed)] if asked else []),
-                    *("grows" if label in grows else _at(each, column)
+                    *("grows" if serving.overloaded and computed is not serving.tpot_seconds else _at(each, column)
                       for each in (computed, replayed) if each for column in columns)]
                    for label, computed, replayed in rows]
 
@@ -192,7 +188,8 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
             f"{show_seconds(often.checkpoint_interval_seconds)}, written in "
             f"{show_seconds(often.checkpoint_write_seconds)}; a restart takes {show_seconds(often.restart_seconds)}")
         if (waits := percent(often.repair_share)) != percent(0):
-            more = f"; fewest node-hours with {often.missing_spares:,} more" if often.missing_spares else ""
+            less = "" if often.repair_share_then is None else f", {percent(often.repair_share_then)} of the time then"
+            more = f"; fewest node-hours with {often.missing_spares:,} more{less}" if often.missing_spares else ""
             yield "repairs", f"{plural(a.spare_nodes, 'spare')}; waits for nodes under repair {waits} of the time{more}"
     if a.duration_days is not None:
         yield "duration", days(a.duration_days)
@@ -272,7 +269,7 @@ def _cost(a: Assignment) -> Iterator[tuple[str, str]]:
     if isinstance(a, ServingAssignment) and a.committed_usd is not None:
         yield "commitment", f"signed for: {a.committed_usd:,.2f} USD over the term of the offer"
     if a.cost_usd is not None:
-        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else _per_tokens(a))
+        yield "cost", f"{a.cost_usd:,.2f} USD" + (f" in {MONTH_DAYS:g} days" if is_endless(a) else "") + _per_tokens(a)
 
 
 def is_endless(a: Assignment) -> bool:

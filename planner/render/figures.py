@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.bought import Bought
-from planner.units import DAY, round_up, show_bytes, show_kwh, show_seconds, show_usd, show_within
+from planner.units import DAY, round_up, show_bytes, show_kwh, show_price, show_seconds, show_usd
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
           "requests_per_second": ("requests/s", 3), "users": ("users", 0)}
 TOKENS = "million tokens"
+FEW = 9.995
+"""Days that have two decimals."""
 _LISTED = 8
 """More values than this are shown as a range."""
 
@@ -24,8 +26,8 @@ METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "lokr": "
 
 
 def days(value: float) -> str:
-    """Write a duration given in days: `54.2 days`, or hours and less below two days; up: as a deadline it is kept."""
-    return f"{round_up(value, 1):,} days" if value >= 2 else show_within(value * DAY)
+    """Write a duration given in days, with three digits or more: `2.31 days`, `151.2 days`; hours below two."""
+    return f"{value:,.{2 if value < FEW else 1}f} days" if value >= 2 else show_seconds(value * DAY)
 
 
 def pace(a: Assignment) -> str:
@@ -59,7 +61,7 @@ def each_in_words(usd: float, what: str) -> str:
     thousand = "1,000 "
     if usd < 0.01 and what.startswith(thousand):
         usd, what = usd * 1e3, f"million {what.removeprefix(thousand)}"
-    return f"{show_usd(usd)} per {what}"
+    return f"{show_price(usd)} per {what}"
 
 
 _SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.answer.assignment import Assignment
+from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.level import ServingFigures
 from planner.answer.show_as import Group
 from planner.render.breakdown import show_latencies
@@ -21,6 +21,8 @@ from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
 
 MOST_PARTS = 5
 """Rows of a block of memory or time: the largest, and the others in one."""
+WAITS_LONG = 0.05
+"""Share of the time waiting for repairs from which it is said."""
 MOST_LINES = 8
 """Assignments that have a line each; of more the first."""
 _TRAINED = {"tokens": "", "compute": "", "step": "step ", "goodput": ""}
@@ -48,6 +50,9 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     if a.serving is None:
         speed = [("speed", "; ".join(f"{_TRAINED[label]}{value}" for label, value in speed))]
     whole = ("whole run", said.get(("performance", "whole run"), ""))
+    often = a.failures if isinstance(a, TrainingAssignment) else None
+    if often is not None and often.repair_share > WAITS_LONG:
+        speed.append(("repairs", said["performance", "repairs"]))
     # a plan says in its first line how many steps there are, and how long they take
     steps = ("steps", said.get(("performance", "steps"), "") if a.duration_days is None else "")
     rows = [*speed, steps, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),

@@ -168,6 +168,11 @@ def show_usd(value: float) -> str:
     return f"{value:,.0f} USD" if value >= 1000 else f"{value:,.2f} USD"
 
 
+def show_price(value: float) -> str:
+    """Write what one of many costs: `3.10 USD`, and of less than ten cents three digits, `0.000423 USD`."""
+    return show_usd(value) if value >= 0.1 or not value else f"{Decimal(f'{value:.3g}'):f} USD"
+
+
 def show_seconds(value: float) -> str:
     """Write a duration for people, with about three digits."""
     for unit in ("d", "h", "min", "s", "ms"):

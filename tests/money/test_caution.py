@@ -6,7 +6,7 @@ from statistics import median
 
 import planner
 from planner.catalog.load import Catalog
-from planner.money.caution import at_once, outlying
+from planner.money.caution import at_once, outlying, taken_back
 from planner.units import DAY
 
 CATALOG = Catalog()
@@ -39,3 +39,18 @@ def test_many_nodes_for_less_than_a_reservation_are_pointed_out():
     assert not [*at_once([(name, 7, 3000.0), (name, 64, DAY)], CATALOG)]
     (asks,) = at_once([(label("nebius", "dgx-h100", "on-demand")[0], 8, 3000.0)], CATALOG)
     assert "ask nebius for how long it lets them" in asks
+
+
+def test_services_on_spot_nodes_are_said_to_be_interrupted():
+    name, price = label("aws", "dgx-b300", "spot")
+    usual = min(offer.price for one in CATALOG.price_lists for offer in one.offers
+                if (offer.node, offer.term) == ("dgx-b300", "on-demand"))
+    alone, two = taken_back([(name, 1), (name, 2), (label("aws", "dgx-h100", "on-demand")[0], 1)], CATALOG)
+    # 3,300 node-hours, as that offer has no rate of its own
+    assert "about every 138 d" in alone
+    assert f"for {price:,.2f} USD/h more; on demand dgx-b300 costs from {usual:,.2f} USD/h" in alone
+    assert "one of 2 about every 68.8 d" in two
+    asked = {"model": "llama-3.1-8b", "rate": 1, "input": 500, "output": 100, "on": "l40s-1x", "terms": "spot"}
+    made, spared = (planner.plan(**asked, spare_nodes=spares) for spares in (0, 1))
+    assert [note for note in made.notes if "may take" in note]
+    assert not [note for note in spared.notes if "may take" in note]

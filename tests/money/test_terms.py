@@ -7,10 +7,12 @@ import math
 import random
 from decimal import Decimal, localcontext
 from functools import cache
+from io import StringIO
 from itertools import islice
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from planner import plan as ask
 from planner.answer.assignment import TrainingAssignment
@@ -19,6 +21,8 @@ from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.money.goodput import goodput, interruptions, running, spare_nodes
 from planner.money.rent import RentalOffer, offer_named
+from planner.render.page import Page
+from planner.render.summary import show_summary
 from tests.asked import load_scenario
 
 FACTS = Catalog().reliability
@@ -179,6 +183,12 @@ def test_owned_nodes_can_all_be_used_and_the_goodput_says_what_that_costs() -> N
     assert (enough.spare_nodes, enough.failures.missing_spares) == (3, 0)
     shares = [(one.goodput or 0) / (1 - one.failures.repair_share) for one in (short, enough) if one.failures]
     assert shares[0] == pytest.approx(shares[1])
+    assert short.failures.repair_share_then == enough.failures.repair_share
+    text = StringIO()
+    show_summary(Page(Console(file=text, width=200)), short, 0.95)
+    waits, then = (f"{one.failures.repair_share:.1%} of the time" for one in (short, enough) if one.failures)
+    assert (f"0 spares; waits for nodes under repair {waits}; fewest node-hours with 3 more, {then} then"
+            in text.getvalue())
     within = ask(**asked, on="dgx-h100", max_power=f"{257 * 10.2:.1f}kW").assignments[0]
     assert (within.nodes, within.spare_nodes) == (256, 1)
 

@@ -12,7 +12,7 @@ from planner.answer.assignment import alternative
 from planner.answer.doubt import Doubt, Measurement
 from planner.answer.level import Asked
 from planner.answer.schema import Objective, Plan, Search
-from planner.render.figures import gap_shown, values
+from planner.render.figures import days, gap_shown, values
 from planner.render.page import Page
 from planner.render.sentence import close_call_sentence
 from planner.render.tables import render_answer_line, render_estimate, render_plan
@@ -122,7 +122,7 @@ def test_answer_line_of_a_plan() -> None:
     assert render_answer_line(example_plan()) == (
         "Cheapest: 448 nodes of dgx-h200 (3,584 h200-sxm GPUs) and 2 spares from nebius gpu-h200-sxm-8 "
         "eu-north1 on-demand at 28.00 USD/h per node finish 894,070 steps of 2,048 sequences of 8,192 tokens in "
-        "55.0 days for 16.61 MUSD (proven optimal)")
+        "54.9 days for 16.61 MUSD (proven optimal)")
 
 
 def test_answer_line_of_a_no() -> None:
@@ -242,3 +242,9 @@ def test_a_close_call_says_the_chance_the_loss_and_what_would_settle_it() -> Non
 @pytest.mark.parametrize(("gap", "shown"), [(0.0, "0.0%"), (1e-6, "less than 0.1%"), (0.0007, "0.1%")])
 def test_a_gap_that_is_not_nothing_is_not_shown_as_nothing(gap, shown):
     assert gap_shown(gap) == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(2.30997, "2.31 days"), (11.24 / 24, "11.2 h"), (9.996, "10.0 days"),
+                                              (151.24, "151.2 days"), (1.5, "36 h"), (9.99, "9.99 days")])
+def test_days_are_to_the_nearest_so_that_they_agree_with_the_cost_beside_them(value, shown):
+    assert days(value) == shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -107,8 +108,9 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
                         users=None if delivered.users is None else delivered.users * placed.replicas,
                         load_share=delivered.load_share, overloaded=delivered.overloaded,
                         output_tokens_per_second_per_gpu=tokens,
-                        max_batch=max(1, int(min(held.concurrency[0], d.engine.sequences * int(rows.dp[0])))),
-                        kv_tokens=kv_tokens(held, rows), role=placed.role,
+                        max_batch=max(1, int(min(math.inf if d.model.encodes else held.concurrency[0],
+                                                 d.engine.sequences * int(rows.dp[0])))),
+                        kv_tokens=0 if d.model.encodes else kv_tokens(held, rows), role=placed.role,
                         prompts=placed.prompts,
                         part_of_nodes=None if placed.part > WHOLE else placed.part,
                         memory_fraction=placed.settings.fraction,

@@ -213,8 +213,9 @@ def _failures(context: Context, rows: Layouts, spares: int) -> Failures:
     """Return how often a run of one row with so many spares is interrupted, and how it is saved."""
     pricing = Pricing(context.job, context.question.candidates)
     between, interval, write = (float(interruption[0]) for interruption in pricing.interruptions(rows))
+    missing = max(0, int(pricing.usual_spares(rows)[0]) - spares)
     return Failures(seconds_between=between, checkpoint_bytes=context.job.checkpoint_bytes,
                     checkpoint_interval_seconds=interval, checkpoint_write_seconds=write,
                     restart_seconds=context.job.reliability.restart,
-                    missing_spares=max(0, int(pricing.usual_spares(rows)[0]) - spares),
-                    repair_share=pricing.waits(rows, spares))
+                    missing_spares=missing, repair_share=pricing.waits(rows, spares),
+                    repair_share_then=pricing.waits(rows, spares + missing) if missing else None)

@@ -13,7 +13,7 @@ from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
-from planner.units import DAY, show_kwh, show_more, show_usd, show_within
+from planner.units import DAY, show_kwh, show_more, show_seconds, show_usd
 
 MOST_ALTERNATIVES = 8
 LEAST_COUNT = 3
@@ -111,7 +111,7 @@ TOLD_APART = 5e-4
 """Relative difference below which a reason calls two values the same."""
 _MEASURES = {"cost": "cost", "time": "time", "gpus": "GPUs", "energy": "energy"}
 _SHOWN: dict[str, Callable[[Assignment], str]] = {
-    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_within(_value(a, "time") * DAY),
+    "cost": lambda a: show_usd(_value(a, "cost")), "time": lambda a: show_seconds(_value(a, "time") * DAY),
     "gpus": lambda a: f"{a.gpus:,}", "energy": lambda a: show_kwh(_value(a, "energy"))}
 
 

@@ -19,8 +19,9 @@ from planner.answer.bought import Bought
 from planner.answer.comparison import Row
 from planner.answer.schema import Plan
 from planner.ask.rent_or_buy import Ways
+from planner.render.figures import days as show_days
 from planner.render.pareto import trades
-from planner.units import round_up, show_usd
+from planner.units import show_usd
 
 MONTH_HOURS = 730.0
 Found = Sequence[Assignment | Alternative]
@@ -103,7 +104,7 @@ def by_days_and_cost(plan: Plan) -> str | None:
         return None
     first = {a.gpu: at for at, (_, _, a) in reversed([*enumerate(priced)])}
     marks = [Mark((days, cost), f"{a.gpus:,} x {a.gpu}" if first[a.gpu] == at else "", "--b" if at else "--a",
-                  f"{a.gpus:,} x {a.gpu}, {a.offer}: {round_up(days, 1):,} d, {show_usd(cost)}")
+                  f"{a.gpus:,} x {a.gpu}, {a.offer}: {show_days(days)}, {show_usd(cost)}")
              for at, (days, cost, a) in enumerate(priced)][::-1]  # the plan is drawn over the rest
     lines = []
     if trades(plan):
@@ -123,7 +124,7 @@ def rows_by_days_and_cost(rows: Sequence[Row]) -> str | None:
     corners = [(days, cost) for at, (days, cost, _) in enumerate(priced)
                if all(cost < before for _, before, _ in priced[:at])]
     marks = [Mark((days, cost), "", "--b" if (days, cost) in corners else "--a",
-                  f"{named}: {round_up(days, 1):,} d, {show_usd(cost)}") for days, cost, named in priced]
+                  f"{named}: {show_days(days)}, {show_usd(cost)}") for days, cost, named in priced]
     return chart("Rows by days and cost", "days", "USD", [Line("", "--b", _stairs(corners))], marks, short_usd,
                  far=True)
 

@@ -82,6 +82,16 @@ def test_a_step_of_what_only_reads_is_a_prompts():
     assert (reads.serving.decodes, writes.serving.decodes) == (False, True)
 
 
+def test_an_encoder_has_no_cache_and_a_price_for_a_million(capsys):
+    asked = ["--model", "bge-large", "--documents", "20M", "--input", "400", "--on", "l40s-1x", "--deadline", "24h"]
+    assert main(["plan", *asked]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    made = planner.plan(model="bge-large", documents="20M", input=400, on="l40s-1x", deadline="24h").assignments[0]
+    assert (made.serving.kv_tokens, made.memory.components.kv_cache) == (0, 0)
+    assert "tokens per replica" not in said
+    assert f"{made.cost_usd / 20:.2f} USD per million documents" in said
+
+
 def test_nobody_is_busy_where_all_are_rejected():
     trace = synthetic(10, (Lengths(500), Lengths(5)), count=4)
     nobody = simulate(trace, [ReplicaGroup(ReplicaKind(STEPS, kv_tokens=100, max_batch=4))])

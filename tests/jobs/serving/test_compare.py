@@ -8,6 +8,7 @@ import pytest
 
 from planner.answer.comparison import Row
 from planner.ask.compare import compare
+from planner.cli.main import main
 from planner.jobs.settle import settle
 from tests.jobs.serving.cases import CATALOG, plan, resolved, solved, value
 
@@ -113,3 +114,13 @@ def test_owned_and_bought_rows_are_named_so() -> None:
     assert sum(kinds["buy"].cost_parts.values()) == pytest.approx(kinds["buy"].cost_usd)
     assert {"depreciation", "electricity"} <= set(kinds["buy"].cost_parts)
     assert found[0].kind == "owned"
+
+
+def test_a_latency_that_only_a_replay_keeps_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--model", "qwen3-8b", "--rate", "8", "--input", "2000", "--output", "400",
+                 "--ttft", "1.5s", "--quantization", "fp8", "--tpot", "60ms", "--on", "l4-1x,h100-sxm-1x"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line for line in lines if "ms p95" in line]
+    assert {line.split()[0] for line in rows if "p95*" in line} == {"l4-1x"}
+    assert all(float(line.split()[7]) > 60 for line in rows if "p95*" in line)
+    assert any(line.startswith("* over its target as computed") for line in lines)
