@@ -39,7 +39,7 @@ KNOWN = {
     "physics/serving/disaggregated.py": {"ROUNDS"},
     "physics/serving/formats.py": {"format_named"},
     "physics/serving/level.py": {"LOADS", "THREE", "ROOM", "Served", "at_rate"},
-    "physics/serving/steady.py": {"ROUNDS", "closed"},
+    "physics/serving/steady.py": {"ROUNDS"},
     "physics/training/question.py": {"quantile", "question_of"},
     "physics/training/whole.py": {"SHARES"},
     "money/rent.py": {"MOST_BOUGHT", "_owned"},

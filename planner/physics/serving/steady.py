@@ -203,7 +203,7 @@ def offline(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> 
     batch, together, later = running, np.ones(len(rows)), np.maximum(demand.output - 1, 1.0)
     for _ in range(ROUNDS // 2 + 1):
         steps, rate, together = _round(d, rows, demand, batch, together)
-        batch = np.maximum(running - rate * steps.alone, 0.02 * running)
+        batch = np.maximum(running - rate * steps.alone, 1.0)
     rate = _whole_run(d, rows, demand, running, rate)
     return SteadyState(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
                        steps.alone)
