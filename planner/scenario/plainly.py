@@ -36,7 +36,7 @@ OWN_PRICES = (
     "prices of your own are a catalog of yours: in DIR/prices/mine.yaml write name: mine, source: our contract, as_of: "
     "2026-11, kind: quoted, and offers: [{instance: ours, node: dgx-h100, region: any, term: on-demand, price: 15.60 "
     "USD/h}], where node is a node type (planner catalog list nodes) and price that of the whole node; then --catalogs "
-    "DIR --provider mine")
+    "DIR --provider mine. Of one kind of GPU, --price 2.20 (sourcing.rent.price, USD of a GPU and hour) is enough")
 """What to write for prices in a question."""
 _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.candidates", "gpu": "hardware.candidates"}
 """Keys of blocks that no flag is called by."""

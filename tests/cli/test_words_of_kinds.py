@@ -72,7 +72,7 @@ def test_states_on_the_host_are_not_on_the_gpu(planner):
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ((*SDXL, "--users", "9"), "write --rate"),
+    ((*SDXL, "--users", "9"), "give think, such as 30s"),
     ((*SDXL, "--concurrency", "8"), "write --rate"), ((*SDXL, "--ttft", "2s", "--rate", "1"), "write --e2e"),
     ((*SDXL, "--steps", "9", "--tuning", "full"), "write --method lora")])
 def test_a_key_of_another_kind_says_what_to_write(planner, asked, told):
