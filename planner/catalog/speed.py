@@ -46,7 +46,7 @@ class ServingLaw(Sourced):
     one_shot_bytes: Bytes
     """Largest message that such a kernel takes."""
     expert_passes: float = Field(ge=0, le=1e4)
-    """Times the rows of routed experts pass through memory: permuted there and back, read and written each."""
+    """Times the rows of routed experts pass through memory, read and written, where an engine states no other."""
     handover: Seconds
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""
     handover_burst: Passes
@@ -135,6 +135,8 @@ class EngineSpeed(Frozen):
     """Whether prompts run in steps of their own, before sequences decode on."""
     burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop."""
+    expert_passes: Passes | None = None
+    """Times the rows of routed experts pass through memory; of all releases of an engine alike."""
     latent: Factor = 1.0
     """Time of a step of a model of latent attention over what its parts take: before an engine was made for them."""
 
@@ -166,6 +168,8 @@ class Speeds(Sourced):
     """One engine's speeds; `releases` rise by version."""
 
     early: Early | None = None
+    expert_passes: Passes | None = None
+    """Times the rows of routed experts pass through memory, where not as often as the law says."""
     releases: tuple[EngineSpeed, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -188,6 +192,7 @@ class Speeds(Sourced):
                  and (not release.architectures or architecture in release.architectures)]
         speed = max(known, key=lambda known_speed: (known_speed.order, bool(known_speed.architectures)),
                     default=self.releases[0])
+        speed = speed.model_copy(update={"expert_passes": self.expert_passes})
         early = self.early
         if early is None or asked is None or asked >= tuple(map(int, early.before.split("."))):
             return speed

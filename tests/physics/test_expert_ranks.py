@@ -10,7 +10,7 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.physics.serving.deployment import Replicas
 from planner.physics.serving.points import on_fullest
-from planner.physics.serving.step import StepLoad, StepTimes, step_times
+from planner.physics.serving.step import StepLoad, StepTimes, least_seconds, step_times
 from tests.physics.test_serving_speed import deployment
 
 
@@ -36,6 +36,29 @@ def test_the_fullest_rank_has_what_draws_give_it(rows: int) -> None:
     share = 1 - (1 - chosen / experts) ** different
     fullest = on_fullest(np.array([experts / ranks]), np.array([share]), np.array([float(ranks)]))
     assert fullest[0] == pytest.approx(np.mean(drawn), rel=0.08)
+
+
+def test_narrow_slices_of_experts_are_read_more_slowly_than_whole_ones() -> None:
+    d, zero = deployment("deepseek-v3", "h200-sxm", "fp8"), np.zeros(1)
+    d = replace(d, law=d.law.model_copy(update={"expert_passes": 0.0, "imbalance": 1.0}))
+    # rows enough that all experts are read, and few enough that reading them decides
+    slices, whole = (float(step_times(d, Replicas(*(np.array([degree]) for degree in (0, 8, 1, ranks, 1))),
+                                      StepLoad(np.array([256.0]), np.array([1.0]), zero, zero)).experts[0])
+                     for ranks in (1, 8))
+    # by hand: up over 7,168 and down over 256 or 2,048, twice as many weights up
+    up, half = 7168 + 179, 179
+    expected = (2 * up / 7168 + (256 + half) / 256) / (2 * up / 7168 + (2048 + half) / 2048)
+    assert slices / whole == pytest.approx(expected, rel=0.1)
+
+
+def test_what_no_engine_can_be_below_knows_no_share_that_kernels_reach() -> None:
+    d, zero = deployment("deepseek-v3", "h200-sxm", "fp8"), np.zeros(1)
+    slower = replace(d, kernels=d.kernels.model_copy(update={"half_k": 5000.0}),
+                     law=d.law.model_copy(update={"latent": 0.01, "expert_passes": 50.0}))
+    layout = Replicas(*(np.array([degree]) for degree in (0, 8, 1, 1, 1)))
+    load = StepLoad(np.full(1, 64.0), np.full(1, 4e3), zero, zero)
+    assert least_seconds(slower, layout, load) == least_seconds(d, layout, load)
+    assert step_times(slower, layout, load).total > 1.5 * step_times(d, layout, load).total
 
 
 def test_more_rows_even_out() -> None:

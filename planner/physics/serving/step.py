@@ -73,7 +73,7 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     rows, half = np.maximum(m, least), law.half_mn * d.engine.saturation
     rows = rows + rows * half / (rows + half)
     columns = np.ceil(n / law.tile) * law.tile
-    saturation = k / (k + law.half_k) * columns / (columns + law.half_mn)
+    saturation = _filled(d, k) * columns / (columns + law.half_mn)
     # however an engine does with few rows, large products stay at what the GPU reaches in a benchmark
     benchmark = 2 * m * k * n / (rate * d.engine.products)
     compute = np.maximum(2 * rows * k * columns / (rate * saturation), benchmark)
@@ -81,6 +81,12 @@ def product(d: Deployment, rate: Floats, stream: Floats, m: Floats, k: Floats, n
     power = d.law.blend
     took: Floats = (compute**power + moved**power) ** (1 / power)
     return took
+
+
+def _filled(d: Deployment, k: Floats) -> Floats:
+    """Return the share of its time that a product over `k` has its pipeline full."""
+    share: Floats = k / (k + d.kernels.half_k)
+    return share
 
 
 def _linears(d: Deployment, on: ServingRates, rows: Replicas, linears: tuple[Linear, ...], m: Floats, split: Floats,
@@ -109,9 +115,11 @@ def _experts(d: Deployment, on: ServingRates, rows: Replicas, experts: Experts, 
     width = np.ceil(experts.ffn / inner)
     wide, weight = np.full(len(rows), float(experts.hidden)), d.weights.matrix
     tile = np.full(len(rows), float(d.law.expert_rows))
-    up = product(d, on.quantized, on.stream, each, wide, experts.fan * width, weight, tile)
-    down = product(d, on.quantized, on.stream, each, width, wide, weight, tile)
-    moved = d.law.expert_passes * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
+    # experts are many small products: their weights too come only while a pipeline is full
+    up = product(d, on.quantized, on.stream * _filled(d, wide), each, wide, experts.fan * width, weight, tile)
+    down = product(d, on.quantized, on.stream * _filled(d, width), each, width, wide, weight, tile)
+    passes = d.law.expert_passes if d.engine.expert_passes is None else d.engine.expert_passes
+    moved = passes * ACTIVATION * m / ranks * experts.per_token * (experts.hidden + width) / on.memory
     took: Floats = d.engine.experts * on.routed * here * (up + down) + moved
     return took
 
@@ -273,8 +281,9 @@ def least_seconds(d: Deployment, rows: Replicas, load: StepLoad) -> Floats:
     none = sys.float_info.epsilon
     every = {candidate.gpu.architecture: 1.0 for candidate in d.candidates}
     speed = d.engine.model_copy(update={"products": none, "experts": 1.0, "stream": 1.0, "cache": 1.0, "grouped": 0.0,
-                                         "latent": 1.0})
-    law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "expert_passes": 0.0,
+                                         "latent": 1.0, "expert_passes": 0.0})
+    law = d.law.model_copy(update={"stream": every, "cache": every, "imbalance": 1.0, "latent": 1.0,
                                    "narrow": {}, "narrow_experts": {}})
-    times = step_times(replace(d, engine=speed, law=law), rows, load)
+    kernels = d.kernels.model_copy(update={"half_k": 0.0})
+    times = step_times(replace(d, engine=speed, law=law, kernels=kernels), rows, load)
     return times.products + times.experts + times.cache
