@@ -51,6 +51,23 @@ def test_narrow_slices_of_experts_are_read_more_slowly_than_whole_ones() -> None
     assert slices / whole == pytest.approx(expected, rel=0.1)
 
 
+def test_rows_pass_through_memory_as_often_as_the_engine_has_them() -> None:
+    d, zero = deployment("deepseek-v3", "h200-sxm", "fp8"), np.zeros(1)
+    layout, rows = Replicas(*(np.array([degree]) for degree in (0, 8, 1, 1, 1))), 4096
+    load = StepLoad(np.full(1, float(rows)), np.ones(1), zero, zero)
+    often, seldom = (float(step_times(replace(d, engine=d.engine.model_copy(update={"expert_passes": passes})), layout,
+                                      load).experts[0]) for passes in (7.0, 2.0))
+    # 58 layers, 8 experts a row, 7,168 in and out and a slice of 256, of 2 bytes each
+    moved = 5 * 58 * rows * 8 * (7168 + 256) * 2
+    memory = d.candidates[0].gpu.memory_bandwidth * d.rates[0].memory
+    assert often - seldom == pytest.approx(moved / memory, rel=1e-6)
+    # kernels that permute rows there and back pass them more often than those that gather them on the way
+    permuting, law = Catalog().speeds("tensorrt-llm").release(None, "hopper"), Catalog().serving_law
+    assert d.engine.expert_passes is None
+    assert permuting.expert_passes is not None
+    assert permuting.expert_passes > law.expert_passes
+
+
 def test_what_no_engine_can_be_below_knows_no_share_that_kernels_reach() -> None:
     d, zero = deployment("deepseek-v3", "h200-sxm", "fp8"), np.zeros(1)
     slower = replace(d, kernels=d.kernels.model_copy(update={"half_k": 5000.0}),
