@@ -88,8 +88,8 @@ def test_the_share_that_is_answered_is_that_of_the_fleet_admitted() -> None:
 
 def test_where_each_target_is_met_by_another_layout_the_nearest_is_one_of_them() -> None:
     """TTFT wants many GPUs over PCIe, which TPOT does not: no layout has both, and either may be eased alone."""
-    asked = {"model": "mistral-small-24b", "rate": 1.07, "input": {"mean": 1500, "cv": 1}, "output": 600, "ttft": "1.1 s",
-             "tpot": "30 ms", "hardware": {"candidates": ["l40s-4x"]}}
+    asked = {"model": "mistral-small-24b", "rate": 1.07, "input": {"mean": 1500, "cv": 1}, "output": 600,
+             "ttft": "1.1 s", "tpot": "30 ms", "hardware": {"candidates": ["l40s-4x"]}}
     found = no(**asked)
     assert "ttft 1.1 s at p95 and tpot 30 ms at p95" in found.because[0]
     ttft, tpot = re.findall(r"T[TP][FO]T ([\d.]+ m?s)", found.nearest or "")
