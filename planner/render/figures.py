@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.bought import Bought
-from planner.units import DAY, round_up, show_bytes, show_kwh, show_price, show_seconds, show_usd
+from planner.units import DAY, round_up, show_bytes, show_kwh, show_price, show_seconds, show_usd, show_within
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
           "requests_per_second": ("requests/s", 3), "users": ("users", 0)}
 TOKENS = "million tokens"
-FEW = 9.995
+FEW = 9.99
 """Days that have two decimals."""
 _LISTED = 8
 """More values than this are shown as a range."""
@@ -26,8 +26,10 @@ METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "lokr": "
 
 
 def days(value: float) -> str:
-    """Write a duration given in days, with three digits or more: `2.31 days`, `151.2 days`; hours below two."""
-    return f"{value:,.{2 if value < FEW else 1}f} days" if value >= 2 else show_seconds(value * DAY)
+    """Write a duration given in days, with three digits or more: `2.31 days`, `151.2 days`, hours below two; up, so
+    that as a deadline it is kept.
+    """
+    return f"{round_up(value, 2 if value < FEW else 1):,} days" if value >= 2 else show_within(value * DAY)
 
 
 def pace(a: Assignment) -> str:

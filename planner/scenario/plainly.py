@@ -76,9 +76,9 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
     if "jobs" in blocks:
         return with_horizon(blocks)
     for key in blocks:
-        if key not in KNOWN:
-            unknown = UnknownName("key", str(key), NAMES, unlike=USUAL)
-            unknown.key = str(key)
+        if isinstance(key, str) and key not in KNOWN:
+            unknown = UnknownName("key", key, (*NAMES, *KNOWN), unlike=USUAL)
+            unknown.key = key
             raise unknown
     return blocks
 

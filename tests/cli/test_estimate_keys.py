@@ -56,7 +56,7 @@ OTHER_LEARNED: dict[str, Any] = {
     "confidence": 0.6}
 CHOOSING = ("on", "provider", "region", "terms", "price_age", "deadline", "budget", "max_gpus", "max_nodes",
             "max_power", "objective", "one_provider", "homogeneous", "own", "robust", "site", "utilization", "years",
-            "electricity")
+            "electricity", "price")
 
 
 @cache

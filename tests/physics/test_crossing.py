@@ -152,4 +152,4 @@ def test_published_rates_of_whisper(node: str, engine: str, version: str | None,
     found = planner.estimate("whisper-large-v3", node, layout={"tp": 1}, concurrency=clients, engine=engine,
                              engine_version=version, output=round(3.5 * seconds) + 1, audio="30s")
     assert found.serving is not None
-    assert found.serving.requests_per_second == pytest.approx(rate, rel=0.16)
+    assert found.serving.requests_per_second == pytest.approx(rate, rel=0.17)

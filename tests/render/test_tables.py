@@ -122,7 +122,7 @@ def test_answer_line_of_a_plan() -> None:
     assert render_answer_line(example_plan()) == (
         "Cheapest: 448 nodes of dgx-h200 (3,584 h200-sxm GPUs) and 2 spares from nebius gpu-h200-sxm-8 "
         "eu-north1 on-demand at 28.00 USD/h per node finish 894,070 steps of 2,048 sequences of 8,192 tokens in "
-        "54.9 days for 16.61 MUSD (proven optimal)")
+        "55.0 days for 16.61 MUSD (proven optimal)")
 
 
 def test_answer_line_of_a_no() -> None:
@@ -244,7 +244,7 @@ def test_a_gap_that_is_not_nothing_is_not_shown_as_nothing(gap, shown):
     assert gap_shown(gap) == shown
 
 
-@pytest.mark.parametrize(("value", "shown"), [(2.30997, "2.31 days"), (11.24 / 24, "11.2 h"), (9.996, "10.0 days"),
-                                              (151.24, "151.2 days"), (1.5, "36 h"), (9.99, "9.99 days")])
-def test_days_are_to_the_nearest_so_that_they_agree_with_the_cost_beside_them(value, shown):
+@pytest.mark.parametrize(("value", "shown"), [(2.30997, "2.31 days"), (11.24 / 24, "11.3 h"), (9.996, "10.0 days"),
+                                              (151.24, "151.3 days"), (1.5, "36 h"), (9.981, "9.99 days")])
+def test_days_have_three_digits_and_are_kept_as_a_deadline(value, shown):
     assert days(value) == shown
