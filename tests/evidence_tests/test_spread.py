@@ -147,6 +147,16 @@ def test_a_source_of_many_rows_counts_as_one_and_its_side_as_chance() -> None:
     assert one.q50 == 1
 
 
+def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_scored() -> None:
+    """As memory has them: what runs out of memory is seldom written down."""
+    random = np.random.default_rng(7)
+    samples = [Sample(s.source, s.group, s.traits, s.sizes, False, float(random.exponential(0.2) - 0.14))
+               for s in simulated(7)]
+    likely = PRIOR.model_copy(update={"scored": False})
+    one = file_of(samples, likely).at({"family": "f1", "kind": "dense"}, {"gpus": 16.0})
+    assert np.log(one.q95) > 1.5 * -np.log(one.q05)
+
+
 def test_rows_lie_off_by_what_they_were_predicted_to_be_as_they_came_in() -> None:
     """The facts of stacks know every row by now: what was said before is what the next source will be off."""
     late = {f"s{n}" for n in range(12)}
