@@ -147,12 +147,12 @@ def test_a_source_of_many_rows_counts_as_one_and_its_side_as_chance() -> None:
     assert one.q50 == 1
 
 
-def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_scored() -> None:
+def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_even() -> None:
     """As memory has them: what runs out of memory is seldom written down."""
     random = np.random.default_rng(7)
     samples = [Sample(s.source, s.group, s.traits, s.sizes, False, float(random.exponential(0.2) - 0.14))
                for s in simulated(7)]
-    likely = PRIOR.model_copy(update={"scored": False})
+    likely = PRIOR.model_copy(update={"scored": False, "even": False})
     one = file_of(samples, likely).at({"family": "f1", "kind": "dense"}, {"gpus": 16.0})
     assert np.log(one.q95) > 1.5 * -np.log(one.q05)
 
