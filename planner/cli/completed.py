@@ -19,7 +19,8 @@ from planner.units.reading import parse_count
 
 BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
 """Flags that leave open what a model is to do: whether it fits is answered for every method."""
-PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms"))
+PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms",
+                     "price"))
 """Flags that a plan alone heeds."""
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
@@ -104,7 +105,7 @@ def meant_methods(flags: dict[str, list[str]], asks: set[str]) -> None:
     methods = flags.get("method", [])
     if len(methods) > 1:
         flags["method"] = [name for name in methods if name not in ("rlhf", "rl", "rlvr", "reinforcement")] or methods
-    if {"grpo", "ppo", "rloo", "reinforce", "dapo", "gspo"}.intersection(methods):
+    if {"grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr"}.intersection(methods):
         asks.add("rl")
     if "instead" in asks:
         asks.add("why-not" if "why" in asks else "versus")

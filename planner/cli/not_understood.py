@@ -17,7 +17,7 @@ from planner.units import SECONDS, WATTS
 _TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
 """Words behind which a question may mean the opposite of what the rest of it says."""
 _WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel",
-                    "sharding", "sharded", "nvlink", "infiniband", "mig", "interconnect"))
+                    "sharding", "sharded", "mig", "interconnect"))
 """What a layout or a machine is made of, beside the axes."""
 
 

@@ -34,12 +34,16 @@ _AROUND = 5
 """Words before and behind a number that may say what it is."""
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
-_PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
+_WHOSE = frozenset(("of", "our", "my", "their", "your", "the", "these", "those", "his", "her"))
+"""Words before a noun that say whose things are counted: 20k of our photos."""
+PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
 
 
 def amount(said: Sentence) -> int:
     """Read a number with what it counts, and per what time."""
     words, behind = said.words, said.at + 1
+    if PIXELS.fullmatch(words[said.at]):
+        return 0  # how large, and not how many
     match = NUMBER.fullmatch(words[said.at])
     number, unit = (match["number"], match["unit"]) if match else (ONES.get(words[said.at], ""), "")
     scale = SCALES.get(unit, "") or ("" if noun_of(unit) else SCALES.get(unit[:1], ""))
@@ -73,7 +77,7 @@ def _near(words: Sequence[str], at: int, behind: int) -> Mapping[str, int]:
     near: dict[str, int] = {}
     for run in (words[max(0, at - _AROUND):at][::-1], words[at + 1:behind], words[behind:behind + _AROUND]):
         for far, word in enumerate(run, 1):
-            if word == "," or (NUMBER.fullmatch(word) and not _PIXELS.fullmatch(word)):
+            if word == "," or (NUMBER.fullmatch(word) and not PIXELS.fullmatch(word)):
                 break
             near[word] = min(far, near.get(word, far))
     return near
@@ -138,8 +142,10 @@ class _Before:
     def word(self, said: Sentence, *, bare: bool) -> bool:
         """Read what stands here, and say whether it may stand there."""
         word = said.words[self.at]
-        if _PIXELS.fullmatch(word):
+        if PIXELS.fullmatch(word):
             self.pixels = word
+        elif word in _WHOSE and not bare:
+            pass
         elif (measure := _measure(said.words, self.at)) is not None:
             self.found.append(measure[0])
             self.at = measure[1] - 1

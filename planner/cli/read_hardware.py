@@ -30,6 +30,9 @@ def hardware(said: Sentence) -> int:
             continue
         name = next((each for each in (text, text.removesuffix("s")) if is_hardware(each, said.catalog)), "")
         if name:
+            if _is_of_host(said.words, said.at + many, text):
+                said.assumed.append(f"{text} of RAM is left out: host memory is that of the node type")
+                return many + 1
             if said.words[said.at + many:said.at + many + 1] in (["hours"], ["hour"], ["hrs"]) and any(
                     map(str.isdigit, text.split()[0])) and many > 1:
                 raise InputError(f"'{text} hours': hours of GPUs are an answer and no limit; ask by how many GPUs and "
@@ -39,6 +42,11 @@ def hardware(said: Sentence) -> int:
             said.put("own" if owned else "on", name)
             return many
     return _of_a_form(said) or _so_many(said)
+
+
+def _is_of_host(words: Sequence[str], behind: int, text: str) -> bool:
+    """Say whether a size of memory is that of the host: 64gb ram."""
+    return text.endswith(("gb", "gib", "g", "tb")) and words[behind:behind + 1] in (["ram"], ["dram"], ["ddr5"])
 
 
 def _so_many(said: Sentence) -> int:

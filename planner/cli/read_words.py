@@ -14,7 +14,7 @@ from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
 from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PER, PHRASES, SIDES, SILENT, STOPS, noun_of
-from planner.cli.read_amounts import NUMBER, SCALES, amount
+from planner.cli.read_amounts import NUMBER, PIXELS, SCALES, amount
 from planner.cli.read_hardware import VENDORS, hardware, vendor
 from planner.cli.read_keys import axis, idle, percentile, resolution
 from planner.cli.read_models import mixture, model
@@ -191,7 +191,7 @@ def _keyed(said: Sentence) -> int:
                 said.words[behind - 1:behind + 1]) in _AT_MOST or " ".join(said.words[behind:behind + 2]) in _AT_MOST):
             behind += 1
         if flag in OPTIONS and _counts_no_other(said.words, behind, flag) and (
-                match := NUMBER.fullmatch(said.words[behind])):
+                match := NUMBER.fullmatch(said.words[behind])) and not PIXELS.fullmatch(said.words[behind]):
             ends = behind + 1
             plain = match["unit"] == "" or match["unit"] in SCALES
             while plain and ends < len(said.words) and (
@@ -203,6 +203,8 @@ def _keyed(said: Sentence) -> int:
             if flag == "budget" and SECONDS.factor(time):  # 8 grand a month
                 coined = any(noun_of(word) == "money" for word in said.words[behind:ends])
                 value, taken = f"{value}{'' if coined or '$' in value else ' USD'}/{time}", taken + 2
+            if flag == "dataset":  # how much there is of it
+                flag = "tokens" if any(noun_of(word) == "tokens" for word in said.words[behind:ends]) else "samples"
             said.put(flag, value)
             return taken
     return 0

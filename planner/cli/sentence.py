@@ -6,7 +6,8 @@ Every word is read as something, is one of those that say nothing, or is refused
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 
 from planner.catalog.load import Catalog
 from planner.cli.asked_back import AskedBackError
@@ -54,6 +55,15 @@ _KIND = re.compile(r"^an? (?=[^0-9])")
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
 
 
+@contextmanager
+def _numbers() -> Iterator[None]:
+    """Refuse a number that is none of what it counts. Raises InputError."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+
 def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, beside: Mapping[str, str] = _NOTHING,
            told: Told | None = None) -> list[str] | None:
     """Return a command with flags that asks what the words ask, `verb` first where it is given; none of no question.
@@ -79,10 +89,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
         flags.setdefault("input", flags.pop("prompts"))
     known = flags | {flag: [value] for flag, value in beside.items() if flag not in flags}
     work = named_work(known.get("model", ()), catalog)
-    try:
+    with _numbers():
         told.assumed += sentence.assumed + asked_of(sentence.amounts, asks, sentence.put, known, sentence.unread, work)
-    except ValueError as error:  # a number that is none of what it counts
-        raise InputError(str(error)) from None
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
         flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
     for flag, value in sentence.usual.items():
@@ -93,7 +101,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _once(flags, told)
     _had(asks, flags, told.left_out)
     modeled(flags, asks, told, catalog)
-    filled(flags, asks, told, catalog.recipes, work)
+    with _numbers():
+        filled(flags, asks, told, catalog.recipes, work)
     given = flags.keys() | set(beside)
     chosen = "estimate" if "max" in flags else verb or verb_of(asks, flags, given)
     _seen(sentence, asks, flags, chosen)
@@ -236,8 +245,9 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
     """Put the flags that follow from what is asked together with what is given. Raises InputError."""
     if {"cost", "train"} <= asks and WORK.isdisjoint(given):
         raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
-    if "tune" in asks and "method" not in given and "samples" not in given and {"tokens", "epochs"} & set(given):
-        flags["method"] = ["full"]  # of samples it is the default
+    counted = "samples" not in given and {"tokens", "epochs"} & set(given)  # of samples it is the default
+    if "tune" in asks and "method" not in given and (makes or counted):
+        flags["method"] = ["full"]
     if ("cost" in asks or (verb == "compare" and "rent" not in asks)) and "tune" not in asks and not makes:
         _price(asks, flags, given)
     runs = "duration" in asks and "method" not in given and not asks & {"train", "tune", "generate"}

@@ -110,7 +110,9 @@ LEFT_OUT = {**dict.fromkeys(IDLE, "it changes neither time, memory nor money"), 
         ("checkpoint-every", "checkpoint-interval", "checkpoint-frequency", "save-every", "save-interval"),
         "the plan chooses how often checkpoints are written"), **dict.fromkeys(
             ("preemption-rate", "interruption-rate", "failure-rate", "mtbf"),
-            "how often nodes fail or are taken away is a fact of the catalog")}
+            "how often nodes fail or are taken away is a fact of the catalog"), **dict.fromkeys(
+                ("nvlink", "nvswitch", "infiniband", "roce"),
+                "how GPUs and nodes are joined is a fact of the node type")}
 """The same, and what is an answer and no question, with why it is left out."""
 INSTEAD = {
     **dict.fromkeys(LEFT_OUT, _NOTHING), "mfu": "leave it out: it is computed",

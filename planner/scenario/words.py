@@ -31,7 +31,8 @@ SYNONYMS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
         "generation": "imagegeneration videogeneration diffusioninference",
         "posttraining": "rl rlhf reinforcementlearning"}),
     "workload.method": ((*get_args(Method), *get_args(RlMethod)), {
-        "grpo": "dapo gspo drgrpo gropo", "reinforce": "reinforceplusplus reinforcepp", "rloo": "leaveoneout",
+        "grpo": "dapo gspo drgrpo gropo rl rlvr reinforcementlearning", "rloo": "leaveoneout",
+        "reinforce": "reinforceplusplus reinforcepp",
         "on-policy-distillation": "opd gkd", "rejection-sampling": "raft bestofn rft rejectionsamplingfinetuning",
         "pretrain": "pretraining fromscratch cpt continuedpretraining",
         "full": "sft dreambooth finetune finetuning fullfinetune fullfinetuning fullft fft fullparameter fullweights "

@@ -52,6 +52,7 @@ READ = [  # words beside one question, and flags that they are
     ("on 8 H100, no wait, 16", "--on '16 h100'"), ("on 8 H100 - sorry, 4x L40S", "--on '4x l40s'"),
     ("300 tokens out, make that 400", "--output 400"), ("tp 4", "--layout tp=4"),
     ("tensor parallel size 2", "--layout tp=2"),
+    ("over infiniband", ""), ("with nvlink and 64gb ram", ""), ("on a 3090 with 64gb ram", "--on 'a 3090'"),
     ("temperature 0.7", ""), ("pls lmk", ""), ("(it is a rag thing mostly)", ""),
     ("\N{EM DASH} finance wants to know", ""),
     ("in \N{LEFT DOUBLE QUOTATION MARK}production\N{RIGHT DOUBLE QUOTATION MARK};\n- on l4\n- 1k tokens in",
@@ -115,6 +116,13 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
     ("100k EUR for 365 days of serving mistral-7b to 50 users", "--users 50 --budget '8219.18 eur/month'"),
     # what is drawn, filmed and heard
     ("generate 1M 1024x1024 images per day with flux-dev", "--resolution 1024x1024 --rate '1M images/day'"),
+    ("generate 2000 five second clips in 720p with hunyuan-video", "--frames 121 --resolution 720p --samples 2000"),
+    ("fine-tune sdxl on 20k of our photos", "--samples 20k"),
+    ("qlora mistral-7b, dataset 20 million tokens, 3 epochs", "--tokens '20 million tokens' --epochs 3"),
+    ("rl for qwen3-32b, group size 16, 1000 steps of 128 prompts",
+     "--samples-per-prompt 16 --steps 1000 --prompts 128"),
+    ("does full tuning of mistral-7b on 1B tokens fit on h100s, at $2.20 per gpu hour",
+     "--on h100s --tokens 1B --price 2.20"),
     ("generate 500 images at 768px with sdxl", "--resolution 768x768 --samples 500"),
     ("generate 5-second 720p clips with wan2.1-14b, roughly 2,000 clips a day",
      "--resolution 720p --frames 81 --rate '2,000 clips/day'"),
@@ -139,7 +147,6 @@ def test_each_number_goes_to_its_key(line: str, flags: str) -> None:
     ("serve llama-3.1-8b at 2 rps with vllm but not vllm", "choice left: name it by --engine"),
     ("generate 1M images with sdxl for 1 cent per image", "is the price of a thing, and no budget"),
     ("serve llama-3.1-8b to 50 users or 80 users", "--users is said twice"),
-    ("serve llama-3.1-8b to 50 users over infiniband", "'infiniband' .*--layout"),
     ("serve llama-3.1-8b to 50 users, 40% of it", "'40%' .*what does it count"),
     ("finetune zebra on 8 h100", "which model is tuned, .*'zebra' is not understood")])
 def test_what_may_turn_the_answer_is_asked_back(line: str, said: str) -> None:

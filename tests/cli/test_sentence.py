@@ -41,6 +41,9 @@ SAID = [
     ("lora llama-3.1-8b, rank 64, 3 epochs, 20k samples, context 2k, under $50, spot on aws",
      "plan --method lora --model llama-3.1-8b --lora-rank 64 --seq-len 2k --terms spot --provider aws --epochs 3 "
      "--samples 20k --budget '50 USD'"),
+    ("fine-tune sdxl on 20k images with an a6000", "plan --model sdxl --on 'an a6000' --samples 20k --method full"),
+    ("rl for qwen3-32b with 16 samples per prompt, 500 steps of 128 prompts",
+     "plan --method rl --model qwen3-32b --samples-per-prompt 16 --steps 500 --prompts 128"),
     ("train a lora for sdxl on 40 images with a 4080", "plan --method lora --model sdxl --on 'a 4080' --samples 40"),
     ("max batch size for llama 3.1 8b lora at 4096 on an a100 40gb",
      "estimate --max micro-batch --model llama-3.1-8b --method lora --seq-len 4096 --on 'an a100 40gb'"),
