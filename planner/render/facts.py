@@ -284,7 +284,7 @@ def _per_tokens(a: Assignment) -> str:
 def _purchase(a: Assignment) -> Iterator[tuple[str, str]]:
     if (bought := a.purchase) is None:
         return
-    gpus = (a.nodes + a.spare_nodes) * a.gpus / a.nodes
+    gpus = (a.nodes + a.spare_nodes) * (a.gpus + a.idle_gpus) / a.nodes
     yield "capital", f"{show_usd(bought.capex_usd)}, {show_usd(bought.capex_usd / gpus)} per GPU"
     yield "resale", f"{show_usd(bought.resale_usd)} after {bought.life_years:g} years"
     yield "per month", f"{show_usd(sum(bought.usd_per_month.values()))}: " + ", ".join(

@@ -95,3 +95,12 @@ def test_a_field_that_says_how_it_is_shown_is_shown_last_in_its_group() -> None:
         LabeledFigure("repairs", "12,345", "performance"), LabeledFigure("recovery", "1.5 min", "performance")]
     assert [fact.label for fact in facts(timed) if fact.group == "performance"][-1] == "recovery"
     assert facts(Timed(**dict(plain))) == facts(plain)
+
+
+def test_capital_is_of_all_gpus_that_are_bought() -> None:
+    """A replica of one GPU leaves seven of the node idle, which are paid for too."""
+    made = planner.plan(model="llama-3.1-8b", rate=1, input=1000, output=200, on="dgx-h100", terms="buy").assignments[0]
+    assert made.purchase is not None
+    assert (made.gpus, made.idle_gpus) == (1, 7)
+    (capital,) = (fact.value for fact in facts(made) if fact.label == "capital")
+    assert capital.endswith(f"{made.purchase.capex_usd / 8:,.0f} USD per GPU")
