@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -39,7 +39,7 @@ from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, Solved, effort_of, solve_lifted
 from planner.money.rent import old_prices
 from planner.process.stopping import only_to_be_told
-from planner.scenario.default import Default
+from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Deadline, Rent
 from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
@@ -103,13 +103,20 @@ def make_plan(scenario: AnyQuestion, catalog: Catalog, *, defaults: Sequence[Def
     return _whole(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=layout)
 
 
+def _first(ways: Iterable[tuple[AnyScenario, Defaults, str]], ask: Callable[[AnyScenario, Defaults], Plan]
+           ) -> Plan | None:
+    """Return the first plan that there is of a question changed in some ways, with what is said of its way."""
+    for changed, said, note in ways:
+        if (plan := ask(changed, said)).assignments:
+            return plan.model_copy(update={"notes": (note, *plan.notes)})
+    return None
+
+
 def _holding(hold: Callable[..., Plan], scenario: AnyScenario, defaults: Sequence[Default]) -> Plan:
     """Return what holds a model, in fewer bits than those of a format that nobody asked for where else nothing does."""
     plan = hold(scenario, defaults=defaults)
-    for changed, said, note in in_fewer_bits(scenario, defaults) if plan.infeasible is not None else ():
-        if (other := hold(changed, defaults=said)).assignments:
-            return other.model_copy(update={"notes": (note, *other.notes)})
-    return plan
+    fewer = in_fewer_bits(scenario, defaults) if plan.infeasible is not None else ()
+    return _first(fewer, lambda changed, said: hold(changed, defaults=said)) or plan
 
 
 class _Found(NamedTuple):
@@ -139,11 +146,10 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
     # before the user is taken to own more of what nobody offers, less of what nobody asked for does it too
     lifts = not any(default.name == "quantization" for default in defaults)
     found = _Found.of(scenario, catalog, effort, held, lifts=lifts)
-    if (soon := soon_enough(found.solved, scenario, defaults, catalog)) is not None:
-        changed, said, note = soon
-        sooner = _best(changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False)
-        if sooner.assignments:
-            return sooner.model_copy(update={"notes": (note, *sooner.notes)})
+    soon = soon_enough(found.solved, scenario, defaults, catalog)
+    if (sooner := _first([soon] if soon else [], lambda changed, said: _best(
+            changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False))) is not None:
+        return sooner
     plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, found=found)
     if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,
                           held=held)) is not None:
@@ -162,11 +168,8 @@ def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequ
     fewer = in_fewer_bits(scenario, defaults) if plan.infeasible is not None else []
     others = chain(by_another_engine(plan, scenario, defaults, catalog), [instead] if instead else [], fewer,
                    by_lighter_methods(plan, scenario, defaults))
-    for changed, said, note in others:
-        other = _best(changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False)
-        if other.assignments:
-            return other.model_copy(update={"notes": (note, *other.notes)})
-    return None
+    return _first(others, lambda changed, said: _best(
+        changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False))
 
 
 def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
