@@ -32,6 +32,9 @@ class StoredBase(Frozen):
     """Bytes that a block keeps over those in 16 bits."""
     rounded: Held = 0.0
     """Bytes that a block keeps for each number that goes into a product, which is rounded before."""
+    moved: Passes = 0.0
+    """Bytes that pass through memory for each number that goes into a product forward, as rounding takes kernels of
+    its own."""
     copied: ByteRate | None = None
     """Rate at most at which weights come from the host; none where their memory is pinned, and PCIe bounds it."""
     launch: Seconds = 0.0
@@ -94,11 +97,14 @@ class DiffusionLaw(Sourced):
     host_step: Seconds
     """The host's own time of a step: loading, logging, the optimizer."""
     host_block: Seconds
-    """The host's time to launch one block forward and backward, its products left out."""
+    """The host's time to launch one block with attention forward and backward, its products left out."""
     host_product: Seconds
     """The same of one product."""
     host_factor: Seconds
     """The same of the Kronecker adapter of one matrix (LoKr)."""
+    factor_row: Seconds
+    """The GPU's time for one row of the product with the smaller of its two matrices, which has as few columns as a
+    factor: too few to fill what a kernel multiplies at once."""
     host_recompute: Factor
     """The same of a recomputed block, over that."""
     products: Share
@@ -115,6 +121,8 @@ class DiffusionLaw(Sourced):
     """Numbers of a head of attention, of which each GPU that shares a clip has whole ones."""
     passes: Passes
     """Times that kept bytes move through memory in a step."""
+    cached: Share
+    """Share of them that a cache takes over, if it holds what one kernel reads and writes."""
     graphed: Passes
     """The same where kernels are fused and a step is one graph, which the host launches at once."""
     memory: Residue

@@ -130,6 +130,60 @@ def test_what_eager_fp8_rounds_is_kept_by_numbers_that_enter_its_products() -> N
     assert allocated(tuning, Split(swapped=1.0), LAW) == allocated(tuning, Split(swapped=1.0), plain)
 
 
+def busy(tuning: Tuning, split: Split, gpu: str) -> float:
+    """Return the seconds that a GPU works forward and backward."""
+    card = CATALOG.gpu(gpu)
+    return step_seconds(tuning, split, LAW, card, CATALOG.rates(card.architecture), CATALOG.kernels)["compute"]
+
+
+def test_rounding_moves_each_number_that_enters_a_product_through_memory() -> None:
+    """By hand: numbers of Z-Image as above, forward alone, and none where blocks come from the host."""
+    eager, plain = lora("z-image", (512, 512), 64, "lion", "fp8"), lora("z-image", (512, 512), 64, "lion")
+    entering = (30 * 1152 + 2 * 1024 + 2 * 128) * (6 * 3840 + 10240)
+    for gpu in ("l40s", "h100-sxm"):
+        card = CATALOG.gpu(gpu)
+        moved = LAW.bases["fp8"].moved * entering / (card.memory_bandwidth * CATALOG.rates(card.architecture).memory)
+        assert busy(eager, Split(), gpu) - busy(plain, Split(), gpu) == pytest.approx(moved)
+        assert busy(eager, Split(swapped=1.0), gpu) == busy(plain, Split(swapped=1.0), gpu)
+
+
+def test_the_small_matrix_of_kronecker_adapters_takes_rows_of_a_factor() -> None:
+    """By hand: PixArt's 28 blocks, 4,096 tokens: six outputs of 1,152, and keys and values of other text."""
+    model = CATALOG.diffusion("pixart-sigma")
+    two, four = (Tuning(model, sample_of(model, (1024, 1024), 1), 0, "bf16", "adamw", factor) for factor in (2, 4))
+    rows = 28 * 4096 * 6 * 1152 * (1 / 2 - 1 / 4)
+    beside = 2 * 28 * 4096 * 6 * 1152**2 * (1 / 2 - 1 / 4)
+    card = CATALOG.gpu("h100-sxm")
+    rate = 989e12 * (card.gemm_efficiency.get("bf16") or CATALOG.rates("hopper").gemm["bf16"]) * LAW.products
+    # once forward, and two times as long backward
+    assert busy(two, Split(), "h100-sxm") - busy(four, Split(), "h100-sxm") == pytest.approx(
+        3 * (LAW.factor_row * rows + beside / rate), rel=1e-3)
+
+
+def test_a_cache_that_holds_what_a_kernel_leaves_spares_memory() -> None:
+    """An L40S has 96 MB: 1,280 tokens of AuraFlow's 8,192 are 42 MB in and out, four times as many 168 MB."""
+    tuning = lora("auraflow", (512, 512), 8, "lion")
+    bare = CATALOG.gpu("l40s").model_copy(update={"cache": 0.0})
+    rates = CATALOG.rates("ada")
+    spared = {}
+    for batch in (1, 4):
+        split = Split(micro_batch=batch)
+        cold = step_seconds(tuning, split, LAW, bare, rates, CATALOG.kernels)["compute"]
+        spared[batch] = (cold - busy(tuning, split, "l40s")) / batch
+    assert spared[4] / spared[1] == pytest.approx(96e6 / (4 * 4 * 1280 * 8192), rel=1e-3)
+
+
+def test_blocks_without_attention_have_their_products_alone_to_launch() -> None:
+    """By hand: SDXL has 70 blocks of attention, and 32 pairs of convolutions."""
+    tuning = lora("sdxl", (64, 64), 16, "adamw")
+    without = LAW.model_copy(update={"host_block": 1e-9, "overlap": 1.0})
+    gpu, rates = CATALOG.gpu("h100-sxm"), CATALOG.rates("hopper")
+    with_, none = (step_seconds(tuning, Split(), law, gpu, rates, CATALOG.kernels)["other"]
+                   for law in (LAW.model_copy(update={"overlap": 1.0}), without))
+    attending = sum(block.count for block in tuning.model.denoiser.blocks if block.inner)
+    assert with_ - none == pytest.approx(attending * LAW.host_block, rel=1e-3)
+
+
 def test_products_in_8_bits_take_their_share_of_the_peak_and_casts() -> None:
     """FLUX.1, all weights on a B200: of the peaks 0.654 in 16 bits and 0.528 in 8, and 7.4 bytes a number cast."""
     gpu, model = CATALOG.gpu("b200"), CATALOG.diffusion("flux.1-schnell")
@@ -172,8 +226,11 @@ def test_gpus_that_share_a_clip_share_its_activations_and_products_and_swap_toke
     rates, one, four = CATALOG.rates(gpu.architecture), Split(), Split(sequence=4)
     assert memory(tuning, four, LAW)["activations"] == pytest.approx(memory(tuning, one, LAW)["activations"] / 4)
     assert memory(tuning, four, LAW)["weights"] == memory(tuning, one, LAW)["weights"]
-    alone, shared = (step_seconds(tuning, split, LAW, gpu, rates, CATALOG.kernels)["compute"] for split in (one, four))
-    assert shared == pytest.approx(alone / 4)
+    (alone, shared), (cold_alone, cold_shared) = (
+        [step_seconds(tuning, split, LAW, card, rates, CATALOG.kernels)["compute"] for split in (one, four)]
+        for card in (gpu, gpu.model_copy(update={"cache": 0.0})))
+    assert cold_shared == pytest.approx(cold_alone / 4)
+    assert shared < alone / 4 < cold_alone / 4  # a cache holds more of fewer tokens
     # by hand: 21 latent frames of 52 x 30 tokens, 5,120 wide, in 16 bits; queries, keys, values, outputs, both ways
     assert swapped_bytes(tuning, four) == [(40 * 4 * 2, 21 * 52 * 30 * 5120 * 2 / 4)]
     assert not swapped_bytes(tuning, one)

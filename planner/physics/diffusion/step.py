@@ -10,6 +10,7 @@ from planner.catalog.diffusion import DenoiserBlock, Diffusion, Extent
 from planner.catalog.diffusion_law import Base, DiffusionLaw, StoredBase
 from planner.catalog.hardware import Gpu, Precision
 from planner.errors import MissingFact
+from planner.physics.diffusion.rates import STORED, Rates
 from planner.physics.diffusion.shape import (
     Matrix,
     Sample,
@@ -22,8 +23,6 @@ from planner.physics.diffusion.shape import (
     tokens_of,
 )
 
-STORED = 2.0
-"""Bytes of an activation, and of a weight that nothing quantizes."""
 EXCHANGED = 4
 """Queries, keys, values and outputs of a block that Ulysses sends."""
 GATHERED = 2
@@ -156,6 +155,16 @@ def _beside(matrices: list[Matrix], factor: int) -> float:
     return sum(matrix.share * matrix.inputs * matrix.outputs / factor for matrix in matrices) if factor else 0.0
 
 
+def _rows(matrices: list[Matrix], factor: int) -> float:
+    """Return the rows that Kronecker adapters multiply with their smaller matrix for one token."""
+    return sum(matrix.share * matrix.outputs / factor for matrix in matrices) if factor else 0.0
+
+
+def _rounded(block: DenoiserBlock) -> float:
+    """Return the numbers of one token that go into the products of one block."""
+    return sum(each.inputs * each.share for each in attended(block) + fed(block))
+
+
 def _adapted(block: DenoiserBlock, tuning: Tuning) -> list[Matrix]:
     """Return the matrices of one block that have adapters."""
     return attended(block) + (fed(block) if tuning.mlp else [])
@@ -169,7 +178,7 @@ def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredB
     if tuning.factor:  # what the first of the two matrices makes of a token
         of_token += STORED * sum(matrix.outputs * matrix.share for matrix in _adapted(block, tuning))
     # weights that come from the host are expanded on the way, and their products round nothing
-    rounded = base.rounded * (1 - swapped) * sum(each.inputs * each.share for each in attended(block) + fed(block))
+    rounded = base.rounded * (1 - swapped) * _rounded(block)
     return (tuning.stretch * of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
 
 
@@ -222,7 +231,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     needs = tuning.scaled or law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
-    blocks = tuning.model.denoiser.blocks
+    blocks, base, memory_rate = tuning.model.denoiser.blocks, law.bases[tuning.base], gpu.memory_bandwidth * rates.memory
     samples = split.micro_batch * split.micro_batches / split.sequence
     multiplied, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
@@ -231,33 +240,39 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
         multiply = gpu.peak[tuning.scaled] * (gpu.gemm_efficiency.get(tuning.scaled)
                                               or rates.gemm.get(tuning.scaled, share)) * law.products
         # what goes into a product is cast, and the gradient of what comes out
-        cast = samples / (gpu.memory_bandwidth * rates.memory)
+        cast = samples / memory_rate
         every = [(block.count * tokens_of(block, tuning.sample) * matrix.share, matrix)
                  for block in blocks for matrix in (*attended(block), *fed(block))]
         into = cast * kernels.cast_forward_bytes * sum(tokens * matrix.inputs for tokens, matrix in every)
         outof = cast * kernels.cast_backward_bytes * sum(tokens * matrix.outputs for tokens, matrix in every)
-    beside = 2.0 * samples * sum(
-        block.count * tokens_of(block, tuning.sample) * (_beside(attended(block), tuning.factor)
-                                                         + _beside(fed(block), tuning.mlp))
-        for block in blocks) if tuning.factor else 0.0
+    tokens = [(block, samples * block.count * tokens_of(block, tuning.sample)) for block in blocks]
+    beside = rows = 0.0
+    if tuning.factor:
+        beside = 2.0 * sum(count * (_beside(attended(block), tuning.factor) + _beside(fed(block), tuning.mlp))
+                           for block, count in tokens)
+        rows = law.factor_row * sum(count * (_rows(attended(block), tuning.factor) + _rows(fed(block), tuning.mlp))
+                                    for block, count in tokens)
+    into += base.moved * (1 - split.swapped) * sum(count * _rounded(block) for block, count in tokens) / memory_rate
     passes = law.graphed if tuning.graphed else law.passes
-    moved = passes * samples * sum(block.count * _kept(block, tuning, law, law.bases["bf16"]) for block in blocks)
-    traffic = moved / (gpu.memory_bandwidth * rates.memory)
-    forward = (multiplied + beside) / multiply + scores / attend + traffic / 3 + into
+    traffic = passes * samples * sum(
+        block.count * _kept(block, tuning, law, law.bases["bf16"]) * (1 - law.cached * Rates(gpu, rates).holds(
+            tuning.stretch * split.micro_batch * tokens_of(block, tuning.sample) * max(block.width, block.mlp)
+            / split.sequence)) for block in blocks) / memory_rate
+    forward = (multiplied + beside) / multiply + scores / attend + traffic / 3 + into + rows
     backward = (((1 if tuning.frozen else 2) * multiplied + 2 * beside) / multiply
                 + kernels.attention_backward_flops * scores / (attend * rates.attention_backward)
-                + traffic * 2 / 3 + outof)
+                + traffic * 2 / 3 + outof + 2 * rows)
     again = split.recomputed * forward * (1 - law.spilled if split.spilled else 1.0)
     launched = split.micro_batches * sum(block.count * (
-        law.host_block + products(block) * (law.host_product + law.bases[tuning.base].launch)
+        (law.host_block if block.inner else 0.0) + products(block) * (law.host_product + base.launch)
         + (len(_adapted(block, tuning)) * law.host_factor if tuning.factor else 0.0)) for block in blocks)
     host = 0.0 if tuning.graphed else launched * (1 + split.recomputed * (law.host_recompute - 1)) + law.host_step
-    out = split.swapped * parameters(tuning.model) * law.bases[tuning.base].weight
+    out = split.swapped * parameters(tuning.model) * base.weight
     # weights on the host come once for every pass
-    rate = min(law.spill_rate * gpu.pcie_bandwidth, law.bases[tuning.base].copied or math.inf)
+    rate = min(law.spill_rate * gpu.pcie_bandwidth, base.copied or math.inf)
     transfers = split.micro_batches * out * (2 + split.recomputed) / rate
     states = trained(tuning) * (law.optimizers[tuning.optimizer] + law.trained["weights"])
-    stepped = 2 * states * (1 - split.states_out) / (gpu.memory_bandwidth * rates.memory) / split.shard
+    stepped = 2 * states * (1 - split.states_out) / memory_rate / split.shard
     stepped += 2 * states * split.states_out / gpu.pcie_bandwidth / split.shard
     busy = forward + backward + again
     # the host launches ahead of the GPU, but for where it waits or falls behind
