@@ -231,7 +231,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     needs = tuning.scaled or law.bases[tuning.base].needs
     if peak is None or share is None or (needs is not None and needs not in gpu.peak):
         raise MissingFact(f"GPU {gpu.name}", f"rate of products in {needs or '16 bits'}")
-    blocks, base, memory_rate = tuning.model.denoiser.blocks, law.bases[tuning.base], gpu.memory_bandwidth * rates.memory
+    blocks, base = tuning.model.denoiser.blocks, law.bases[tuning.base]
+    memory_rate = gpu.memory_bandwidth * rates.memory
     samples = split.micro_batch * split.micro_batches / split.sequence
     multiplied, scores = (samples * flops for flops in forward_flops(tuning.model, tuning.sample))
     multiply, attend = peak * share * law.products, peak * rates.attention_forward * law.attention
