@@ -106,8 +106,8 @@ def heard(amounts: Sequence[Amount], work: NamedWork, assumed: list[str], put: C
         elif amount.kind in (*IN_ALL, "requests", "samples", "recordings"):
             pieces = max(1, math.ceil(length / window))
             if pieces > 1:
-                assumed.append(f"{length:g} s of sound are {pieces} pieces of {window:g} s, as much as the model reads "
-                               "at once")
+                assumed.append(f"{amount.text} of {length:g} s ({length / 60:g} minutes) are {pieces} pieces each of "
+                               f"{window:g} s, as much as the model reads at once")
             noun = "documents" if not amount.per else "requests"
             read.append(amount._replace(value=f"{parse_count(amount.value, amount.noun) * pieces}", noun=noun))
         else:
@@ -123,15 +123,18 @@ def comes_in(amount: Amount) -> str:
     return {"day": "daily", "month": "monthly"}.get(time, "")
 
 
-def of_each_user(amounts: Sequence[Amount], work: NamedWork) -> Sequence[Amount]:
+def of_each_user(amounts: Sequence[Amount], work: NamedWork, assumed: list[str]) -> Sequence[Amount]:
     """Return amounts with what each user asks in a time as what all of them ask: 50 users, one image a minute each.
 
     What is asked in turns is asked as often. Of those who come in a day, or who ask some times in one, each asks so
     often.
     """
-    turns = next((parse_count(amount.value, "turns") for amount in amounts if amount.kind == "turns"), 1)
-    amounts = [_times(amount, turns) if amount.kind in TALKS else amount for amount in amounts
-               if amount.kind != "turns"]
+    turned = next((amount for amount in amounts if amount.kind == "turns"), None)
+    if turned is not None and any(amount.kind in TALKS for amount in amounts):
+        turns = parse_count(turned.value, "turns")
+        assumed.append(f"{turned.text} are as many requests")
+        amounts = [_times(amount, turns) if amount.kind in TALKS else amount for amount in amounts
+                   if amount.kind != "turns"]
     users = [amount for amount in amounts if amount.kind == "users" and not amount.per]
     each = [amount for amount in amounts if amount.per and (SECONDS.factor(amount.per) or amount.per in WHO)
             and ({"each", *EACH} & amount.beside or amount.per in WHO) and amount.kind in ASKED]
@@ -143,8 +146,10 @@ def of_each_user(amounts: Sequence[Amount], work: NamedWork) -> Sequence[Amount]
         return amounts
     if time and {"daily": "day", "monthly": "month"}[time] in (each[0].per, *WHO) and not work.makes:
         who = users[0]._replace(per="", beside=users[0].beside - {"daily", "monthly"} | {time})
+        assumed.append(f"{each[0].text} of each of {users[0].text}")
         return [*rest, who, each[0]._replace(noun="requests", per="", beside=frozenset(("each", "comes")))]
     whole = parse_count(users[0].value, "users") * parse_count(each[0].value, each[0].noun)
+    assumed.append(f"{each[0].text} of each of {users[0].text} are {whole:g} {each[0].noun} a {each[0].per}")
     return [*rest, each[0]._replace(value=f"{whole:g}")]
 
 

@@ -97,7 +97,7 @@ def as_asked(args: list[str], settings: GlobalOptions, commands: Iterable[str]) 
 def _tell(told: Told, settings: GlobalOptions) -> None:
     """Note what was left out of a sentence, and what was assumed."""
     if told.left_out:
-        _say(settings, f"not understood and left out: {', '.join(map(repr, dict.fromkeys(told.left_out)))}")
+        _say(settings, f"not taken into account: {', '.join(map(repr, dict.fromkeys(told.left_out)))}")
     for note in dict.fromkeys(told.assumed):
         _say(settings, note)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.catalog.load import Catalog
-from planner.catalog.recipes import Recipes
+from planner.catalog.recipes import Recipes, UsualDrafts
 from planner.cli.named_work import NamedWork
 from planner.cli.plain_words import figure
 from planner.cli.read_words import Sentence
@@ -24,6 +24,14 @@ PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users
 """Flags that a plan alone heeds."""
 WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
 """Flags of which training needs one to have a price."""
+OPTIMAL = "chinchilla"
+"""Tokens by which hardware is compared for training, where nothing says how many."""
+ONE_VALUE = ("tokens", "samples", "documents", "rate", "users", "concurrency", "input", "output", "seq-len", "epochs",
+             "mean-length", "budget", "steps", "e2e", "ttft", "tpot", "utilization", "prefix-hits", "lora-rank",
+             "global-batch")
+"""Flags of which a question has one value: of several each is answered."""
+MOST = 4
+"""Values that are answered one by one, at most."""
 _COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
 """Formats of which training computes in, and stores no weights."""
 _GPU = "h100-sxm"
@@ -63,6 +71,11 @@ def once_more(sentence: Sentence, verb: str, flags: dict[str, list[str]], told: 
         verb = "plan" if verb == "compare" else verb
         told.first += [(f"on {each} GPUs", typed(verb, {**flags, "gpus": [each]})) for each in counts[:-1]]
         return typed(verb, {**flags, "gpus": counts[-1:]})
+    if said := next((flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]), ""):
+        verb = "plan" if verb == "compare" else verb
+        *before, last = flags[said]
+        told.first += [(f"{said} {each}", typed(verb, {**flags, said: [each]})) for each in before]
+        return typed(verb, {**flags, said: [last]})
     load = next((flag for flag in GROWING if flag in flags), "")
     if sentence.times != 1.0:
         if not load:
@@ -119,6 +132,8 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
            work: NamedWork) -> None:
     """Take a batch for what is worked on at once, and a context of what is served for prompts that fill it."""
     usual, drafts = recipes.requests, recipes.drafts
+    if "context" in flags and not {*GROWING, "objective"}.intersection(flags):
+        flags["seq-len"] = flags.pop("context")
     if "batch" in flags and not work.makes:
         trains = WORK.intersection(flags) or set(flags.get("method", ())) - {"inference"}
         runs = {"serve", "hold"}.intersection(asks) or not (trains or {"train", "tune"}.intersection(asks))
@@ -130,13 +145,8 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
         flags.setdefault("prefix-hits", [f"{math.floor(100 * share)}%"])
         told.assumed.append(f"{known_tokens[0]} of {input_} prompt tokens that are the same every time are "
                             f"--prefix-hits {flags['prefix-hits'][0]}")
-    if "speculative" in asks:
-        flags.setdefault("speculative", [f"{drafts.tokens}:{drafts.acceptance:g}"])
-        told.assumed.append(f"{drafts.tokens} tokens are drafted at a time, and {drafts.acceptance:.0%} of them taken "
-                            f"({drafts.example}): --speculative says your own")
-    if {"tokens", "samples"} & set(flags) and not {"method", "documents"} & set(flags) and set(
-            flags.get("quantization", ())) <= _COMPUTED:
-        flags.update({"precision": flags.pop("quantization")} if "quantization" in flags else {})
+    _drafted(flags, asks, told, drafts)
+    _computed(flags)
     if "tokens" in asks and not WORK.intersection(flags) - {"deadline"} and {"on", "own"} & set(flags) and (
             span := flags.pop("deadline", None) or flags.pop("years", None)):
         unit = " years" if span[0].replace(".", "").isdigit() else ""
@@ -165,6 +175,26 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
     told.assumed.append(f"a context of {context[0]} is read as prompts of {length - output:,} tokens and answers of "
                         f"{output:,}, and {hits} of a prompt as known from the turn before: --input and --prefix-hits "
                         "say your own")
+
+
+def _drafted(flags: dict[str, list[str]], asks: Collection[str], told: Told, drafts: UsualDrafts) -> None:
+    """Put how many tokens are drafted, and how many of them are taken."""
+    if taken := flags.pop("acceptance", []):
+        flags["speculative"] = [f"{drafts.tokens}:{float(taken[0].removesuffix('%')) / 100:g}"]
+        told.assumed.append(f"{drafts.tokens} tokens are drafted at a time, and {taken[0]} of them taken: "
+                            "--speculative says how many of yours")
+    elif "speculative" in asks:
+        flags.setdefault("speculative", [f"{drafts.tokens}:{drafts.acceptance:g}"])
+        told.assumed.append(f"{drafts.tokens} tokens are drafted at a time, and {drafts.acceptance:.0%} of them taken "
+                            f"({drafts.example}): --speculative says your own")
+
+
+def _computed(flags: dict[str, list[str]]) -> None:
+    """Take the format of what is trained for the one that it is computed in."""
+    trained = {"tokens", "samples"} & set(flags) and "method" not in flags
+    trained = trained or not {"pretrain", "full", "sft"}.isdisjoint(flags.get("method", ()))
+    if trained and "documents" not in flags and set(flags.get("quantization", ())) <= _COMPUTED:
+        flags.update({"precision": flags.pop("quantization")} if "quantization" in flags else {})
 
 
 def source(asks: set[str], flags: dict[str, list[str]]) -> None:

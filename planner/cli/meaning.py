@@ -3,46 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from planner.catalog.sized import size_of
+from planner.cli.about import NOTHING, SERVING, About
 from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user, seconds_of, time_of
+from planner.cli.lengths import context, tokens_of
 from planner.cli.money import is_paid, money_of
 from planner.cli.named_work import NamedWork
-from planner.cli.phrases import OF_TOKENS, PARAMETER, SIDES, noun_of
-from planner.cli.places import PREFIX, Asked, placed
+from planner.cli.phrases import SIDES, noun_of
+from planner.cli.places import PLACES
 from planner.scenario.posttraining import PostTraining
 from planner.units import SECONDS
 from planner.units.reading import parse_count
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What else the sentence says."""
-
-    asks: set[str]
-    kinds: frozenset[str]
-    """Of things that are counted in it."""
-    serves: bool
-    tunes: bool
-    whole: bool
-    """Whether things are counted in all, and not by a time."""
-    work: NamedWork
-    comes: bool
-    """Whether those who come in a time are counted."""
-    hours: int = 0
-    """Of a day in which anybody asks; none where nothing says so."""
-    assumed: list[str] = field(default_factory=list)
-    """What was assumed, in words."""
-    used: set[str] = field(default_factory=set)
-    """Words that say which key a number is of."""
-
-    def placed(self, kind: str, amount: Amount, seconds: float = 0.0) -> str:
-        """Return the key of a number of a kind that has several; none where nothing speaks for one."""
-        flag, said = placed(kind, amount.near, Asked(frozenset(self.asks), self.serves, self.tunes, self.whole, seconds,
-                                                     self.work.makes, bool(self.work.hears)))
-        self.used.update(said)
-        return flag
 
 
 def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None], flags: Mapping[str, Sequence[str]],
@@ -54,7 +27,7 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
     amounts = heard(amounts, work, assumed, put, tunes=tunes) if work.hears else amounts
     kinds = frozenset(amount.kind for amount in amounts)
     whole = any(amount.kind in IN_ALL and not amount.per for amount in amounts)
-    if not tunes and (kinds & _SERVING or any(amount.per for amount in amounts if amount.kind not in _APART)):
+    if not tunes and (kinds & SERVING or any(amount.per for amount in amounts if amount.kind not in _APART)):
         asks.add("serve")
     comes = any(amount.kind == "users" and comes_in(amount) for amount in amounts)
     about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
@@ -63,7 +36,7 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
     if rate is not None and work.makes == "video":
         about = replace(about, work=work._replace(frames_per_second=max(1, parse_count(rate.value, "fps"))))
         amounts = [amount for amount in amounts if amount is not rate]
-    for amount in of_each_user(amounts, work):
+    for amount in of_each_user(amounts, work, assumed):
         flag, value = _flag(amount, about)
         if flag == NOTHING:
             continue
@@ -95,12 +68,20 @@ def _flag(amount: Amount, about: About) -> tuple[str, str]:
     if amount.noun and noun_of(amount.noun) is None:
         sized = amount.value[-1:] == "B" and not amount.noun.endswith("s") and not about.work.models
         return _size(amount, about) if sized else ("", amount.value)
-    kind = amount.kind or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES else "")
+    if not amount.noun and _names_itself(amount) and (flag := about.placed("", amount)):
+        return flag, amount.value
+    kind = amount.kind or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES or (
+        amount.value[-1:] == "T" and not about.serves) else "")
     if not kind:
         return _bare(amount, about)
     if kind in _READ:
         return _READ[kind](amount, about)
     return (kind if kind in _ALIKE else ""), amount.value
+
+
+def _names_itself(amount: Amount) -> bool:
+    """Say whether a key's word stands right before a number, as in replies of 150."""
+    return any(word in place.words and far <= _OF for place in PLACES[""] for word, far in amount.near.items())
 
 
 def _bare(amount: Amount, about: About) -> tuple[str, str]:
@@ -137,12 +118,13 @@ def _of_prompts(amount: Amount, about: About) -> str:
     step = "step" in about.asks or ("rl" in about.asks and "steps" in about.kinds)
     if amount.kind == "documents" and amount.per == "epoch":
         return "samples"
-    asked = about.kinds & _SERVING - {"requests"} and not about.asks & {"batch", "generate"}
+    asked = about.kinds & SERVING - {"requests"} and not about.asks & {"batch", "generate"}
     if amount.noun in ("prompt", "prompts") and amount.value[-1:] == "k" and not amount.per and asked:
         return "input"  # 10 users with 4k prompts
     if amount.kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
         return "prompts"
-    if amount.kind == "images" and amount.of_each and about.work.sees and not about.tunes:
+    if amount.kind == "images" and about.work.sees and not about.tunes and (
+            amount.of_each or amount.per in ("request", "prompt", "call")):
         return "images-per-request"
     if "comes" in amount.beside or ("each" in amount.beside and about.comes and (
             not amount.per or amount.per == "day")):
@@ -173,55 +155,13 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
     return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
 
 
-def _context(amount: Amount, about: About) -> tuple[str, str]:
-    """Read a length of context: of what is served the prompts fill it, where no limit is meant."""
-    limit = amount.beside & {"max", "maximum", "longest", "to", "model"}
-    most = {"--objective=users", "--objective=rate"} & about.asks
-    if about.tunes or limit or not (about.kinds & _SERVING or most):
-        return "seq-len", amount.value
-    return "context", amount.value
-
-
-def _tokens(amount: Amount, about: About) -> tuple[str, str]:
-    if amount.per in _PACED:
-        return "tpot", f"{amount.value} tokens/s"
-    if amount.per in PARAMETER:
-        return "tokens", f"{amount.value} per parameter"
-    if amount.per and SECONDS.factor(amount.per):
-        # a model that is tuned again and again is tuned once
-        return "" if about.tunes else f"tokens-per-{amount.per}", amount.value
-    return _length(amount, about), amount.value
-
-
-def _length(amount: Amount, about: About) -> str:
-    """Return what tokens are that are of no time: all that are trained on, or those of a sample or a request."""
-    tokens = parse_count(amount.value, "tokens")
-    if tokens == _PRICED and "cost" in about.asks and not about.tunes and not about.asks & {"train", "batch"}:
-        return NOTHING  # what a million tokens cost
-    if tokens >= _TRAINED:
-        written = amount.beside & OF_TOKENS["output"] or amount.near.get("output", _APART_BY) < _APART_BY
-        runs = about.asks & {"batch", "generate"} or (written and "serve" in about.asks and "train" not in about.asks)
-        if runs and written and not about.tunes:
-            about.asks.add("generate")
-            about.used.add("output")
-        return "all-tokens" if runs and not about.tunes else "tokens"
-    if said := PREFIX.words & amount.near.keys() - {"always", "system"}:
-        about.used.update({*said, "always", "system"})
-        return "prefix"
-    behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
-    each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
-    if "samples" in about.kinds and about.tunes and each and behind[-1:] != ["output"]:
-        return "mean-length"
-    if "at" in amount.beside or behind:
-        return "seq-len" if "at" in amount.beside else behind[-1]
-    return "input" if about.serves or about.kinds & {*IN_ALL, "requests"} else "tokens"
-
-
 def _time(amount: Amount, about: About) -> tuple[str, str]:
     value, seconds = time_of(amount), seconds_of(amount)
     if amount.per:  # busy 6 hours a day
-        share = amount.per == "day" and about.asks & {"rent", "buys", "rents"}
-        return ("utilization", f"{seconds / 864:.4g}%") if share else ("", value)
+        if amount.per != "day" or not about.asks & {"rent", "buys", "rents"}:
+            return "", value
+        about.assumed.append(f"{amount.text} are {seconds / 864:.4g}% of the time")
+        return "utilization", f"{seconds / 864:.4g}%"
     flag = about.placed("time", amount, seconds)
     if flag == "frames" or (amount.of_each and about.work.makes == "video"):
         frames = round(seconds * about.work.frames_per_second) + 1
@@ -229,7 +169,19 @@ def _time(amount: Amount, about: About) -> tuple[str, str]:
         return "frames", str(frames)
     if flag == "audio" or (amount.of_each and (about.work.makes == "audio" or about.work.hears)):
         return "audio", f"{seconds:g}s"
-    return flag, f"{seconds / (SECONDS.factor('y') or 1.0):.6g}" if flag == "years" else value
+    if flag != "years":
+        return flag, value
+    years = f"{seconds / (SECONDS.factor('y') or 1.0):.6g}"
+    if value.split()[0] != years:
+        about.assumed.append(f"{value} are {years} years")
+    return flag, years
+
+
+def _money(amount: Amount, about: About) -> tuple[str, str]:
+    flag, value = money_of(amount)
+    if flag == "electricity":
+        about.used.update(("power", "electricity", "energy"))
+    return flag, value
 
 
 def _power(amount: Amount, about: About) -> tuple[str, str]:
@@ -242,6 +194,8 @@ def _rate(amount: Amount, about: About) -> tuple[str, str]:
 
 def _share(amount: Amount, about: About) -> tuple[str, str]:
     if "uptime" in about.asks:
+        about.assumed.append(f"{amount.text} of the time is read as one replica more than the load needs, "
+                             "--spare-replicas: nobody publishes how often a replica fails")
         return "spare-replicas", "1"
     return about.placed("share", amount), f"{amount.value}%"
 
@@ -251,7 +205,9 @@ def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
     if amount.per != "step":
         return "samples-per-prompt", amount.value
     drawn = int(PostTraining.model_fields["samples_per_prompt"].default)
-    return "prompts", str(max(1, parse_count(amount.value, "rollouts") // drawn))
+    prompts = max(1, parse_count(amount.value, "rollouts") // drawn)
+    about.assumed.append(f"{amount.text} are those of {prompts:,} prompts, {drawn} of each")
+    return "prompts", str(prompts)
 
 
 def _size(amount: Amount, about: About) -> tuple[str, str]:
@@ -267,25 +223,18 @@ def _models(amount: Amount, about: About) -> tuple[str, str]:
     return (NOTHING if parse_count(amount.value, "models") == about.work.models else ""), amount.value
 
 
-NOTHING = "-"
-_PACED = ("s", "sec", "second")
-_TRAINED = 10**8
-"""Tokens from which no prompt is so long."""
+_OF = 2
+"""Words on from a number up to which a word names what it is: replies of 150."""
 _SAME = 0.1
 """Share by which a size may differ from that of the model that it tells of."""
-_APART_BY = 3
-"""Words from which on another is not of a number."""
-_PRICED = 10**6
-"""Tokens that a price is told of."""
 _EVENLY = 86400.0
 """Seconds from which a time has busy and quiet hours."""
-_SERVING = {"users", "rate", "requests", "streams"}
 _APART = ("money", "size", "time")
 _ALIKE = ("adapters", "users", "epochs", "steps", "gpus", "frames")
 _READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
-    "tokens": _tokens, "time": _time, **dict.fromkeys((
+    "tokens": tokens_of, "time": _time, **dict.fromkeys((
         "requests", "documents", "images", "clips", "pages", "recordings"), _asked), "samples": _talks,
-    "money": lambda amount, about: money_of(amount), "power": _power, "rate": _rate, "share": _share, "size": _size,
+    "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size,
     "rollouts": _rollouts,
-    "users": _users, "context": _context, "models": _models, "streams": lambda amount, about: (
+    "users": _users, "context": context, "models": _models, "streams": lambda amount, about: (
         "concurrency", amount.value)}

@@ -21,6 +21,11 @@ _WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "o
 """What a layout or a machine is made of, beside the axes."""
 
 
+AMOUNTS = frozenset(("tokens", "samples", "steps", "rate", "users", "daily-users", "monthly-users", "concurrency",
+                     "documents"))
+"""Flags of how much is to be done."""
+
+
 def decisive(sentence: Sentence) -> list[str]:
     """Return why each word that is not understood may not be left out; none of those that may."""
     return [*dict.fromkeys(why for text in sentence.unread if (why := _why(text, sentence)))]
@@ -53,6 +58,11 @@ def noted(sentence: Sentence) -> list[str]:
     said = {word for word in sentence.unread if (name := own_name(word, sentence.flags)) and sentence.flags[name]}
     denied = said | {word for text in sentence.denied for word in text.split()}
     return [*(text for text in sentence.unread if not set(text.split()) <= denied or noun_of(text)), *sentence.denied]
+
+
+def is_whole(given: Collection[str], sentence: Sentence) -> bool:
+    """Say whether the rest is a question of its own: a model that is known by its whole name, and how much it does."""
+    return "model" in given and not AMOUNTS.isdisjoint(given) and sentence.names == []
 
 
 def is_open(given: Collection[str]) -> bool:

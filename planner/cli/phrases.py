@@ -18,7 +18,8 @@ _ASKING = {
             "api",
     "hold": "handle|handles|cope with|hold|run|runs|running|load|use",
     "train": "train|trains|trained|training|run training",
-    "--method=pretrain": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|continued pretraining",
+    "--method=pretrain train": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|"
+            "continued pretraining",
     "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes|fine-tunes|tunes|"
             "tuned|finetuned|fine-tuned|fine tuned",
     "batch caption": "caption|captioning|describe",
@@ -78,7 +79,7 @@ _ASKING = {
     "--objective=time": "fastest|as fast as possible|quickest|asap|finishes first|done first|soonest|"
             "as soon as possible",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
-    "--deadline=90d": "within a quarter|in a quarter|in one quarter",
+    "--deadline=90d": "this quarter|within a quarter|in a quarter|in one quarter",
     "--quantization=bf16": "full precision|half precision|unquantized|without quantization|no quantization",
     "speculative": "speculative decoding|speculation|speculative|draft model",
     "--deadline=12h": "overnight|over night|tonight|by tomorrow morning|by the morning",
@@ -131,7 +132,8 @@ SILENT = _words(
     "sized sizes so some sound speech slurm startup support team company lab take takes task tell than that the "
     "their them then there these they this those through throughput time to today together too total traffic under "
     "until up us using utilisation utilization via video videos vram want wants was we weights what what's when "
-    "send sends where which while who whole will with within without workload would you your")
+    "send sends where which while who whole will with within without workload would you your "
+    "expect expecting worth moving trying looking self")
 """Words that change nothing in a question."""
 COMPARES = _words(
     "more fewer less double twice half triple larger smaller bigger longer shorter higher another additional extra "

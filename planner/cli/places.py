@@ -79,6 +79,7 @@ PLACES: Mapping[str, Sequence[Place]] = {
         _place("utilization", "use used utilization utilisation utilized busy load time day",
                lambda asked: 3.0 * bool(asked.asks & {"rent", "buys", "rents"})),
         _place("prefix-hits", "cache cached hit hits prefix prefixes shared same reused repeated identical common"),
+        _place("acceptance", "acceptance accepted accept accepts accepting"),
         _place("headroom", "headroom margin buffer growth extra reserve slack spike spikes"),
         _place("confidence", "sure confidence confident certain certainty probability")),
     "": (

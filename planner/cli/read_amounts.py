@@ -63,6 +63,8 @@ def amount(said: Sentence) -> int:
         return 0
     per, behind = _behind(words, behind, noun, beside)
     if words[behind:behind + 1] == ["every"] and (every := _every(words, behind + 1)):
+        said.assumed.append(f"{' '.join(words[said.at:behind + 3])} is {float(number.replace(',', '')) / every:.6g} "
+                            f"in {words[behind + 2]}")
         number = f"{float(number.replace(',', '')) / every:.6g}"
         per, behind = words[behind + 2], behind + 3
     unknown = words[behind] if not noun and behind < len(words) and said.is_unknown(words[behind]) else ""

@@ -31,7 +31,8 @@ def idle(said: Sentence) -> int:
         while said.words[behind:behind + 1] and said.words[behind] in _TO_VALUE:
             behind += 1
         valued = said.words[behind:behind + 1] != [] and _VALUE.fullmatch(said.words[behind]) is not None
-        said.assumed.append(f"{text}{' is left out' if valued else ''}: {LEFT_OUT[name]}")
+        value = said.words[behind] if valued else ""
+        said.assumed.append(f"{text}{f' {value} is left out' if valued else ''}: {LEFT_OUT[name]}")
         return behind + 1 - said.at if valued else many
     return 0
 

@@ -137,7 +137,7 @@ def _is_engine(said: Sentence, text: str) -> bool:
 def _of_family(said: Sentence) -> int:
     """Read the name of a model that the catalog does not know and that begins as the names of a family of its do."""
     known = {_letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
-    if _letters(said.words[said.at]) not in known or noun_of(said.words[said.at]):
+    if _letters(said.words[said.at]) not in known or noun_of(said.words[said.at]) or said.words[said.at] in SILENT:
         return 0
     taken = 1
     while said.at + taken < len(said.words) and any(map(str.isdigit, said.words[said.at + taken])) and not noun_of(

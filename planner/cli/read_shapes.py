@@ -22,6 +22,7 @@ _ASKED = {
 """Kind of what is asked for by its number -> what the question is about."""
 _GROWN = {"doubles": 2.0, "doubled": 2.0, "double": 2.0, "doubling": 2.0, "twice": 2.0, "triples": 3.0, "tripled": 3.0,
           "triple": 3.0, "quadruples": 4.0, "halves": 0.5, "halved": 0.5}
+_NO_LOAD = frozenset(("tokens", "samples", "size", "epochs", "context", "gpus", "steps"))
 _TIMES = re.compile(r"(\d{1,3}(?:\.\d+)?)x", re.ASCII)
 _GROWS = ("grows", "grow", "goes", "rises", "increases", "jumps", "gets", "scales")
 
@@ -66,6 +67,10 @@ def of_each(said: Sentence) -> int:
 def grown(said: Sentence) -> int:
     """Read how many times as much is asked about too: what if traffic doubles, grows 3x."""
     words, at = said.words, said.at
+    ahead = words[at + 1:at + 1 + _FAR]
+    if words[at] in _GROWN and any(noun_of(word) in _NO_LOAD or word == "batch" for word in ahead):
+        said.denied.append(" ".join(words[at:at + 1 + _FAR]))  # twice the tokens: how many is said, or is not known
+        return 1
     if (times := _GROWN.get(words[at])) is not None and (words[at] != "double" or "if" in words[:at]):
         said.times = times
         return 1

@@ -53,6 +53,7 @@ def clock(said: Sentence) -> int:
     if not (start < _HOURS and 0 < stop <= _HOURS and start != stop):
         return 0
     said.put("day", f"{start}h-{stop}h")
+    said.heard.update(range(at, behind))
     return behind - at
 
 
@@ -112,10 +113,12 @@ def corrected(said: Sentence, amount: Amount) -> bool:
     if not amount.kind and not sized and is_counted(named) and named.split()[0].rstrip("x").isdigit():
         flag = "on" if said.flags.get("on") else "own"  # 8 h100, make that 16
         said.flags[flag][-1] = re.sub(r"^\d+", amount.value, named)
+        said.assumed.append(f"{amount.value} takes the place of {named}")
         return True
     if at is None:
         return False
     old = said.amounts[at]
+    said.assumed.append(f"{amount.text} takes the place of {old.text}")
     said.amounts[at] = amount._replace(noun=amount.noun or old.noun, per=amount.per or old.per,
                                        beside=amount.beside | old.beside)
     return True

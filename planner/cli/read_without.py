@@ -75,6 +75,7 @@ def excluded(said: Sentence) -> int:
     if hard and here < len(words):
         behind = next((place for place in range(here, min(len(words), here + 2)) if words[place] == ","), here + 1)
         barred = " ".join(words[here:behind])
+        said.barred.append(f"{bar} {barred}")
         said.refused.append(f"{bar} {barred!r} is not understood: a plan can leave out GPUs, vendors, providers, "
                             "regions, terms, formats, methods and stacks by name, as in 'not on aws' or 'without spot'")
         return behind - at

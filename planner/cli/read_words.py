@@ -13,22 +13,21 @@ from planner.catalog.regions import area_of
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
-from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PER, PHRASES, SIDES, SILENT, STOPS, noun_of
-from planner.cli.read_amounts import NUMBER, PIXELS, SCALES, amount
+from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SILENT, STOPS, noun_of
+from planner.cli.read_amounts import amount
 from planner.cli.read_hardware import VENDORS, hardware, vendor
 from planner.cli.read_keys import axis, idle, percentile, resolution
 from planner.cli.read_models import mixture, model
 from planner.cli.read_other import unmodeled
+from planner.cli.read_past import give_way, is_as_it_is, past
 from planner.cli.read_shapes import grown, how_many, of_each
 from planner.cli.read_spans import clock, corrected, marked, ranged
+from planner.cli.read_values import keyed
 from planner.cli.read_without import bounded, excluded
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import CALLED, SWITCHES
-from planner.scenario.flags import TABLE
-from planner.scenario.said import own_name
+from planner.scenario.flag_names import SWITCHES
 from planner.scenario.unmodeled import family_of
 from planner.scenario.words import SYNONYMS, method_named, named
-from planner.units import SECONDS
 
 _MOST = 6
 """Words of a name at most."""
@@ -69,13 +68,25 @@ class Sentence:
     """What is denied and is nothing that a plan knows."""
     refused: list[str] = field(default_factory=list)
     """Why the question cannot be answered as it is asked."""
+    earlier: dict[str, list[str]] = field(default_factory=dict)
+    """Flags with the values that what was has."""
+    barred: list[str] = field(default_factory=list)
+    """The words that say so."""
+    before_now: frozenset[int] = frozenset()
+    """Places of the words that tell what was."""
+    named: list[tuple[str, str]] = field(default_factory=list)
+    """All that was ever put, with its flag."""
+    heard: set[int] = field(default_factory=set)
+    """Places of words that another takes the place of."""
 
     def put(self, flag: str, *values: str) -> None:
         """Note a flag with a value more, or another one where the sentence corrects itself."""
-        said = self.flags.setdefault(flag, [])
+        was = self.at in self.before_now
+        said = (self.earlier if was else self.flags).setdefault(flag, [])
         if self.at < self.corrects and self.before.get(flag) and self.before.pop(flag)[-1:] == said[-1:]:
-            said.pop()
+            self.assumed.append(f"{', '.join(values)} takes the place of {said.pop()}")
         said.extend(value for value in values if value not in said)
+        self.named += [(flag, value) for value in values]
 
     def ask(self, what: str) -> None:
         """Note what the question is about, in words of `phrases`: a flag with its value is put."""
@@ -138,12 +149,19 @@ class Sentence:
 
     def read(self) -> Sentence:
         """Read all words."""
-        models = 0
+        models, was = 0, list[Amount]()
+        self.before_now = past(self.words)
         while self.at < len(self.words):
             counted = len(self.amounts)
             taken = next(filter(None, (rule(self) for rule in _RULES)), 0)
             if self.at < self.corrects and counted == len(self.amounts) - 1 and corrected(self, self.amounts[-1]):
                 self.amounts.pop()
+            new = self.amounts[counted:]
+            if new and self.at in self.before_now:
+                was += new
+                del self.amounts[counted:]
+            elif len(new) == 1 and new[0].kind == "time" and is_as_it_is(self.words, self.at):
+                self.denied.append(f"{self.amounts.pop().text} (as it is)")
             if not taken:
                 self.unread.append(self.words[self.at])
                 if "on" in self.words[max(0, self.at - 2):self.at]:
@@ -153,6 +171,7 @@ class Sentence:
             self.at += taken or 1
             if taken and len(self.flags.get("model", ())) > models:
                 self.named_until, models = self.at, len(self.flags["model"])
+        give_way(self, was)
         return self
 
 
@@ -160,6 +179,7 @@ def _phrase(said: Sentence) -> int:
     for many, text in said.phrase(said.at):
         if text in PHRASES:
             said.ask(PHRASES[text])
+            said.heard.update(range(said.at, said.at + many))
             return many
     return 0
 
@@ -174,67 +194,6 @@ def _date(said: Sentence) -> int:
             said.put("deadline", text)
             return many + by
     return 0
-
-
-def _keyed(said: Sentence) -> int:
-    """Read the name of a flag with a number behind it: context 32k, lora rank 16."""
-    for many, text in said.phrase(said.at, 3):
-        if text in _NOUNS_TOO or (text.startswith("batch ") and text != "batch size") or (
-                noun_of(text) and said.words[said.at + 1:said.at + 2] == ["of"]):
-            continue
-        batch = text == "batch" and _stands_alone(said.words, said.at + 1)
-        if (text in PHRASES and not batch) or (text in SIDES and text not in OPTIONS and text not in CALLED):
-            continue
-        flag = own_name(text.replace(" ", "-"), OPTIONS) or ""
-        behind = said.at + many
-        while behind < len(said.words) - 1 and (said.words[behind] in _TO_VALUE or " ".join(
-                said.words[behind - 1:behind + 1]) in _AT_MOST or " ".join(said.words[behind:behind + 2]) in _AT_MOST):
-            behind += 1
-        if flag in OPTIONS and _counts_no_other(said.words, behind, flag) and (
-                match := NUMBER.fullmatch(said.words[behind])) and not PIXELS.fullmatch(said.words[behind]):
-            ends = behind + 1
-            plain = match["unit"] == "" or match["unit"] in SCALES
-            while plain and ends < len(said.words) and (
-                    said.words[ends] in SCALES or noun_of(said.words[ends]) in ("time", "money", "tokens")):
-                ends += 1
-            value, taken = " ".join(_SHORT.get(word, word) for word in said.words[behind:ends]), ends - said.at
-            time = said.words[ends + 1] if said.words[ends:ends + 1] and said.words[ends] in PER and (
-                ends + 1 < len(said.words)) else ""
-            if flag == "budget" and SECONDS.factor(time):  # 8 grand a month
-                coined = any(noun_of(word) == "money" for word in said.words[behind:ends])
-                value, taken = f"{value}{'' if coined or '$' in value else ' USD'}/{time}", taken + 2
-            if flag == "dataset":  # how much there is of it
-                flag = "tokens" if any(noun_of(word) == "tokens" for word in said.words[behind:ends]) else "samples"
-            said.put(flag, value)
-            return taken
-    return 0
-
-
-def _stands_alone(words: Sequence[str], at: int) -> bool:
-    """Say whether a number stands here with nothing that it counts: batch 4, a batch of 16."""
-    at += words[at:at + 1] in (["of"], ["size"])
-    return at < len(words) and words[at].isdigit() and not any(
-        word in SCALES or noun_of(word) for word in takewhile(lambda word: word not in STOPS, words[at + 1:at + 3]))
-
-
-def _counts_no_other(words: Sequence[str], at: int, flag: str) -> bool:
-    """Say whether a number has no noun behind it of its own: in "length, 500 steps" it is none of a length, and in
-    "reply in 2 seconds" none of an output.
-    """
-    counted = noun_of(words[at + 1]) if at + 1 < len(words) else None
-    kinds = ("time",) if flag in _TIMES else ("money",) if flag in ("budget", "electricity") else ("tokens", "context")
-    return at < len(words) and counted in (None, *kinds)
-
-
-_AT_MOST = ("at most", "up to")
-_TO_VALUE = frozenset(("of", "is", "=", "length", "size", "ceiling", "cap", "limit", "max",
-                       "maximum", "around", "about", "roughly", "under",
-                       "below", "are"))
-"""Words between the name of a key and its number."""
-_TIMES = frozenset(("deadline", "ttft", "tpot", "e2e", "think", "startup", "years", "audio", "price-age", "reward"))
-_SHORT = {"grand": "k", "mil": "M", "m": "M", "bucks": "USD"}
-"""Words of a quantity that no unit is written as."""
-OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}
 
 
 def _is_region(said: Sentence, text: str) -> bool:
@@ -278,9 +237,7 @@ def _silent(said: Sentence) -> int:
     return 1 if word in SILENT or (noun_of(word) and before not in COMPARES) else 0
 
 
-_NOUNS_TOO = ("startup", "day", "images", "frames", "users")
-"""Names of flags that are things which a sentence is about."""
 _BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on", "without", "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    marked, clock, ranged, bounded, axis, idle, _keyed, how_many, _phrase, excluded, grown, percentile, resolution,
+    marked, clock, ranged, bounded, axis, idle, keyed, how_many, _phrase, excluded, grown, percentile, resolution,
     _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)

@@ -10,8 +10,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 from planner.catalog.load import Catalog
+from planner.cli.accounted import unheard
 from planner.cli.asked_back import AskedBackError
 from planner.cli.completed import (
+    MOST,
+    ONE_VALUE,
+    OPTIMAL,
     WORK,
     Told,
     filled,
@@ -26,7 +30,7 @@ from planner.cli.completed import (
 from planner.cli.meaning import asked_of
 from planner.cli.memory_of import memory_of
 from planner.cli.named_work import NamedWork, named_work
-from planner.cli.not_understood import decisive, is_open, noted
+from planner.cli.not_understood import decisive, is_open, is_whole, noted
 from planner.cli.read_words import Sentence
 from planner.cli.what_is_left import without
 from planner.cli.written import words_of
@@ -41,12 +45,6 @@ LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency
 _ENDLESS = LOADS - {"documents", "samples"}
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
-OPTIMAL = "chinchilla"
-"""Tokens by which hardware is compared for training, where nothing says how many."""
-_SINGLE = frozenset(("tokens", "samples", "documents", "rate", "users", "concurrency", "input", "output", "seq-len",
-                     "epochs", "mean-length", "budget", "steps", "e2e", "ttft", "tpot", "utilization", "prefix-hits",
-                     "lora-rank"))
-"""Flags of which a question has one value."""
 _DAY = 86400.0
 _MONTH = 30 * _DAY
 """A service is planned by the month."""
@@ -76,7 +74,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     told = Told() if told is None else told
     sentence = Sentence(words_of(args), catalog).read()
     flags, asks = sentence.flags, sentence.asks
-    if sentence.refused:
+    if sentence.refused and told.left_out is None:
         raise InputError("; ".join(sentence.refused))
     told.assumed += without(flags, sentence.excluded, catalog)
     _kept(asks, flags, sentence)
@@ -115,7 +113,11 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _leave_out(sentence, asks, given, command, told)
     if "memory" in asks and (taken := memory_of(flags, catalog)):
         told.assumed.append(taken)
-    return once_more(sentence, chosen, flags, told) or command
+    command = once_more(sentence, chosen, flags, told) or command
+    if told.left_out is not None:
+        commands = [shown(each) for each in (command, *(before for _, before in told.first))]
+        told.left_out += unheard(sentence, " ".join((*commands, *told.assumed, *told.left_out, *beside.values())))
+    return command
 
 
 def _for_a_time(flags: dict[str, list[str]], told: Told) -> None:
@@ -165,12 +167,17 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
 
 
 def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Sequence[str], told: Told) -> None:
-    """Note the words that are not understood. Raises InputError where the answer may turn on one of them, and where
-    nothing else says what the question is about.
+    """Note the words that are not understood. Raises InputError where the answer may turn on one of them and the rest
+    is no whole question, and where nothing else says what it is about.
     """
     if told.left_out is None:
         turns = [*map(repr, sentence.unread)]
+    elif is_whole(given, sentence):
+        told.left_out += [*noted(sentence), *sentence.barred]
+        return
     else:
+        if sentence.refused:
+            raise InputError("; ".join(sentence.refused))
         turns = decisive(sentence)
         works = bool(sentence.unread) and "model" not in given and "budget" not in given and not asks.isdisjoint(
             ("train", "tune", "serve", "batch", "generate")) and asks.isdisjoint(("rent", "buys", "rents"))
@@ -222,14 +229,18 @@ def _one_kind(flags: Mapping[str, Sequence[str]]) -> None:
 
 
 def _once(flags: dict[str, list[str]], told: Told) -> None:
-    """Take the last of two deadlines. Raises InputError for two of another number of which a question has one."""
+    """Take the last of two deadlines. Raises InputError for two of another number of which a question has one, where
+    these are no two questions.
+    """
     if len(ends := flags.get("deadline", [])) > 1:
         told.assumed.append(f"of the deadlines {', '.join(ends)} the last is taken")
         flags["deadline"] = ends[-1:]
     if why := next(filter(None, map(seeing, flags.get("model", ()))), None):
         raise InputError(why)
-    for flag in _SINGLE & flags.keys():
-        if len(values := flags[flag]) > 1 and OPTIMAL not in values:
+    several = [flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]]
+    for flag in several:
+        values = flags[flag]
+        if told.left_out is None or told.part or len(several) > 1 or len(values) > MOST:
             raise InputError(f"--{flag} is said twice: {' and '.join(map(repr, values))}; ask about each alone")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 
 import pytest
 
@@ -143,15 +144,56 @@ def test_each_number_goes_to_its_key(line: str, flags: str) -> None:
 
 
 @pytest.mark.parametrize(("line", "said"), [
-    ("serve llama-3.1-8b to 50 users without egress fees", "without 'egress' is not understood"),
+    ("serve llama-3.1-8b on h100 without egress fees", "without 'egress' is not understood"),
     ("serve llama-3.1-8b at 2 rps with vllm but not vllm", "choice left: name it by --engine"),
     ("generate 1M images with sdxl for 1 cent per image", "is the price of a thing, and no budget"),
-    ("serve llama-3.1-8b to 50 users or 80 users", "--users is said twice"),
-    ("serve llama-3.1-8b to 50 users, 40% of it", "'40%' .*what does it count"),
+    ("serve llama-3.1-8b to 50 users or 80 users with 1k in or 2k in", "--users is said twice"),
+    ("serve llama-3.1-8b on h100, 40% of it", "'40%' .*what does it count"),
     ("finetune zebra on 8 h100", "which model is tuned, .*'zebra' is not understood")])
 def test_what_may_turn_the_answer_is_asked_back(line: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         spoken([line], CATALOG, told=Told(left_out=[]))
+
+
+LEFT_OUT = [  # beside a whole question: what changes nothing of it, and is said
+    ("without egress fees", ["without egress"]), ("40% of it", ["40%"]), ("with 8 bananas each", ["8 bananas"]),
+    ("no blockchain", ["no blockchain"]),
+    ("last year it took 8 L4 and 31 hours", ["31 hours (of what was)", "8 l4 (of what was)"]),
+    ("it takes about 13 seconds today", ["13 seconds (as it is)"]),
+    ("with an 8b draft", ["8b draft"]), ("we trained a 13B for 12 days on 64 A100 last year", [
+        "13b (of what was)", "12 days (of what was)", "64 a100 (of what was)"])]
+
+
+@pytest.mark.parametrize(("words", "left"), LEFT_OUT)
+def test_what_a_whole_question_does_not_turn_on_is_said_and_it_is_answered(words: str, left: list[str]) -> None:
+    told = Told(left_out=[])
+    read = spoken([f"{SERVES}{words}"], CATALOG, told=told)
+    assert read is not None
+    assert sorted(shown(read).split(" --")) == sorted(
+        ["plan", "model llama-3.1-8b", "rate '2 requests/s'", "method inference"])
+    assert set(left) <= set(told.left_out or ())
+
+
+def test_no_number_of_a_sentence_is_lost_in_silence() -> None:
+    """Each is in the command, in a note, or among what is not taken into account."""
+    chance = random.Random(7)
+    beside = [words for words, _ in (*READ, *LEFT_OUT)]
+    for asked, _ in AMOUNTS:
+        unlike = str(chance.choice((37, 53, 71, 89)))
+        last = chance.choice(("widgets", "turns", "percent", "of them"))
+        line = re.sub(r"(?<=\d),(?=\d)", "", f"{asked}, {chance.choice(beside)}, {unlike} {last}")
+        told = Told(left_out=[])
+        try:
+            read = spoken([line], CATALOG, told=told)
+        except InputError:
+            continue
+        whole = " ".join((shown(read or []), *told.assumed, *(told.left_out or ()), *(
+            shown(each) for _, each in told.first)))
+        assert unlike in whole, line
+        clocks = {"8", "6", "9", "5", "24"}
+        for number in set(re.findall(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w.]*[-/:])", line)) - clocks:
+            found = {float(each) for each in re.findall(r"\d+(?:\.\d+)?", whole.replace(",", ""))}
+            assert found & {float(number), float(number) / 100}, (number, line, whole)
 
 
 @pytest.mark.parametrize("line", ["need gpus", "What is the best GPU?", "how's the weather while my training runs"])

@@ -1,0 +1,64 @@
+"""What a number of tokens is: all that are trained on, those of a sample or a request, or the pace of an answer."""
+
+from __future__ import annotations
+
+from planner.cli.about import NOTHING, SERVING, About
+from planner.cli.amounts import IN_ALL, Amount
+from planner.cli.phrases import OF_TOKENS, PARAMETER
+from planner.cli.places import PREFIX
+from planner.units import SECONDS
+from planner.units.reading import parse_count
+
+
+def context(amount: Amount, about: About) -> tuple[str, str]:
+    """Read a length of context: of what is served the prompts fill it, where no limit is meant."""
+    limit = amount.beside & {"max", "maximum", "longest", "to", "model"}
+    most = {"--objective=users", "--objective=rate"} & about.asks
+    if about.tunes or limit or not (about.kinds & SERVING or most):
+        return "seq-len", amount.value
+    return "context", amount.value
+
+
+def tokens_of(amount: Amount, about: About) -> tuple[str, str]:
+    """Read tokens: a pace, so many of a parameter or in a time, or a length."""
+    if amount.per in _PACED:
+        return "tpot", f"{amount.value} tokens/s"
+    if amount.per in PARAMETER:
+        return "tokens", f"{amount.value} per parameter"
+    if amount.per and SECONDS.factor(amount.per):
+        # a model that is tuned again and again is tuned once
+        return "" if about.tunes else f"tokens-per-{amount.per}", amount.value
+    return _length(amount, about), amount.value
+
+
+def _length(amount: Amount, about: About) -> str:
+    """Return what tokens are that are of no time: all that are trained on, or those of a sample or a request."""
+    tokens = parse_count(amount.value, "tokens")
+    if tokens == _PRICED and "cost" in about.asks and not about.tunes and not about.asks & {"train", "batch"}:
+        return NOTHING  # what a million tokens cost
+    if tokens >= _TRAINED:
+        written = amount.beside & OF_TOKENS["output"] or amount.near.get("output", _APART_BY) < _APART_BY
+        runs = about.asks & {"batch", "generate"} or (written and "serve" in about.asks and "train" not in about.asks)
+        if runs and written and not about.tunes:
+            about.asks.add("generate")
+            about.used.add("output")
+        return "all-tokens" if runs and not about.tunes else "tokens"
+    if said := PREFIX.words & amount.near.keys() - {"always", "system"}:
+        about.used.update({*said, "always", "system"})
+        return "prefix"
+    behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
+    each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
+    if "samples" in about.kinds and about.tunes and each and behind[-1:] != ["output"]:
+        return "mean-length"
+    if "at" in amount.beside or behind:
+        return "seq-len" if "at" in amount.beside else behind[-1]
+    return "input" if about.serves or about.kinds & {*IN_ALL, "requests"} else "tokens"
+
+
+_PACED = ("s", "sec", "second")
+_TRAINED = 10**8
+"""Tokens from which no prompt is so long."""
+_APART_BY = 3
+"""Words from which on another is not of a number."""
+_PRICED = 10**6
+"""Tokens that a price is told of."""
