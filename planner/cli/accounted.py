@@ -15,7 +15,8 @@ from planner.cli.read_amounts import SCALES
 from planner.cli.read_words import Sentence
 from planner.units.reading import parse_count
 
-_NUMBER = re.compile(r"(?<![\d.])\d+(?:[._]\d+|,\d{3}(?!\d))*", re.ASCII)
+_NUMBER = re.compile(r"(?<![\d.])\d[\d._]*", re.ASCII)
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d\d\d(?!\d))", re.ASCII)
 _LETTERS = re.compile(r"[a-z]*")
 _FEW = ("a", "an", "one", "single")
 """Words of one, which are mostly an article."""
@@ -54,12 +55,13 @@ def _values(word: str, behind: str) -> Iterator[float]:
     if word in ONES and word not in _FEW:
         yield float(ONES[word])
         return
+    word = _THOUSANDS.sub("", word)
     for match in _NUMBER.finditer(word):
         unit = _LETTERS.match(word[match.end():])
         letters = unit[0] if unit else ""
         last = match.end() + len(letters) == len(word)
         scale = SCALES.get(letters, "") if letters or not last else SCALES.get(behind, "")
-        whole, _, part = re.sub("[,_]", "", match[0]).partition(".")
+        whole, _, part = match[0].replace("_", "").partition(".")
         yield float(f"{whole}.{part.split('.')[0]}") * (parse_count(f"1{scale}") if scale else 1)
 
 
