@@ -10,6 +10,7 @@ import click
 from planner.answer.objective import NAMES
 from planner.cli.options import common, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import note
+from planner.cli.progress import progress
 from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.errors import InputError
@@ -84,13 +85,12 @@ def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None
         options = {"as_json": as_json, "catalogs": catalogs, "time_limit": time_limit, "workers": workers}
         return max(int(click.get_current_context().invoke(plan, scenario=scenario, **options, **given))
                    for given in each)
-    if models:
-        if trace:
-            raise InputError("--trace is of one model, and several are compared")
+    if models and trace:
+        raise InputError("--trace is of one model, and several are compared")
+    with progress():
         plans = compare_models({model: any_question(scenario, given, catalog, config=config)[0] for model, given in zip(
-            models, each, strict=True)}, catalog, effort, defaults, held)
-    else:
-        plans = compare(asked, catalog, effort, traced=trace, defaults=defaults, layout=held)
+            models, each, strict=True)}, catalog, effort, defaults, held) if models else compare(
+                asked, catalog, effort, traced=trace, defaults=defaults, layout=held)
     if sort_by is not None:
         plans.sort(key=lambda compared: compared.row.rank(sort_by))
     shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]

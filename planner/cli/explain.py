@@ -9,6 +9,7 @@ import click
 
 from planner.cli.options import common, open_catalog, say_answer, tell_once, warn
 from planner.cli.printing import note
+from planner.cli.progress import progress
 from planner.cli.question import any_question, asking, from_option, read_from, say_read
 from planner.scenario.portfolio import AnyQuestion
 
@@ -50,7 +51,8 @@ def command(scenario: str | None, why_not: tuple[str, ...], layout: str, from_: 
              "planner plan has them")
         options = {"as_json": as_json, "catalogs": catalogs, "time_limit": time_limit, "workers": workers}
         return int(click.get_current_context().invoke(plan, scenario=scenario, **options, **flags))
-    explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
+    with progress():
+        explanation = explain(ask, catalog, why_not, effort_of(time_limit, workers))
     warn(explanation.notes)
     say_answer(explanation, lambda: render_explanation_line(explanation),
                lambda page: render_explanation(explanation, page), as_json=as_json)

@@ -12,6 +12,7 @@ from planner.catalog.load import Catalog
 from planner.cli.launch import note_launched
 from planner.cli.options import bar, common, is_quiet, is_verbose, open_catalog, say_answer, warn
 from planner.cli.printing import note, say, say_yaml
+from planner.cli.progress import progress
 from planner.cli.question import any_question, asking, from_option, overrides, read_from, say_read
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.cli.sizing import plan_log
@@ -90,10 +91,11 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
     from planner.render.tables import render_answer_line, render_plan
 
     def made(asked: AnyQuestion, defaults: Defaults) -> Plan:
-        with bar(shown=replay is not None and not (as_json or is_quiet())) as progress:
+        replays = replay is not None and not (as_json or is_quiet())
+        with progress(shown=not replays), bar(shown=replays) as advance:
             return make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
-                             progress=progress, before=before if isinstance(before, Portfolio) else None,
+                             progress=advance, before=before if isinstance(before, Portfolio) else None,
                              layout=layout_text(layout))
 
     interrupted, files = False, None

@@ -6,7 +6,8 @@ import pickle
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 LENGTH = struct.Struct("!Q")
@@ -23,10 +24,13 @@ class News:
 
 
 class Parent:
-    """The socket to the process that started this one, the same if that wants news, and when there was news."""
+    """The socket to the process that started this one, the same if that wants news, who hears news in this process, and
+    when there was news.
+    """
 
     end: socket.socket | None = None
     told: socket.socket | None = None
+    heard: Callable[[object], None] | None = None
     when = -EVERY
 
 
@@ -41,8 +45,22 @@ def report_on() -> None:
     Parent.told = Parent.end
 
 
+@contextmanager
+def hearing(heard: Callable[[object], None]) -> Iterator[None]:
+    """What is told meanwhile is heard in this process."""
+    Parent.heard = heard
+    try:
+        yield
+    finally:
+        Parent.heard = None
+
+
 def tell(news: Callable[[], object]) -> None:
-    """Send how far the call is, where this is a worker that reports and has not just done so; else nothing is asked."""
-    if Parent.told is not None and time.monotonic() - Parent.when > EVERY:
+    """Say how far the call is, where somebody wants to know and was not just told; else nothing is asked."""
+    if (Parent.told is not None or Parent.heard is not None) and time.monotonic() - Parent.when > EVERY:
         Parent.when = time.monotonic()
-        Parent.told.sendall(message(News(news())))
+        content = news()
+        if Parent.told is not None:
+            Parent.told.sendall(message(News(content)))
+        if Parent.heard is not None:
+            Parent.heard(content)

@@ -12,7 +12,7 @@ from planner.solver.fleet.evolving import Evolution
 from planner.solver.fleet.reading import value_of
 from planner.solver.fleet.schedule import CENT, Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
 from planner.solver.fleet.scheduling import LIMITED, keeping, schedule
-from planner.solver.fleet.starting import EVOLVED, PLACED_A_UNIT, ByStart
+from planner.solver.fleet.waiting import EVOLVED, PLACED_A_UNIT, by_start
 from planner.solver.settings import Settings
 from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, waiting
 
@@ -52,7 +52,7 @@ def test_budgets_by_time_and_nights_of_services_are_as_cheap_as_every_schedule_t
 def test_tasks_that_wait_are_as_cheap_by_when_they_start_as_every_schedule_tried(first):
     for seed in range(first, first + 40):
         problem = waiting(holding_more(random_problem(Random(seed)), Random(seed + 1)))
-        best, found = cheapest(problem), ByStart(problem).solve(Settings())
+        best, found = cheapest(problem), by_start(problem, Settings())
         assert (found.status, found.value) == ("infeasible" if best is None else "optimal", best), seed
         assert check_schedule(problem, found) == [], seed
 
@@ -93,7 +93,7 @@ def test_a_short_search_by_when_tasks_start_goes_on_from_lists():
     evolution = Evolution(problem, brief.seed)
     evolution.run(round(brief.deterministic_limit * EVOLVED * PLACED_A_UNIT / len(problem.tasks)), 0)
     lists = value_of(problem, Schedule("feasible", evolution.placed, (), ((), (), ())))
-    found = ByStart(problem).solve(brief)
+    found = by_start(problem, brief)
     assert check_schedule(problem, found) == []
     assert found.bound <= found.value <= lists
 

@@ -25,7 +25,7 @@ REPAIRS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class Member:
     """A schedule of the population with what it costs, and how far it is spread out, which is less than a cent."""
 
     rank: tuple[int, int]
@@ -38,8 +38,10 @@ class Evolution:
     def __init__(self, problem: Problem, seed: int) -> None:
         """Start with none."""
         self.lists, self.random = Lists(problem), Random(seed)
-        self.members: list[_Member] = []
-        self.best: _Member | None = None
+        self.members: list[Member] = []
+        self.modes: list[Modes] = []
+        """Options of all tasks, that lists are drawn with; at random where there are none."""
+        self.best: Member | None = None
         self.made = 0
 
     @property
@@ -59,39 +61,49 @@ class Evolution:
             child = self._drawn() if len(self.members) < POPULATION else self._crossed()
             self.made += 1
             calm += 1
-            if child is None:
-                continue
-            if self.best is None or child.rank[0] < self.best.rank[0]:
-                self.best, calm = child, 0
+            if child is not None and self.take(child):
+                calm = 0
                 if heard is not None:
                     heard(child.rank[0], least)
-            self._put(child)
             if calm > STALLED:
                 self.members, calm = [], 0
 
-    def _put(self, child: _Member) -> None:
-        """Take a schedule in, in place of the worst."""
+    def take(self, child: Member) -> bool:
+        """Take a schedule in, in place of the worst; say whether it is better than all before."""
+        better = self.best is None or child.rank[0] < self.best.rank[0]
+        if better:
+            self.best = child
+        self._put(child)
+        return better
+
+    def rival(self) -> Member:
+        """Return the best of a few schedules."""
+        return min(self.random.sample(self.members, min(RIVALS, len(self.members))), key=lambda one: one.rank)
+
+    def member(self, listed: Listed) -> Member:
+        """Return a schedule with what it costs."""
+        return Member((self.lists.cost(listed), sum(listed.ends)), listed)
+
+    def _put(self, child: Member) -> None:
         if any(child.listed == one.listed for one in self.members):
             return
         self.members.append(child)
         if len(self.members) > POPULATION:
             self.members.remove(max(self.members, key=lambda one: one.rank))
 
-    def _member(self, order: Order, modes: Modes) -> _Member | None:
+    def _member(self, order: Order, modes: Modes) -> Member | None:
         if not self._repaired(modes):
             return None
         random = self.random.random
         found = self.lists.settled(order, modes, [random() < CHOOSING for _ in modes])
-        if found is None:
-            return None
-        return _Member((self.lists.cost(found), sum(found.ends)), found)
+        return None if found is None else self.member(found)
 
-    def _drawn(self) -> _Member | None:
+    def _drawn(self) -> Member | None:
         """Return lists that are drawn, of those that may come next rather what much waits for."""
         random, lists = self.random, self.lists
-        modes = [random.choice(mine) if mine else 0 for mine in lists.modes]
         if not all(lists.modes):
             return None
+        modes = list(random.choice(self.modes)) if self.modes else [random.choice(mine) for mine in lists.modes]
         tail = [0] * len(modes)
         for at in reversed(_waiting_order(lists)):
             tail[at] = lists.length[at][modes[at]] + max((tail[other] for other in lists.behind[at]), default=0)
@@ -107,10 +119,10 @@ class Evolution:
                     open_.append(other)
         return self._member(order, modes)
 
-    def _crossed(self) -> _Member | None:
+    def _crossed(self) -> Member | None:
         """Return a child of two: a stretch of one's order and options, the rest as in the other, with changes."""
         random = self.random
-        one, other = (min(random.sample(self.members, RIVALS), key=lambda each: each.rank).listed for _ in range(2))
+        one, other = (self.rival().listed for _ in range(2))
         mine, theirs = in_order(one.starts, one.ends), in_order(other.starts, other.ends)
         begin, end = sorted(random.sample(range(len(mine) + 1), 2))
         head = mine[:begin]

@@ -34,17 +34,19 @@ class Lists:
     def __init__(self, problem: Problem) -> None:
         """Read a problem whose tasks cost nothing but being late."""
         self.problem, self.tasks = problem, problem.tasks
-        rows = [(pool.capacity, tuple(int(other == at) for other in range(len(problem.pools))))
+        self.rows = rows = [(pool.capacity, tuple(int(other == at) for other in range(len(problem.pools))))
                 for at, pool in enumerate(problem.pools) if pool.capacity is not None]
         rows += [((ceiling.most,) * problem.periods, problem.in_use(ceiling)) for ceiling in problem.ceilings]
+        """Of every pool and ceiling what there is in each period, and what a node of each pool takes of it."""
         bits = [max(capacity).bit_length() for capacity, _ in rows]
         places = [sum(bits[:at]) + at for at in range(len(rows))]
         self.guard = sum(1 << place + bit for place, bit in zip(places, bits, strict=True))
         self.room = [self.guard + sum(capacity[period] << place for (capacity, _), place in zip(
             rows, places, strict=True)) for period in range(problem.periods)]
         self.length = [[problem.length(option) for option in task.options] for task in self.tasks]
-        taken = [[[sum(weights[pool] * nodes for pool, nodes in option.held) for _, weights in rows]
+        self.taken = taken = [[[sum(weights[pool] * nodes for pool, nodes in option.held) for _, weights in rows]
                   for option in task.options] for task in self.tasks]
+        """What each option takes of every row."""
         self.need = [[sum(much << place for much, place in zip(mine, places, strict=True)) for mine in each]
                      for each in taken]
         self.first = [problem.earliest(task) for task in self.tasks]

@@ -12,7 +12,7 @@ from planner.solver.fleet.reading import solved
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.scheduling_tasks import TaskVars
-from planner.solver.fleet.starting import ByStart, waits
+from planner.solver.fleet.waiting import by_start, waits
 from planner.solver.fleet.ways import Ways, every_way
 from planner.solver.progress import SoFar, say
 from planner.solver.settings import Effort, Heard, Settings
@@ -40,7 +40,7 @@ def schedule(problem: Problem, settings: Settings = LIMITED, over: Problem | Non
     """
     began = time.monotonic()
     if waits(problem):
-        return ByStart(problem).solve(settings)
+        return by_start(problem, settings)
     most = MOST_EXACT_OF_MANY if len(problem.tasks) > MANY else MOST_EXACT
     above = over is not None or sum(len(mine) for mine in every_way(problem)) > most
     if above and settings.deterministic_limit is not None:

@@ -1,39 +1,21 @@
-"""The same problem by when each task starts, for tasks that wait for each other: CP-SAT's intervals, not ways.
-
-What CP-SAT does not prove at once goes on from the best of many lists.
-"""
+"""The same problem by when each task starts, for tasks that wait for each other: CP-SAT's intervals, not ways."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
 from planner.solver.engine import Model, run
-from planner.solver.fleet.evolving import Evolution
-from planner.solver.fleet.reading import better, value_of
+from planner.solver.fleet.reading import value_of
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Lot, Option, Placed, Problem, Schedule, Task
 from planner.solver.settings import Settings
 
-BRIEF, EVOLVED = 0.1, 0.5
-"""Shares of the time: in which CP-SAT proves what is easy, and for lists; the rest is for CP-SAT from the best of them.
-"""
-PLACED_A_UNIT = 300_000
-"""Tasks that lists place, moved late and early again, in a unit of CP-SAT's deterministic time, about."""
 Taken: TypeAlias = tuple[cp_model.IntervalVar, cp_model.LinearExprT]
 """When something is taken, and how much."""
-
-
-def waits(problem: Problem) -> bool:
-    """Say whether tasks wait for each other, nothing but their dates costs, and nothing asks for a choice by period."""
-    by_period = bool(problem.services or problem.purses) or any(task.may_pause for task in problem.tasks)
-    costs = any(pool.lots for pool in problem.pools) or any(
-        option.micro_usd for task in problem.tasks for option in task.options)
-    return any(task.after for task in problem.tasks) and not by_period and not costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +39,11 @@ class _Decided:
 class ByStart:
     """Variables and constraints, in the order of the question."""
 
-    def __init__(self, problem: Problem) -> None:
-        """State the whole problem."""
+    def __init__(self, problem: Problem, *, by_period: bool = True) -> None:
+        """State the whole problem; not by period: what is done must fit into all periods together alone."""
         self.problem, self.model = problem, Model()
+        self.spent = 0.0
+        """CP-SAT's deterministic time of all solves."""
         self.price: list[tuple[cp_model.IntVar, int]] = []
         """Variables, and micro-USD of each."""
         self.paid: list[tuple[cp_model.IntVar, int]] = []
@@ -70,10 +54,11 @@ class ByStart:
                 self._order(mine, self.tasks[other])
         self.lots = [[self._lot(lot) for lot in pool.lots] for pool in problem.pools]
         for at, pool in enumerate(problem.pools):
-            if not pool.is_endless:
+            if by_period and not pool.is_endless:
                 self._pool(at)
-        for number in range(len(problem.ceilings)):
+        for number in range(len(problem.ceilings) if by_period else 0):
             self._ceiling(number)
+        self._work()
         for stock, most in enumerate(problem.stocks):
             self._within([(choice.taken, option.uses[stock]) for _, option, choice in self._options()
                           if option.uses and option.uses[stock]], most)
@@ -98,6 +83,7 @@ class ByStart:
             model.add(start <= last).only_enforce_if(taken)
             self.price.append((taken, option.micro_usd))
             self.paid.append((taken, option.micro_usd))
+        model.add(end == start + sum(problem.length(task.options[at]) * one.taken for at, one in choices.items()))
         rejected = None if task.worth is None else model.new_bool_var("")
         if rejected is not None and task.worth is not None:
             self.price.append((rejected, task.worth))
@@ -176,6 +162,39 @@ class ByStart:
                      if ceiling.held and weight and lot.start < self.problem.periods]
         self.model.add_cumulative([runs for runs, _ in both], [much for _, much in both], ceiling.most)
 
+    def _work(self) -> None:
+        """State that what is done fits into all periods together, and before a task starts what that waits for: of
+        intervals alone CP-SAT finds weak bounds.
+        """
+        last = [at for at, task in enumerate(self.problem.tasks) if task.due is not None or task.deadline is not None]
+        behind = [(at, _waited_for(self.problem.tasks, at)) for at in last]
+        for most, whole, weights in self._rows():
+            done = list[list[cp_model.LinearExprT]]()
+            for task, mine in zip(self.problem.tasks, self.tasks, strict=True):
+                terms = list[cp_model.LinearExprT]()
+                for at, choice in mine.choices.items():
+                    option = task.options[at]
+                    if much := sum(weights[pool] * nodes for pool, nodes in option.held):
+                        terms.append(choice.taken * (much * self.problem.length(option)))
+                    if much > most:
+                        self.model.add(choice.taken == 0)
+                done.append(terms)
+            self.model.add(sum(term for terms in done for term in terms) <= whole)
+            for at, before in behind:
+                self.model.add(sum(term for other in before for term in done[other]) <= self.tasks[at].start * most)
+
+    def _rows(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+        """Yield of every pool and ceiling what there is at most in a period and in all, and what a node takes of it."""
+        problem = self.problem
+        for at, pool in enumerate(problem.pools):
+            if not pool.is_endless:
+                have = pool.capacity or (0,) * problem.periods
+                lots = sum(lot.most for lot in pool.lots)
+                yield max(have) + lots, sum(have) + lots * problem.periods, tuple(
+                    int(other == at) for other in range(len(problem.pools)))
+        for ceiling in problem.ceilings:
+            yield ceiling.most, ceiling.most * problem.periods, problem.in_use(ceiling)
+
     def _from(self, start: int, end: int) -> cp_model.IntervalVar:
         return self.model.new_fixed_size_interval_var(start, end - start, "")
 
@@ -187,35 +206,12 @@ class ByStart:
         return [(task, task.options[at], choice) for task, mine in zip(self.problem.tasks, self.tasks, strict=True)
                 for at, choice in mine.choices.items()]
 
-    def solve(self, settings: Settings) -> Schedule:
-        """Return the cheapest schedule, as far as the time goes where there is a limit of it."""
-        limit, stop = settings.deterministic_limit, None if settings.seconds is None else (
-            time.monotonic() + settings.seconds)
-        if limit is None:
-            return self._solved(settings)
-        found = self._solved(_part(settings, BRIEF, stop))
-        if found.status in ("optimal", "infeasible") or found.interrupted:
-            return found
-        known = self._evolved(found, limit * EVOLVED, settings, stop)
-        if known is None or known.interrupted or known.status == "optimal":
-            return known or found
-        return better(known, self._solved(_part(settings, 1 - BRIEF - EVOLVED, stop), known.tasks))
+    @property
+    def cost(self) -> cp_model.LinearExpr:
+        """What is minimized, in micro-USD."""
+        return cp_model.LinearExpr.weighted_sum([one for one, _ in self.price], [usd for _, usd in self.price])
 
-    def _evolved(self, found: Schedule, limit: float, settings: Settings, stop: float | None) -> Schedule | None:
-        """Return the best of many lists, or what was found before where that costs no more."""
-        until = None if stop is None else time.monotonic() + (stop - time.monotonic()) * EVOLVED / (1 - BRIEF)
-        evolution, interrupted = Evolution(self.problem, settings.seed), False
-        try:
-            count = round(limit * PLACED_A_UNIT / len(self.problem.tasks))
-            evolution.run(count, found.bound or 0, until, settings.heard)
-        except KeyboardInterrupt:
-            interrupted = True
-        made = Schedule("feasible", evolution.placed, (), tuple((0,) * len(pool.lots) for pool in self.problem.pools),
-                        bound=found.bound)
-        best = better(found, replace(made, value=value_of(self.problem, made))) if evolution.placed else found
-        return replace(best, interrupted=interrupted)
-
-    def _solved(self, settings: Settings, known: Sequence[Placed | None] = ()) -> Schedule:
+    def solved(self, settings: Settings, known: Sequence[Placed | None] = ()) -> Schedule:
         """Return what CP-SAT finds from where tasks are known to have a place, where they are."""
         problem, model = self.problem, self.model
         for mine, one in zip(self.tasks, known, strict=False):
@@ -224,8 +220,8 @@ class ByStart:
                 model.add_hint(mine.end, one.runs[0][1])
                 for at, choice in mine.choices.items():
                     model.add_hint(choice.taken, int(at == one.option))
-        cost = cp_model.LinearExpr.weighted_sum([one for one, _ in self.price], [usd for _, usd in self.price])
-        ending = run(model, cost, settings)
+        ending = run(model, self.cost, settings)
+        self.spent += ending.deterministic_time
         bound = None if ending.bound is None else -(-ending.bound // self.unit) * self.unit
         if ending.value is None:
             return Schedule(ending.status, bound=bound, interrupted=ending.interrupted)
@@ -245,7 +241,11 @@ class ByStart:
         return max(1, math.gcd(*(usd for _, usd in self.price)))
 
 
-def _part(settings: Settings, share: float, stop: float | None) -> Settings:
-    """Return settings with a share of the time, or what is left of it."""
-    left = None if stop is None else max(0.1, stop - time.monotonic())
-    return replace(settings, deterministic_limit=(settings.deterministic_limit or 0.0) * share, seconds=left)
+def _waited_for(tasks: Sequence[Task], at: int) -> set[int]:
+    """Return all tasks that must have ended before one starts."""
+    found, open_ = set[int](), [*tasks[at].after]
+    while open_:
+        if (other := open_.pop()) not in found:
+            found.add(other)
+            open_ += tasks[other].after
+    return found
