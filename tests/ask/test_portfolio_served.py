@@ -1,7 +1,10 @@
 """Services of a portfolio: what is planned for them meets its targets by replay."""
 
+from importlib import import_module
+
 import pytest
 
+from planner.ask.account import Interrupted
 from planner.ask.plan import make_plan
 from planner.ask.portfolio.plan import answered
 from planner.ask.portfolio.replays import Replays, standbys
@@ -10,7 +13,7 @@ from planner.jobs.job import Tried
 from planner.jobs.serving import job as serving_job
 from planner.scenario.load import load_question
 from planner.solver.settings import UNLIMITED
-from tests.ask.test_portfolio import CATALOG, CHAT, plan_of
+from tests.ask.test_portfolio import CATALOG, CHAT, RUN, plan_of
 
 JOBS = [{"name": "chat", "workload": CHAT, "growth": "50%/month"}]
 
@@ -45,6 +48,26 @@ def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: 
     assert not never.objective.by_replay.met
     assert never.objective.by_replay.missed == ("chat TTFT 3 s at p95 for 2 s",)
     assert never.status == "feasible"
+
+
+@pytest.mark.parametrize("during", [
+    "solver.fleet.scheduling._cheapest", "solver.fleet.scheduling._earlier", "ask.portfolio.served._less",
+    "ask.portfolio.plan.explained"])
+def test_ctrl_c_after_the_first_schedule_leaves_it(monkeypatch: pytest.MonkeyPatch, during: str):
+    room, _, name = f"planner.{during}".rpartition(".")
+    real, calls = getattr(import_module(room), name), []
+
+    def interrupted(*asked):
+        calls.append(name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(*asked)
+    monkeypatch.setattr(f"{room}.{name}", interrupted)
+    with pytest.raises(Interrupted) as stopped:
+        plan_of([*JOBS, {"name": "a", "workload": RUN}], length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
+    plan = stopped.value.plan
+    assert plan.objective.value is not None
+    assert {one.job: one.status for one in plan.assignments} == {"chat": "planned", "a": "planned"}
 
 
 def test_a_service_that_grows_costs_what_its_months_cost_alone():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 import planner.cli.main as cli
 from planner.answer.validation import Validation
 from planner.catalog.load import KINDS, Catalog
+from planner.cli.progress import so_far
 from planner.scenario.flags import FLAGS
 from planner.scenario.limits import Deadline
 from planner.scenario.scenario import Scenario, ServingScenario
+from planner.solver.progress import SoFar
 from planner.yaml_io import parse, validate
 
 ROOT = Path(__file__).parents[2]
@@ -296,3 +299,14 @@ def test_user_catalogs_override_by_flag_and_by_environment(planner, tmp_path, mo
     assert planner("catalog", "show", "h100-mine", "--catalogs", tmp_path).code == 0
     monkeypatch.setenv("PLANNER_CATALOGS", os.pathsep.join([str(tmp_path)]))
     assert cli.main(["catalog", "show", "h100-mine"]) == 0
+
+
+def test_a_search_says_how_far_it_is_on_stderr(planner, monkeypatch):
+    monkeypatch.setattr("planner.cli.progress.APART", 0.01)
+    asked = ["plan", "--model", "llama-3.1-8b", "--tokens", "1G", "--on", "dgx-h100,dgx-a100", "--provider", "nebius"]
+    said = planner(*asked, "-v")
+    assert said.code == 0
+    assert re.search(r"s: by megatron-core \d+%, (best .* USD, )?bound .* USD", said.err), said.err
+    assert "bound" not in planner(*asked).err
+    assert so_far(SoFar("cost", 1.0, 300_000, 299_000, "schedules of all jobs")) == (
+        "schedules of all jobs, best 3,000 USD, bound 2,990 USD, gap 0.3%")

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from benchmarks.portfolios import portfolio
 from planner.solver.fleet.exact import within
 from planner.solver.fleet.reading import solved
 from planner.solver.fleet.relaxing import Relaxation
@@ -38,6 +39,18 @@ def test_no_schedule_of_all_is_below_the_bound(monkeypatch: pytest.MonkeyPatch, 
             problem = made(Random(f"bound {seed}"))
             best, relaxed = cheapest(problem), Relaxation(problem).solve()
             assert best is None or relaxed is None or relaxed.bound <= best, (made.__name__, seed)
+
+
+def test_a_relaxation_that_ends_when_rows_were_just_found_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = portfolio(20, 3, 30, 0)
+    whole = Relaxation(problem).solve()
+    monkeypatch.setattr("planner.solver.fleet.relaxing.ROUNDS", 2)
+    relaxation = Relaxation(problem)
+    short = relaxation.solve()
+    assert len(relaxation.master.rounded.stated) > len(relaxation.master.cuts)
+    assert whole is not None
+    assert short is not None
+    assert 0 < short.bound <= whole.bound
 
 
 def test_a_cheapest_schedule_is_among_the_ways_that_the_relaxation_leaves() -> None:

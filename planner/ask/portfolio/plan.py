@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
@@ -31,6 +32,8 @@ from planner.solver.fleet.schedule import Schedule
 from planner.solver.progress import part
 from planner.solver.settings import UNLIMITED, Effort
 
+Answered: TypeAlias = tuple[Agenda, Schedule]
+"""A question with its columns, and its schedule."""
 HAIR = 1e-9
 """Of a deadline, that rounding may lose."""
 
@@ -47,8 +50,22 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
     earlier = None if before is None else answered(before, catalog, search)
     search.so_far = True
     agenda, found = answered(portfolio, catalog, search)
-    if earlier is not None and found.value is not None and earlier[1].value is not None:
-        found = kept_to(agenda, found, earlier[1], effort)
+    try:
+        if earlier is not None and found.value is not None and earlier[1].value is not None:
+            found = kept_to(agenda, found, earlier[1], effort)
+        plan = _described(portfolio, catalog, (agenda, found), earlier, defaults, effort, started)
+    except KeyboardInterrupt:  # what was found is said all the same
+        found = replace(found, interrupted=True)
+        plan = _described(portfolio, catalog, (agenda, found), earlier, defaults, effort, started)
+    if found.interrupted:
+        raise Interrupted(plan)
+    return plan
+
+
+def _described(portfolio: Portfolio, catalog: Catalog, answer: Answered, earlier: Answered | None,
+               defaults: Sequence[Default], effort: Effort, started: float) -> Plan:
+    """Return the plan that a schedule is, in full."""
+    agenda, found = answer
     accounts = {id(columns.account): columns.account for columns in agenda.columns}
     account = joined([*accounts.values()], time.monotonic() - started)
     removed = {**account.removed, **({"not_offered": agenda.left_out} if agenda.left_out else {}),
@@ -57,7 +74,7 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
     made = explained(agenda, found, assignments_of(agenda, found)) if planned else ()
     cut = (UNREPLAYED,) if found.interrupted and agenda.services and agenda.missed is None else ()
     notes = (*agenda.market.notes, *(overtaken(agenda, found) if planned else ()), *cut)
-    plan = Plan(status=found.status, notes=notes, objective=objective_of(agenda, found),
+    return Plan(status=found.status, notes=notes, objective=objective_of(agenda, found),
                 assignments=made,
                 supply=supply_of(agenda, found) if planned else (),
                 periods=periods_of(agenda, found) if planned else (),
@@ -66,9 +83,6 @@ def plan_portfolio(portfolio: Portfolio, catalog: Catalog, *, defaults: Sequence
                 search=account.model_copy(update={"removed": removed}),
                 infeasible=no_plan(agenda, effort) if found.status == "infeasible" else None,
                 provenance=provenance_of(portfolio, catalog, _decided(agenda, defaults, made)))
-    if found.interrupted:
-        raise Interrupted(plan)
-    return plan
 
 
 def _decided(agenda: Agenda, defaults: Sequence[Default], made: Sequence[Assignment]) -> list[Default]:
@@ -85,7 +99,7 @@ def _decided(agenda: Agenda, defaults: Sequence[Default], made: Sequence[Assignm
     return list({one.name: one for one in decided}.values())
 
 
-def answered(portfolio: Portfolio, catalog: Catalog, search: Searching) -> tuple[Agenda, Schedule]:
+def answered(portfolio: Portfolio, catalog: Catalog, search: Searching) -> Answered:
     """Return the question with its columns, and its schedule, proven only where all columns are known.
 
     Raises KeyboardInterrupt where Ctrl-C came before there was any schedule.

@@ -4,7 +4,7 @@ again, until what is planned meets every target. Then fewer replicas than comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner.ask.portfolio.replays import Need, Replays, Standby, eased, standbys
@@ -42,16 +42,26 @@ def replayed(agenda: Agenda, effort: Effort, solve: Solve) -> tuple[Agenda, Sche
     """Return the question as replays leave it, and its schedule; what still misses then is said in the question."""
     replays = Replays()
     first = _meeting(agenda, effort, solve, replays, {})
-    if not first.met or first.found.value is None or first.agenda.missed is None:
-        return first.agenda, first.found
-    with aside():  # services alone cost less than all jobs
-        less = _less(first.agenda, effort, solve, replays)
-    if not less:
-        return first.agenda, first.found
-    again = _meeting(first.agenda, effort, solve, replays, less)
-    cheaper = again.met and again.found.value is not None and again.found.value < first.found.value
-    best = again if cheaper else first
-    return best.agenda, replace(best.found, interrupted=again.found.interrupted)
+    found = first.found
+    if not first.met or found.value is None or first.agenda.missed is None or found.interrupted:
+        return first.agenda, found
+
+    def whole(agenda: Agenda, effort: Effort) -> Schedule:
+        """Return a schedule that nothing cut short: one that may be dearer is no use beside the first."""
+        made = solve(agenda, effort)
+        if made.interrupted:
+            raise KeyboardInterrupt
+        return made
+
+    try:
+        with aside():  # services alone cost less than all jobs
+            less = _less(first.agenda, effort, whole, replays)
+        again = _meeting(first.agenda, effort, whole, replays, less) if less else first
+    except KeyboardInterrupt:
+        return first.agenda, replace(found, interrupted=True)
+    cheaper = again.met and again.found.value is not None and again.found.value < found.value
+    return (again.agenda, again.found) if cheaper else (
+        first.agenda, replace(found, interrupted=again.found.interrupted))
 
 
 def _meeting(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays, less: Less) -> _Met:
@@ -59,33 +69,44 @@ def _meeting(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays, les
     asked, less = agenda, dict(less)
     agenda = eased(asked, less)
     found = solve(agenda, effort)
-    for number in range(ROUNDS):
-        shown = [(one, *seen) for one in standbys(asked, found) if (seen := replays.of(asked, one)) is not None]
-        if not shown:
-            return _Met(agenda, found)
-        missing = [one for one in shown if not one[2].meets]
-        told = tuple(dict.fromkeys(f"{asked.jobs[asked.services[one.service].job].name} {tried.missed}"
-                                   for one, _, tried in missing))
-        agenda, asked = replace(agenda, missed=told), replace(asked, missed=told)
-        if not missing:
-            return _Met(agenda, found)
-        if found.interrupted or effort.is_over or number == ROUNDS - 1:
-            break
-        columns = list(asked.columns)
-        for one, picks, tried in missing:
-            job, wrong = asked.services[one.service].job, [
-                (one.service, need) for need in one.needs if (one.service, need) in less]
-            for key in wrong:
-                del less[key]
-            if not wrong:
-                columns[job] = _cut(columns[job], picks, tried, asked.market)
-        again = asked.answering(columns)
-        trying = eased(again, less)
-        solved = solve(trying, effort) if not again.empty else Schedule("infeasible")
-        if solved.value is None:
-            break
-        asked, agenda, found = again, trying, solved
+    try:
+        for number in range(ROUNDS):
+            shown = [(one, *seen) for one in standbys(asked, found) if (seen := replays.of(asked, one)) is not None]
+            if not shown:
+                return _Met(agenda, found)
+            missing = [one for one in shown if not one[2].meets]
+            told = tuple(dict.fromkeys(f"{asked.jobs[asked.services[one.service].job].name} {tried.missed}"
+                                       for one, _, tried in missing))
+            agenda, asked = replace(agenda, missed=told), replace(asked, missed=told)
+            if not missing:
+                return _Met(agenda, found)
+            if found.interrupted or effort.is_over or number == ROUNDS - 1:
+                break
+            again = asked.answering(_fewer(asked, missing, less))
+            trying = eased(again, less)
+            solved = solve(trying, effort) if not again.empty else Schedule("infeasible")
+            if solved.value is None and solved.interrupted:
+                raise KeyboardInterrupt
+            if solved.value is None:
+                break
+            asked, agenda, found = again, trying, solved
+    except KeyboardInterrupt:
+        return _Met(agenda, replace(found, interrupted=True), met=False)
     return _Met(agenda, replace(found, status="feasible"), met=False)
+
+
+def _fewer(asked: Agenda, missing: Sequence[tuple[Standby, list[Pick], Tried]], less: dict[tuple[int, Need], int]
+           ) -> list[Columns]:
+    """Return columns in which what missed a target answers less; needs that were eased for it are no longer."""
+    columns = list(asked.columns)
+    for one, picks, tried in missing:
+        job, wrong = asked.services[one.service].job, [
+            (one.service, need) for need in one.needs if (one.service, need) in less]
+        for key in wrong:
+            del less[key]
+        if not wrong:
+            columns[job] = _cut(columns[job], picks, tried, asked.market)
+    return columns
 
 
 def _cut(columns: Columns, picks: list[Pick], tried: Tried, market: Market) -> Columns:
@@ -106,7 +127,7 @@ def _less(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays) -> Les
     less, refuted, before = dict[tuple[int, Need], int](), dict[tuple[int, Need], int](), replays.requests
     best = solve(alone, effort)
     for _ in range(FEWER_ROUNDS):
-        if best.value is None or best.interrupted or effort.is_over or replays.requests - before > REQUESTS:
+        if best.value is None or effort.is_over or replays.requests - before > REQUESTS:
             break
         trying = dict(less)
         for one in standbys(alone, best):

@@ -87,9 +87,11 @@ class Rounded:
         return rows
 
     def prices(self, rows: range, prices: Floats) -> dict[int, dict[int, Floats]]:
-        """Return what the stated rows charge for a unit of what is taken in each period, by pool and divisor."""
+        """Return what the rows of a program charge for a unit of what is taken in each period, by pool and divisor;
+        rows that were found since come with the next one.
+        """
         found = dict[int, dict[int, Floats]]()
-        for row, (pool, divisor, period) in zip(rows, self.stated, strict=True):
+        for row, (pool, divisor, period) in zip(rows, self.stated[:len(rows)], strict=True):
             mine = found.setdefault(pool, {}).setdefault(divisor, np.zeros(len(self.capacity[pool])))
             mine[period] -= min(0.0, prices[row])
         return found

@@ -41,28 +41,41 @@ def schedule(problem: Problem, settings: Settings = LIMITED, over: Problem | Non
     began = time.monotonic()
     if waits(problem):
         return by_start(problem, settings)
+    try:
+        found = _cheapest(problem, settings, over)
+    except KeyboardInterrupt:
+        if not settings.so_far:
+            raise
+        return replace(first_of(problem, settings) or Schedule("undecided"), interrupted=True)
+    # stating it takes as long as a window does
+    late = settings.seconds is not None and time.monotonic() - began > settings.seconds * TIDY_SHARE
+    if not problem.tasks or found.value is None or found.interrupted or late:
+        return found
+    left = None if settings.seconds is None else max(0.1, settings.seconds - (time.monotonic() - began))
+    try:
+        return _earlier(problem, found, left)
+    except KeyboardInterrupt:
+        if not settings.so_far:
+            raise
+        return replace(found, interrupted=True)
+
+
+def _cheapest(problem: Problem, settings: Settings, over: Problem | None) -> Schedule:
+    """Return the cheapest schedule, whose tasks may end late."""
     most = MOST_EXACT_OF_MANY if len(problem.tasks) > MANY else MOST_EXACT
     above = over is not None or sum(len(mine) for mine in every_way(problem)) > most
     if above and settings.deterministic_limit is not None:
         # GLOP takes half a second to load
         from planner.solver.fleet.windows import improved
 
-        found = improved(problem, settings, over)
-    else:
-        cheap = _cheap(problem, settings)
-        done = cheap is not None and (cheap.status == "optimal" or cheap.interrupted)
-        if cheap is not None and done:
-            found = cheap
-        else:
-            # GLOP and HiGHS take half a second to load
-            from planner.solver.fleet.exact import exact
+        return improved(problem, settings, over)
+    cheap = _cheap(problem, settings)
+    if cheap is not None and (cheap.status == "optimal" or cheap.interrupted):
+        return cheap
+    # GLOP and HiGHS take half a second to load
+    from planner.solver.fleet.exact import exact
 
-            found = exact(problem, settings, cheap or first_of(problem, settings))
-    # stating it takes as long as a window does
-    late = settings.seconds is not None and time.monotonic() - began > settings.seconds * TIDY_SHARE
-    done = not problem.tasks or found.value is None or found.interrupted or late
-    left = None if settings.seconds is None else max(0.1, settings.seconds - (time.monotonic() - began))
-    return found if done else _earlier(problem, found, left)
+    return exact(problem, settings, cheap or first_of(problem, settings))
 
 
 def telling(problem: Problem) -> Heard:
