@@ -41,6 +41,14 @@ class Shown(Meant, ABC):
     def records(self) -> list[Mapping[str, object]]:
         """Return the rows of its data frame."""
 
+    def __eq__(self, other: object) -> bool:
+        """Say whether both are written alike: what is read back equals what was written."""
+        return self is other or (type(self) is type(other) and isinstance(other, Shown)
+                                 and self.to_json() == other.to_json())
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.headline()}>"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
+from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.layouts.axes import layout_text
@@ -19,8 +20,9 @@ from planner.units import SECONDS, parse
 from planner.yaml_io import Document
 
 FilePath = str | PathLike[str]
-Asked = FilePath | Mapping[str, object] | Document
-"""A scenario: a file, the name of a shipped one, or what a file holds (as data, or as it was read)."""
+Asked = FilePath | Mapping[str, object] | Document | Plan
+"""A scenario: a file, the name of a shipped one, or what a file holds (as data, or as it was read); or a
+plan, of which the question is asked again."""
 MOST_WORKERS = 256
 AXES = ("tp", "pp", "cp", "ep", "dp", "vpp", "zero", "mbs", "recompute")
 """Of a layout, which people give beside the other keywords."""
@@ -51,6 +53,8 @@ def reference(value: object) -> Reference:
     """Return a scenario as `load_any` takes it."""
     if value is None or isinstance(value, Mapping | Document):
         return value
+    if isinstance(value, Plan):
+        return value.to_dict()
     if not isinstance(value, str | PathLike):
         raise wrong("scenario", value, "a file, the name of a shipped scenario, or a mapping such as a file holds")
     path("scenario", value)

@@ -31,6 +31,8 @@ class UsualTuning(Frozen):
     """Tokens, of a model that reads as many."""
     global_batch: int = Field(gt=0, le=10**6)
     """Sequences."""
+    spread: float = Field(ge=0, le=4)
+    """Standard deviation of the lengths of samples over their mean, by which several in a micro-batch are padded."""
 
 
 class Optimal(Frozen):
@@ -130,8 +132,6 @@ class PreferenceRecipes(Frozen):
     """Its batch is of samples."""
     longer: float = Field(ge=1, le=4)
     """Mean length of the longer answer of a pair, to which the other is padded, over that of both."""
-    spread: float = Field(ge=0, le=4)
-    """Standard deviation of the lengths of samples over their mean, by which several in a micro-batch are padded."""
     reference_logit: Held
     """Per logit: what those of the reference add to the peak of the policy's."""
 

@@ -216,9 +216,7 @@ def computed_on(scenario: AnyScenario, node: str, catalog: Catalog) -> AnyScenar
 def on_node(scenario: AnyScenario, catalog: Catalog, node: str) -> ResolvedScenario:
     """Return the question how fast one step of a training job is on a node type, whatever it costs."""
     asked = only_training(scenario, "the best layout")
-    # answers of preferences go by their mean length
-    lengths = {} if asked.workload.preference else {"mean_length": None}
-    work = asked.workload.model_copy(update={"tokens": None, **lengths})
+    work = asked.workload.model_copy(update={"tokens": None})
     market = Market((usual_candidate(catalog.node(node), catalog),))
     return training_question(asked.model_copy(update={"workload": work, "objective": "time"}), catalog, market)
 

@@ -39,8 +39,8 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     `at` is where the document has it; `beside` tokens of each sample are images or sound, in sequences of the usual
     length of the model where none is stated.
 
-    Samples are padded to the longest length that is known, of the file or as stated, unless they are to be packed;
-    where none is known they are packed. Raises InputError.
+    Samples whose longest is known, of the file or as stated, are padded to the longest of their micro-batch, unless
+    they are to be packed; where none is known they are packed. Raises InputError.
     """
     longest: int | None
     if work.dataset is not None:
@@ -74,8 +74,9 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     said = [Default(name="tokens", value=show_count(tokens),
                     why=f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'} of {count:,} samples, {how}")]
     if work.packing is None:
-        share = "" if packed or longest is None else f", {mean / longest:.0%} of their tokens real"
-        said.append(Default(name="packing", value="packed" if packed else f"padded to {longest:,}{share}",
+        cap = "" if longest is None else f", at most {longest:,} tokens"
+        said.append(Default(name="packing",
+                            value="packed" if packed else f"padded to the longest of a micro-batch{cap}",
                             why="no longest sample is known" if packed else "packing fills sequences with samples"))
     said += _unknown_length(work, mean)
     update: dict[str, object] = dict.fromkeys(("epochs", "samples", "dataset", "tokenizer", "packing"))

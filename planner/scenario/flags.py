@@ -70,7 +70,7 @@ TABLE: dict[str, Flag] = {
           samples=Flag("", "Samples to train on (pairs, when tuning on preferences), instead of tokens: 50k.",
                        "COUNT"),
           epochs=Flag("", "Passes over the samples. Default: 1.", "N"),
-          mean_length=Flag("", "Mean length of a sample, if each is padded to the sequence length.", "TOKENS"),
+          mean_length=Flag("", "Mean length of samples; with --seq-len, their longest, they are not packed.", "TOKENS"),
           dataset=Flag("", "JSONL or Parquet file of samples: their number and lengths.", "FILE"),
           tokenizer=Flag("", "Tokenizer that counts the tokens of the dataset.", "NAME"),
           packing=Flag("", "Fill sequences with several samples.", switch=True),

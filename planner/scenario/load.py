@@ -15,6 +15,7 @@ from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
+from planner.scenario.again import answered
 from planner.scenario.amounts import with_amount, with_usual_amount
 from planner.scenario.called import as_called, as_many
 from planner.scenario.currencies import in_dollars
@@ -156,8 +157,8 @@ def as_written(reference: str | Mapping[str, object] | Document) -> Document:
     if isinstance(reference, Document):
         return reference
     if isinstance(reference, str):
-        return parse(reference, "the scenario") if is_inline(reference) else read(find(reference))
-    return Document(plain(reference, "scenario"), "", {})
+        return answered(parse(reference, "the scenario") if is_inline(reference) else read(find(reference)))
+    return answered(Document(plain(reference, "scenario"), "", {}))
 
 
 def as_scenario(document: Document) -> AnyScenario:

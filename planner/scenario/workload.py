@@ -122,7 +122,7 @@ class Training(Frozen):
     loss: Loss | None = None
     """Kernel of the cross entropy: plain, in chunks, or fused with its projection; none means the stack's."""
     mean_length: SequenceLength | None = None
-    """Mean tokens of a sample, if samples are padded to sequence_length; none if they are packed."""
+    """Mean tokens of a sample, if samples are padded to the longest of a micro-batch; none if they are packed."""
     samples: Count | None = None
     """Samples instead of tokens, each of mean_length: 50k; of preferences pairs of two such answers with their prompt.
     """

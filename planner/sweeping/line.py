@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from planner.answer.first_edition import upgraded
+from planner.answer.meant import Meant
 from planner.answer.schema import Plan
 from planner.answer.shown import Shown, Table
 from planner.sweeping.task import SweepTask, VariantOutcome
@@ -25,8 +26,8 @@ PROVEN = ("optimal", "infeasible")
 """Statuses of answers that are not asked again."""
 
 
-class SweepLine(Frozen):
-    """One variant with its answer."""
+class SweepLine(Meant, Frozen):
+    """One variant with its answer, whose figures it has by their names: line.cost_usd."""
 
     model_config = ConfigDict(populate_by_name=True)
 

@@ -140,6 +140,31 @@ def test_a_frame_has_nested_keys_with_dots(answers: dict[str, Any]) -> None:
     assert "layout.stages" not in row
 
 
+@pytest.mark.parametrize("name", ["Plan", "Comparison", "Explanation"])
+def test_what_is_read_back_equals_what_was_written(answers: dict[str, Any], name: str) -> None:
+    answer = answers[name]
+    again = type(answer).from_json(answer.to_json())
+    assert again == answer
+    assert hash(again) == hash(answer)
+    assert answer != answers["Sweep"]
+
+
+def test_a_plan_is_a_question_that_may_be_asked_again(answers: dict[str, Any], tmp_path: Path) -> None:
+    plan, path = answers["Plan"], tmp_path / "plan.json"
+    path.write_text(plan.to_json())
+    for asked in (plan, path, plan.to_dict()):
+        assert planner.plan(asked).assignments == plan.assignments
+    assert planner.plan(path, seq_len=512).assignments == planner.plan(**JOB, seq_len=512).assignments
+    assert planner.explain(plan).worth == answers["Explanation"].worth
+    with pytest.raises(InputError, match=r"planner\.comparison/1\) without its question"):
+        planner.plan({"schema": "planner.comparison/1", "provenance": {}})
+
+
+def test_a_variant_has_the_figures_of_its_plan(answers: dict[str, Any]) -> None:
+    line = answers["Sweep"][0]
+    assert (line.status, line["cost"]) == ("optimal", line.plan.assignments[0].cost_usd)
+
+
 def test_a_sweep_is_what_the_plans_are_one_by_one() -> None:
     found = planner.sweep(**JOB, vary={"deadline": ["1 s", "3 d"], "workload.sequence_length": [512, 1024]})
     assert [dict(line.variant) for line in found.lines][1] == {

@@ -91,7 +91,7 @@ def test_several_pairs_are_padded_to_the_longest_of_them() -> None:
     assert longest_of(1) == pytest.approx(0, abs=1e-9)
     assert longest_of(2) == pytest.approx(math.pi**-0.5, rel=0.01)
     rows = from_rows([{"dp": 1, "micro_batch": size} for size in (1, 2, 4)], 16)
-    spread = catalog().recipes.preference.spread
+    spread = catalog().recipes.preference.usual.spread
     tokens = asked("dpo", longest=4 * LENGTH).tokens(rows) / (2 * LENGTH)
     assert tokens.tolist() == pytest.approx([1, 2 * (1 + spread * longest_of(2)), 4 * (1 + spread * longest_of(4))])
     assert asked("dpo", longest=LENGTH + 1).tokens(rows)[2] == pytest.approx(4 * 2 * (LENGTH + 1))

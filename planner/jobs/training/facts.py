@@ -111,14 +111,11 @@ def _whole_sequences(question: Question, space: Space) -> Ints:
 
 
 def processed(work: Training, sample_length: int, global_batch: int = 1) -> int:
-    """Return the tokens that the GPUs work through: the job's, and the padding where samples are not packed.
+    """Return the tokens that a job trains on, without padding.
 
     Where none are given, those of some steps, so that speeds compare at batches within a tolerance.
     """
-    tokens = work.tokens or STEPS * sample_length * global_batch
-    if work.mean_length is None or work.preference:
-        return tokens  # preferences count their padding
-    return -(-tokens * sample_length // min(work.mean_length, sample_length))
+    return work.tokens or STEPS * sample_length * global_batch
 
 
 def preferred(asked: Training, question: Question) -> dict[str, object]:
@@ -128,8 +125,8 @@ def preferred(asked: Training, question: Question) -> dict[str, object]:
 
 
 def length_of(asked: Training, longest: int) -> int:
-    """Return the tokens of a sequence that speed goes by: answers are padded to those of their batch alone."""
-    return min(asked.mean_length or longest, longest) if asked.preference else longest
+    """Return the tokens of a sequence that speed goes by: samples are padded to those of their micro-batch alone."""
+    return min(asked.mean_length or longest, longest)
 
 
 def batch_of(asked: Training, catalog: Catalog) -> Batch:
@@ -154,6 +151,8 @@ def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate
     longest = asked.sequence_length or typical.sequence_length
     padded = not (stack.preference and stack.preference.padding_free)
     sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0, padded=padded)
+    if asked.mean_length is not None and not asked.preference:
+        sample = replace(sample, spread=catalog.recipes.tuning.spread)
     stack = with_recipe(catalog.recipes, stack, model, Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))
     return question_of(
         catalog, model, candidates, stack, sequence_length=length_of(asked, longest), longest=longest, sample=sample,

@@ -139,7 +139,7 @@ def less_to_hold(questions: Sequence[Question], loss: str | None) -> Iterator[Le
     """Yield a fused loss, where every stack holds logits; sequences half as long, again and again."""
     if all(writes_logits(question) for question in questions):
         yield Leaner("loss", loss or "as the stack has it", "fused", 1.0, {"loss": "fused"})
-    asked = questions[0].sequence_length
+    asked = questions[0].longest
     length = asked // 2
     while length >= SHORTEST:
         yield Leaner("sequence_length", f"{asked:,}", f"{length:,}", asked / length, {"sequence_length": length})

@@ -173,8 +173,6 @@ def idle_keys(asked: Training) -> Iterator[Idle]:
     if method == "inference":
         yield from (idle(key, "applies to training, but method inference only holds the model") for key in (
             "global_batch", "mean_length", "optimizer", "optimizer_in_backward", "loss"))
-    if asked.tokens is None and not asked.preference:
-        yield idle("mean_length", "applies to tokens, and none are given")
 
 
 class Illegal(InputError):

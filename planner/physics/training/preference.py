@@ -36,7 +36,7 @@ class Sample:
     scores: bool = False
     """Whether the head has one value."""
     spread: float = 0.0
-    """Standard deviation of lengths over their mean, where the samples of a micro-batch are padded to the longest."""
+    """Standard deviation of lengths over their mean, where the samples of micro-batches are padded to the longest."""
 
     @property
     def forwards(self) -> float:
@@ -60,7 +60,7 @@ def sample_of(recipes: PreferenceRecipes, method: str, reference: str | None, pa
         policy_forwards=works.policy_forwards,
         reference_forwards=works.reference_forwards / (max(passes, 1.0) if before else 1.0),
         reference_logit=recipes.reference_logit if works.reference_forwards and not before else 0.0,
-        preference=method, scores=works.scores, spread=recipes.spread if padded else 0.0)
+        preference=method, scores=works.scores, spread=recipes.usual.spread if padded else 0.0)
 
 
 @lru_cache(maxsize=256)

@@ -108,7 +108,9 @@ class Question:
         return self.sample.sequences * self.sequence_length
 
     def tokens(self, rows: Layouts) -> Floats:
-        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train, and their padding."""
+        """Return the tokens of a micro-batch on a GPU of each row: of a sample all that train, and their padding to the
+        longest of a micro-batch. That ranks wait for the longest of theirs is not counted.
+        """
         plain: Floats = rows.micro_batch * self.sample_length / rows.cp
         most = self.longest / self.sequence_length
         if not self.sample.spread or most <= 1:

@@ -24,6 +24,9 @@ _SLURM_SETS = {**dict.fromkeys(("nodes", "N"), ("SLURM_NNODES", "SLURM_JOB_NUM_N
                "ntasks-per-node": ("SLURM_NTASKS_PER_NODE",)}
 """Options of a job -> the variables that Slurm sets by them."""
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL | re.ASCII)
+_SHELLS = ("bash", "sh", "zsh")
+_RUNS = re.compile(r"-[a-z]{0,4}c")
+"""The option by which a shell runs what follows."""
 HELD = "_"
 """The first word of flags that a variable or an array holds."""
 MOST = 10**18
@@ -52,8 +55,20 @@ def commands(text: str) -> list[Command]:
             known[name] = f"{known.get(name, '')} {value}".strip() if more else value
             line = f"{HELD} {value}" if value.startswith("-") else ""
         if line:
-            lines.append(_command(_words(_expanded(line, known))))
+            words = _words(_expanded(line, known))
+            inner = _inner(words)
+            lines += [_command(words)] if inner is None else commands(inner)
     return lines
+
+
+def _inner(words: list[str]) -> str | None:
+    """Return the script that a line hands to a shell: srun bash -c "torchrun ...", eval "$CMD"."""
+    for at, word in enumerate(words[:-1]):
+        if word.rsplit("/", 1)[-1] in _SHELLS and at + 2 < len(words) and _RUNS.fullmatch(words[at + 1]):
+            return words[at + 2]
+        if word == "eval" and at == 0:
+            return " ".join(words[1:])
+    return None
 
 
 def _unwrapped(value: str) -> str:

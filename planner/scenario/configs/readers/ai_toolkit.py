@@ -100,10 +100,33 @@ def _diffusion_pipe(reading: Reading) -> None:
     denoising.optimizer(reading, "optimizer.type")
     if "float8" in (reading.word("model.transformer_dtype") or ""):
         reading.put("workload.quantization", "fp8-weights", "model.transformer_dtype")
-    reading.of_samples = {"workload.epochs": epochs} if (epochs := reading.number("epochs")) else {}
+    repeats = _files(reading)
+    reading.of_samples = {"workload.epochs": epochs * repeats} if (epochs := reading.number("epochs")) else {}
     stages = reading.number("pipeline_stages") or 1
     if stages > 1:
         reading.counted.append(f"pipeline_stages {stages}: as copies, each with all blocks")
+
+
+def _files(reading: Reading) -> float:
+    """Read the size of images and clips in diffusion-pipe's file of the data set, and return how often each is seen."""
+    data = denoising.file_of(reading, "dataset")
+    if data is None:
+        return 1
+    sets = data.keys.get("directory")
+    found = [data.keys, *(one for one in (sets if isinstance(sets, list) else []) if isinstance(one, Mapping))]
+
+    def stated(key: str) -> list[object]:
+        return [each for one in found for each in (one[key] if isinstance(one.get(key), list) else [])]
+
+    sizes, frames = stated("resolutions"), [each for each in stated("frame_buckets") if isinstance(each, int)]
+    denoising.size(reading, sizes[0] if len(sizes) == 1 else sizes or None, "resolutions")
+    if max(frames, default=1) > 1:
+        reading.put("workload.frames", max(frames), "frame_buckets")
+        reading.counted.append(f"frame_buckets {sorted(set(frames))}: at the most")
+    repeats = {one["num_repeats"] for one in found if isinstance(one.get("num_repeats"), int | float)} - {1}
+    if len(repeats) > 1:
+        reading.counted.append(f"num_repeats {sorted(repeats)}: once, as folders differ")
+    return repeats.pop() if len(repeats) == 1 else 1
 
 
 READER = Reader("a config that trains a model of images (ai-toolkit, SimpleTuner, diffusion-pipe)", tells, read)

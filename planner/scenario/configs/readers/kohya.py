@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planner.scenario.configs import denoising, trainer
 from planner.scenario.configs.reading import Reader, Reading
-from planner.scenario.configs.source import Source, beside, source_of
+from planner.scenario.configs.source import Source
 
 _SCRIPT = re.compile(r"(?:[\w./-]*/)?((?:[a-z0-9]+_)*train(?:_[a-z0-9]+)*)\.py")
 OWN = (("network_module",), ("pretrained_model_name_or_path", "train_batch_size"), ("network_dim",),
@@ -31,7 +31,7 @@ def read(reading: Reading) -> None:
     """Read model, adapters, size of images, batch, optimizer and steps."""
     if reading.source.form == "toml":
         reading.source = replace(reading.source, keys=denoising.plain_names(reading.source.keys))
-    if (more := _beside(reading, "config_file")) is not None:
+    if (more := denoising.file_of(reading, "config_file")) is not None:
         reading.source = replace(reading.source, keys={**{
             reading.source.named(key): value for key, value in denoising.plain_names(more.keys).items()},
             **reading.source.keys})
@@ -68,17 +68,6 @@ def read(reading: Reading) -> None:
     reading.gpus = each * (nodes if nodes and reading.source.has("nproc_per_node") else 1) if each else None
 
 
-def _beside(reading: Reading, key: str) -> Source | None:
-    """Return the file that a key names, where it lies by the config; say so where it does not."""
-    named = reading.text(key)
-    if named is None:
-        return None
-    if (path := beside(reading.source, named)) is not None:
-        return source_of(str(path))
-    reading.counted.append(f"{key}: {named} is not there, so without what it says")
-    return None
-
-
 def _trained(reading: Reading, script: str, *, by_kohya: bool) -> None:
     """Read adapters, by their module or by the script's name, or put down that all weights train."""
     module = reading.word("network_module") or ""
@@ -99,7 +88,7 @@ def _trained(reading: Reading, script: str, *, by_kohya: bool) -> None:
 
 def _samples(reading: Reading, default: int) -> None:
     """Read the size of images and the batch, which the file of the data set states where the line does not."""
-    data = _beside(reading, "dataset_config")
+    data = denoising.file_of(reading, "dataset_config")
     sets = data.keys.get("datasets") if data is not None else None
     found = [one for one in sets if isinstance(one, dict)] if isinstance(sets, list) else []
     general = denoising.plain_names(data.keys) if data is not None else {}

@@ -5,13 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 
 from planner.scenario.configs import trainer
-from planner.scenario.configs.readers import megatron
+from planner.scenario.configs.readers import megatron, trl
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 VERBS = ("sft", "rlhf", "pt")
 METHODS = {"dpo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo", "cpo": "simpo", "rm": "reward-model"}
 """Of `rlhf_type`; CPO is SimPO with another loss."""
+DRAWS = ("grpo", "rloo")
+"""Of `rlhf_type`, by the trainers of TRL."""
 
 
 def tells(source: Source) -> bool:
@@ -45,11 +47,8 @@ def read(reading: Reading) -> None:
     reading.of_samples = {"workload.epochs": reading.get("num-train-epochs", "max-epochs") or 3}
     if reading.on("packing"):
         reading.of_samples["workload.packing"] = True
-    if verb == "rlhf":
-        asked = reading.word("rlhf-type") or "dpo"
-        if asked not in METHODS:
-            raise reading.wrong(("rlhf-type",), asked, ", ".join(METHODS))
-        trainer.preferences(reading, METHODS[asked], "rlhf-type", copied="ref-model")
+    if verb == "rlhf" and _draws(reading):
+        return
     if reading.word("torch-dtype") in ("float16", "float32"):
         reading.put("workload.precision", {"float16": "fp16", "float32": "fp32"}[reading.word("torch-dtype") or ""],
                     "torch-dtype")
@@ -64,6 +63,19 @@ def read(reading: Reading) -> None:
     if reading.on("use-liger-kernel"):
         reading.put("workload.loss", "fused", "use-liger-kernel")
     trainer.sharding(reading, "ms-swift")
+
+
+def _draws(reading: Reading) -> bool:
+    """Read by what answers are preferred, and say whether they are drawn as it trains."""
+    asked = reading.word("rlhf-type") or "dpo"
+    if asked in DRAWS:
+        trainer.batch(reading, "per-device-train-batch-size", default=1)
+        trl.drawing(reading, asked, "rlhf-type", prompt="max_length")
+        return True
+    if asked not in METHODS:
+        raise reading.wrong(("rlhf-type",), asked, ", ".join((*METHODS, *DRAWS)))
+    trainer.preferences(reading, METHODS[asked], "rlhf-type", copied="ref-model")
+    return False
 
 
 READER = Reader("a line of ms-swift", tells, read)

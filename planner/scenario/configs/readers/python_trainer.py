@@ -56,7 +56,7 @@ def read(reading: Reading) -> None:
     reading.gpus = launched(reading)
     method = TRAINERS[by]
     if method in ("grpo", "rloo"):
-        trl.drawing(reading, method)
+        trl.drawing(reading, method, "the trainer")
         return
     if method is not None:
         trainer.preferences(reading, method, by, precomputed="precompute_ref_log_probs")

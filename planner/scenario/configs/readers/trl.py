@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.scenario.configs import reinforced, trainer
-from planner.scenario.configs.launchers import launched
+from planner.scenario.configs.launchers import NODE, launched
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 from planner.scenario.tuned import ADAPTERS
@@ -48,7 +48,7 @@ def read(reading: Reading) -> None:
     script = _script(reading.source)
     method = SCRIPTS[script] if script else next((OWN[key] for key in OWN if reading.source.has(key)), None)
     if (script in reinforced.METHODS) or reading.source.has("num_generations"):
-        drawing(reading, script or "grpo")
+        drawing(reading, script or "grpo", "the script")
         return
     if method is None and script is None and reading.source.has("beta") and not reading.source.has("num_generations"):
         method = "dpo"
@@ -59,19 +59,19 @@ def read(reading: Reading) -> None:
     trainer.sharding(reading, "trl")
 
 
-def drawing(reading: Reading, method: str) -> None:
+def drawing(reading: Reading, method: str, said: str, prompt: str = "max_prompt_length") -> None:
     """Read GRPO and RLOO: a step has the answers that all GPUs take at once, and each of its micro-batches."""
     trains = reading.values.pop("workload.method")
     each = reading.number("num_generations") or 8
-    gpus = reading.number("num_processes", "nproc_per_node") or 8
+    gpus = launched(reading) or NODE
     micro = int(reading.layout.pop("mbs")) * (reading.accumulation or 1)
     batch = reading.number("generation_batch_size")
-    reinforced.method(reading, method, "the script", "grpo")
+    reinforced.method(reading, method, said, "grpo")
     reading.put("workload.tuning", trains if trains in ADAPTERS else None, "use_peft")
     reading.put("workload.samples_per_prompt", each, "num_generations")
     reading.put("workload.prompts", max(1, (batch or micro * gpus) // each), "per_device_train_batch_size")
     reading.counted.append(f"prompts of a step: {batch or f'{micro} answers on each of {gpus} GPUs'}, {each} to each")
-    reinforced.lengths(reading, ("max_prompt_length",), ("max_completion_length",))
+    reinforced.lengths(reading, (prompt,), ("max_completion_length",))
     held = reading.text("beta")
     reading.put("workload.reference", "initial" if held not in (None, "0", "0.0") else "none", "beta")
     for idle in ("workload.sequence_length", "workload.packing", "workload.optimizer", "workload.precision",
