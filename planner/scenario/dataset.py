@@ -74,9 +74,9 @@ def in_tokens(work: Training, recipes: Recipes, document: Document, at: tuple[st
     said = [Default(name="tokens", value=show_count(tokens),
                     why=f"{epochs:g} {'epoch' if epochs == 1 else 'epochs'} of {count:,} samples, {how}")]
     if work.packing is None:
-        cap = "" if longest is None else f", at most {longest:,} tokens"
+        limit = "" if longest is None else f", at most {longest:,} tokens"
         said.append(Default(name="packing",
-                            value="packed" if packed else f"padded to the longest of a micro-batch{cap}",
+                            value="packed" if packed else f"padded to the longest of a micro-batch{limit}",
                             why="no longest sample is known" if packed else "packing fills sequences with samples"))
     said += _unknown_length(work, mean)
     update: dict[str, object] = dict.fromkeys(("epochs", "samples", "dataset", "tokenizer", "packing"))

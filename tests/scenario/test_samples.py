@@ -54,7 +54,7 @@ def test_samples_are_padded_to_a_length_that_is_known_unless_packed():
 
 def test_the_longest_sample_decides_memory_and_the_mean_time():
     """A collator pads to the longest of a micro-batch, and one sample alone to nothing: at a mean of 600 it takes
-    as long under a cap of 1,024 as of 4,096; of four, 1 + 0.53 x 1.03 times as many tokens each are computed.
+    as long under a cap of 1,024 as of 4,096, and four together longer than where none is longer than the mean.
     """
     job = {"model": "llama-3.1-8b", "method": "lora", "samples": "50k", "mean_length": 600, "stack": "trl"}
 
@@ -63,7 +63,7 @@ def test_the_longest_sample_decides_memory_and_the_mean_time():
 
     assert of(4096, 1).time.step_seconds == of(1024, 1).time.step_seconds
     assert of(4096, 1).memory.peak_bytes > of(1024, 1).memory.peak_bytes
-    assert 1.3 < of(4096, 4).time.step_seconds / of(4096, 1).time.step_seconds < 1.55
+    assert of(4096, 4).time.step_seconds > 1.2 * of(600, 4).time.step_seconds
     assert of(4096, 1).time.steps == -(-50_000 // 128)
 
 
