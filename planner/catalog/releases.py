@@ -50,14 +50,15 @@ class Target(Frozen):
     install: tuple[str, ...] = ()
     """Lines of a shell that install it."""
     models: dict[str, dict[str, str]] = Field(default={})
-    """Of media: model of the catalog -> what it is called there, by what it names: a family, a class, a script."""
+    """Model of the catalog -> what it is called there, by what it names: a family, a flavour, a class, a script."""
+    builds: Literal["", "megatron", "llama"] = ""
+    """By whose parts it builds other language models; by none it has those that are named, or any."""
     has: tuple[str, ...] = ()
-    """Language models that it loads under the name of their checkpoint; none named means any."""
+    """Language models that it loads under the name of their checkpoint."""
     checkpoints: dict[str, str] = Field(default={})
     """Others that it loads -> the name of the checkpoint that it knows."""
     source: str = Field(min_length=3)
     as_of: AsOf
-
 
     def formats(self, stack: str, asked: tuple[Precision, ...]) -> tuple[Precision, ...]:
         """Return the number formats of those asked that it can be told of a stack."""

@@ -85,6 +85,8 @@ class OffloadSupport(Frozen):
     """What a framework can keep outside the GPU, and where; nothing where left out."""
 
     optimizer: tuple[Literal["host", "nvme"], ...] = ()
+    optimizers: tuple[str, ...] = ()
+    """Optimizers whose states may leave; none named means any."""
     parameters: tuple[Literal["host", "nvme"], ...] = ()
     activations: bool = False
     """Checkpoints of full recompute, on the host."""

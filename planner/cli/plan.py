@@ -104,7 +104,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
         if launch is not None and plan.assignments:
             from planner.launch.folder import startable
 
-            plan, files = startable(plan, catalog, lambda: made(*to_be_launched(asked, defaults)))
+            held = to_be_launched(asked, defaults)
+            plan, files = startable(plan, catalog, None if held[0] == asked else lambda: made(*held))
     except Interrupted as stopped:
         plan, interrupted = stopped.plan, True
     warn(plan.notes)

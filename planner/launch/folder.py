@@ -15,7 +15,14 @@ from planner.errors import InputError, PlannerError, Unsupported
 from planner.launch.axes import CannotExpress
 from planner.launch.diffused import diffused_of
 from planner.launch.disk import disk_of
-from planner.launch.emitter import DiffusionEmitter, GenerationEmitter, ReinforcedEmitter, ServiceEmitter, emitter_of
+from planner.launch.emitter import (
+    DiffusionEmitter,
+    GenerationEmitter,
+    ReinforcedEmitter,
+    ServiceEmitter,
+    all_targets,
+    emitter_of,
+)
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of, started_by
 from planner.launch.nearest import held_to, typed
@@ -100,18 +107,23 @@ def _every(found: Plan | Assignment, catalog: Catalog, targets: str | None = Non
             for one in given for name in names]
 
 
-def startable(plan: Plan, catalog: Catalog, again: Callable[[], Plan]) -> tuple[Plan, Made | None]:
+def startable(plan: Plan, catalog: Catalog, again: Callable[[], Plan] | None) -> tuple[Plan, Made | None]:
     """Return the plan with its files, or where its stack cannot be told it the best that it can, found `again`.
 
-    Without files where something else is in the way: `write_all` says what.
+    Without files where something else is in the way, or nothing can be found again: `write_all` says what.
     """
     try:
         return plan, _every(plan, catalog)
-    except CannotExpress as error:
+    except (CannotExpress, Unsupported) as error:
         refused = error.problem
     except InputError:
         return plan, None
-    held = again()
+    try:
+        held = again() if again is not None else plan
+    except InputError:
+        return plan, None
+    if held is plan:
+        return plan, None
     if not held.assignments:
         return plan, None
     note = (f"the best of all plans ({plan.objective.name} {plan.objective.value:,.2f}) cannot be started as it is "
@@ -128,10 +140,12 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
     try:
         each = made or _every(found, catalog, targets, scheduler, alternative)
     except CannotExpress as error:
-        raise InputError("; ".join(filter(None, (error.problem, _nearest(found, error, catalog))))) from None
+        others = _others(found, catalog, scheduler, alternative)
+        raise InputError("; ".join(filter(None, (error.problem, others, _nearest(found, error, catalog))))) from None
     except Unsupported as error:
-        elsewhere = _places(found, catalog, targets, alternative) if scheduler else ""
-        raise InputError(f"{error.problem}; {elsewhere or _started(found, catalog, targets)}") from None
+        instead = (_places(found, catalog, targets, alternative) if scheduler else "") or "; ".join(filter(None, (
+            _others(found, catalog, scheduler, alternative), _started(found, catalog, targets)))) or "nothing starts it"
+        raise InputError(f"{error.problem}; {instead}") from None
     for folder, files in each:
         write_folder(output / folder, files.files)
     return [(output / folder, files) for folder, files in each]
@@ -161,7 +175,21 @@ def _places(found: Plan | Assignment, catalog: Catalog, targets: str | None, alt
         with suppress(PlannerError):
             _every(found, catalog, targets, place, alternative)
             can.append(place)
-    return f"it can with --scheduler {' or '.join(filter(None, (', '.join(can[:-1]), can[-1])))}" if can else ""
+    return f"it can with --scheduler {_either(can)}" if can else ""
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _others(found: Plan | Assignment, catalog: Catalog, scheduler: str | None, alternative: int | None) -> str:
+    """Return the targets that start the same plan; empty where none does."""
+    can = []
+    for name in all_targets():
+        with suppress(PlannerError):
+            _every(found, catalog, name, scheduler, alternative)
+            can.append(name)
+    return f"as it is it can be started with --for {_either(can)}" if can else ""
 
 
 def _started(found: Plan | Assignment, catalog: Catalog, targets: str | None) -> str:
@@ -177,8 +205,7 @@ def _started(found: Plan | Assignment, catalog: Catalog, targets: str | None) ->
     method = placed.method if placed.kind == "training" else None
     known = catalog.releases.of_work(placed.kind, method) if placed.kind in ("training", "posttraining") else []
     names = [name for name in known if name not in (targets or "").split(",") and _has(given, catalog, name)]
-    return f"`planner plan --launchable TARGET` finds the best plan of another: {', '.join(names)}" if names else \
-        "nothing else starts it"
+    return f"`planner plan --launchable TARGET` finds the best plan of another: {', '.join(names)}" if names else ""
 
 
 def _has(given: Given, catalog: Catalog, target: str) -> bool:

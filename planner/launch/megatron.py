@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from planner.catalog.architecture import Block, Mlp, Model, MoeMlp
 from planner.catalog.attention import Attention, LatentAttention
+from planner.catalog.buildable import activation_of
 from planner.catalog.details import Router
-from planner.errors import Unsupported
 from planner.launch.axes import No
 from planner.launch.program import Variable
 from planner.launch.work import Work
@@ -18,8 +18,6 @@ _ACTIVATIONS: dict[tuple[bool, str], dict[str, object]] = {
     (True, "silu"): {"swiglu": True}, (False, "gelu"): {"no-bias-gelu-fusion": True}, (False, "gelu-tanh"): {},
     (False, "relu2"): {"squared-relu": True}}
 """Whether it is gated, and its function -> flags; the fused GELU is the one by tanh."""
-LLAMA3_TRAINED, YARN_TRAINED, YARN_FAST = 8192, 4096, 32
-"""Tokens that its scalings take positions to be trained with, and beta_fast: no argument says others."""
 ROTARY_BASE = Variable("ROTARY_BASE", "10000", "rope_theta of the model's config.")
 
 
@@ -52,34 +50,22 @@ def chunked_recompute(work: Work) -> int | No:
 
 
 def model_flags(work: Work) -> dict[str, object]:
-    """Return the flags that make up a model. Raises Unsupported for a part that pretrain_gpt.py does not build."""
+    """Return the flags that make up a model."""
     model = work.model
     kinds = model.layer_kinds()
     first = kinds[0]
-    if model.norm not in _NORMS or model.positions not in _POSITIONS:
-        raise Unsupported(f"{model.name} in {work.target}: its {model.norm} norms and {model.positions} positions")
     flags: dict[str, object] = {
-        "num-layers": model.layers, "hidden-size": model.hidden, **_attention(model, work.target),
+        "num-layers": model.layers, "hidden-size": model.hidden, **_attention(model),
         "normalization": _NORMS[model.norm], "position-embedding-type": _POSITIONS[model.positions],
-        **_detailed(model, work.target),
+        **_detailed(model),
         "attention-dropout": 0.0, "hidden-dropout": 0.0}  # Megatron's own default is 0.1
-    if model.towers or model.embedding_norm or model.input_parameters or model.output_parameters or any(
-            block.products or block.norms not in (None, 2) for block in kinds):
-        raise Unsupported(f"{model.name} in {work.target}: towers that see or hear, or parts beside plain layers")
     if not model.tied:
         flags["untie-embeddings-and-output-weights"] = True
     dense = [block.mlp for block in kinds if isinstance(block.mlp, Mlp)]
     mixed = [block.mlp for block in kinds if isinstance(block.mlp, MoeMlp)]
-    if len(set(dense)) > 1 or len(set(mixed)) > 1 or any(block.mlp is None or block.parallel for block in kinds):
-        raise Unsupported(f"{model.name} in {work.target}: layers of several widths, or without a feed-forward")
     one = dense[0] if dense else mixed[0]
     flags["ffn-hidden-size"] = one.ffn
-    gated = one.kind == "gated" or (isinstance(one, MoeMlp) and one.gated)
-    usual = "silu" if gated else "gelu-tanh"
-    activation = _ACTIVATIONS.get((gated, model.details.activation or usual if model.details else usual))
-    if activation is None:
-        raise Unsupported(f"{model.name} in {work.target}: its activation")
-    flags |= activation
+    flags |= _ACTIVATIONS[activation_of(model, one)]
     if not one.bias and not _biased(first):
         flags["disable-bias-linear"] = True
     if mixed:
@@ -94,19 +80,14 @@ def _biased(block: Block) -> bool:
     return isinstance(block.attention, Attention) and block.attention.bias == "qkvo"
 
 
-def _attention(model: Model, target: str) -> dict[str, object]:
-    kinds = {block.attention for block in model.blocks}
-    found = next(iter(kinds))
-    if len(kinds) > 1 or any(block.recurrence for block in model.blocks):
-        raise Unsupported(f"{model.name} in {target}: layers whose attention differs, or that have none")
-    if isinstance(found, LatentAttention) and found.indexer is None:
+def _attention(model: Model) -> dict[str, object]:
+    found = model.blocks[0].attention
+    if isinstance(found, LatentAttention):
         query = {} if found.q_lora_rank is None else {"q-lora-rank": found.q_lora_rank}
         return {"num-attention-heads": found.heads, "multi-latent-attention": True, **query,
                 "kv-lora-rank": found.kv_lora_rank, "qk-head-dim": found.qk_nope, "qk-pos-emb-head-dim": found.qk_rope,
                 "v-head-dim": found.v_head, "kv-channels": found.v_head}
-    if not isinstance(found, Attention) or found.indexer or found.chunk or found.bidirectional or found.borrowed or (
-            found.value_dim != found.head_dim or found.sinks or found.query_rank or found.qk_norm == "full"):
-        raise Unsupported(f"{model.name} in {target}: its attention")
+    assert isinstance(found, Attention)
     flags: dict[str, object] = {"num-attention-heads": found.heads, "kv-channels": found.head_dim}
     if found.kv_heads != found.heads:
         flags |= {"group-query-attention": True, "num-query-groups": found.kv_heads}
@@ -150,13 +131,11 @@ def _routing(mlp: MoeMlp, router: Router | None) -> dict[str, object]:
     return flags
 
 
-def _detailed(model: Model, target: str) -> dict[str, object]:
+def _detailed(model: Model) -> dict[str, object]:
     """Return the flags of positions and norms that a model's config states; what it leaves open are variables."""
     said = model.details
     if said is None:
         return {}
-    if said.beyond:
-        raise Unsupported(f"{model.name} in {target}: {said.beyond}")
     flags: dict[str, object] = {"norm-epsilon": said.norm_epsilon} if said.norm_epsilon else {}
     if said.around_one:
         flags["apply-layernorm-1p"] = True
@@ -167,12 +146,8 @@ def _detailed(model: Model, target: str) -> dict[str, object]:
         flags["rotary-percent"] = said.rotary_share
     if said.scaling is None:
         return flags | ({"rope-type": "rope", "no-rope-fusion": True} if latent else {})
-    if said.scaling.kind == "llama3" and said.scaling.original == LLAMA3_TRAINED:
+    if said.scaling.kind == "llama3":
         return flags | {"use-rope-scaling": True, "rope-scaling-factor": said.scaling.factor}
-    if not latent or said.scaling.kind != "yarn" or said.scaling.original != YARN_TRAINED:
-        raise Unsupported(f"{model.name} in {target}: its {said.scaling.kind} scaling of positions")
-    if said.scaling.beta_fast != YARN_FAST:
-        raise Unsupported(f"{model.name} in {target}: beta_fast {said.scaling.beta_fast:g} of its yarn scaling")
     return flags | {"rope-type": "yarn", "rotary-scaling-factor": said.scaling.factor, "mscale": said.scaling.mscale,
                     "mscale-all-dim": said.scaling.mscale_all_dim}
 

@@ -12,7 +12,7 @@ from planner.catalog.engine import Engine
 from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
-from planner.errors import InputError
+from planner.errors import InputError, Unsupported
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.serving import Serving as Asked
 
@@ -134,12 +134,21 @@ VALUES: Mapping[str, Callable[[Served], object]] = {
 
 
 def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Served:
-    """Return what an emitter reads of replicas. Raises InputError for what serves nothing."""
+    """Return what an emitter reads of replicas. Raises InputError for what serves nothing, Unsupported where the
+    release that files are for does not run it there.
+    """
     if not isinstance(placed, ServingAssignment) or placed.serving is None:
         raise InputError(f"{target} serves requests, and the plan is of {placed.method or placed.kind}")
     if placed.model is None:
         raise InputError("the plan does not name its model")
-    return Served(placed=placed, serving=placed.serving, asked=asked if isinstance(asked, Asked) else None,
-                  model=catalog.model(placed.model), engine=catalog.engine(placed.stack),
-                  node=catalog.node(placed.node), gpu=catalog.gpu(placed.gpu), target=target,
-                  release=catalog.releases.target(target))
+    served = Served(placed=placed, serving=placed.serving, asked=asked if isinstance(asked, Asked) else None,
+                    model=catalog.model(placed.model), engine=catalog.engine(placed.stack),
+                    node=catalog.node(placed.node), gpu=catalog.gpu(placed.gpu), target=target,
+                    release=catalog.releases.target(target))
+    starts, release = catalog.engine(served.release.stacks[0]), served.release.release
+    cache = placed.serving.kv_cache or "auto"
+    lacking = starts.lacks_model(served.model, release) or starts.lacks(
+        served.gpu.architecture, placed.layout.stored, "bf16" if cache == "auto" else cache, release)
+    if lacking is not None:
+        raise Unsupported(f"{served.model.name} on {served.gpu.name} in {target}: {lacking}")
+    return served

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.layout import Layout
 from planner.catalog.architecture import Model
+from planner.catalog.buildable import unbuilt
 from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
@@ -146,7 +147,9 @@ VALUES: Mapping[str, Callable[[Work], object]] = {
 
 
 def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Work:
-    """Return what an emitter reads of an assignment. Raises InputError for what trains nothing."""
+    """Return what an emitter reads of an assignment. Raises InputError for what trains nothing, Unsupported for a
+    model that the target does not have.
+    """
     if not isinstance(placed, TrainingAssignment) or placed.method == "inference":
         raise InputError(f"{target} trains, and the plan is of {placed.method or placed.kind}")
     if placed.model is None:
@@ -157,6 +160,8 @@ def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target:
     if model.attends_to is not None:
         raise InputError(f"no files start the training of {model.name}, whose layers attend to {model.attends_to}: "
                          "targets train language models on text")
+    if (reason := unbuilt(catalog.releases, target, model)) is not None:
+        raise Unsupported(reason)
     return Work(placed=placed, asked=work, model=model, stack=catalog.stack(placed.stack),
                 node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target),
                 modules=catalog.releases.modules_in(model))

@@ -57,7 +57,8 @@ def _launch(plan: Plan, catalog: Catalog) -> bytes:
     made = None
     if asked is not None:
         held, defaults = to_be_launched(asked, [])
-        plan, made = startable(plan, catalog, lambda: make_plan(held, catalog, defaults=defaults))
+        plan, made = startable(plan, catalog, None if held == asked else lambda: make_plan(
+            held, catalog, defaults=defaults))
     packed = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "launch"

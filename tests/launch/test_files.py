@@ -40,7 +40,7 @@ CASES = {
 
 
 def folder_of(target, scheduler=None, **asked):
-    if CATALOG.releases.target(target).models:
+    if CATALOG.releases.target(target).work in ("diffusion", "generation"):
         return launched(media_given(**asked), CATALOG, target, scheduler)
     if CATALOG.releases.target(target).work == "training":
         asked_for = given(**asked)

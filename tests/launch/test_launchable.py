@@ -57,3 +57,21 @@ def test_a_search_held_to_a_target_is_held_to_its_number_formats(tmp_path: Path)
         planner.plan(**asked, launchable="deepspeed")
     either = planner.plan(**{**asked, "precision": ["bf16", "fp8"]}, launchable="deepspeed")
     assert either.assignments[0].layout.precision == "bf16"
+
+
+def test_a_search_held_to_a_target_is_held_to_its_models(tmp_path: Path) -> None:
+    """The layers of gpt-oss attend to windows and to all in turn, which Megatron's arguments do not say."""
+    asked: dict[str, object] = {"model": "gpt-oss-20b", "method": "full", "tokens": "10M", "on": "dgx-h100", "gpus": 8}
+    with pytest.raises(Unsupported, match=r"gpt-oss-20b in megatron-lm: layers whose .*; torchtitan, deepspeed"):
+        planner.plan(**asked, launchable="megatron-lm")
+    assert planner.plan(**asked).assignments[0].stack == "megatron-core"
+    found = planner.plan(**asked, launchable="auto")
+    assert write_all(found, catalog(), tmp_path / "run")[0][1].target == "torchtitan"
+
+
+def test_megatron_offloads_the_states_of_adam_alone() -> None:
+    asked: dict[str, object] = {"model": "llama-3.1-8b", "stack": "megatron-core", "node": "dgx-h100",
+                                "global_batch": 64, "seq_len": 4096, "layout": "dp=8,zero=1,offload_optimizer=1"}
+    assert planner.estimate(**asked).layout.offload.optimizer == 1
+    with pytest.raises(InputError, match="offload needs a stack that has it"):
+        planner.estimate(**asked, optimizer="sgd-momentum")

@@ -7,9 +7,10 @@ import subprocess
 import pytest
 
 from planner.answer.level import Adapters
+from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter
-from planner.launch.folder import launched
+from planner.launch.folder import launched, write_all
 from planner.launch.given import estimated
 from planner.launch.place import all_places
 from planner.launch.replicas import placed_on_nodes
@@ -162,3 +163,9 @@ def test_a_checkpoint_that_has_no_name_is_asked_for(scheduler, tmp_path):
     assert ran.returncode
     assert "a checkpoint of" in ran.stderr
     assert "in int4" in files["README.md"] or "In int4" in files["README.md"]
+
+
+def test_an_engine_that_does_not_run_there_is_refused_with_those_that_do(tmp_path):
+    placed = serving("tp=1", "mi300x-platform", gpus="1")
+    with pytest.raises(InputError, match=r"tensorrt-llm does not run on cdna3 GPUs.*--for sglang or vllm"):
+        write_all(placed, CATALOG, tmp_path, "tensorrt-llm")

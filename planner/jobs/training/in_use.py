@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.catalog.buildable import unbuilt
 from planner.catalog.likeness import WHOLE, method_class
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method, Stack
@@ -30,9 +31,13 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
 
 
 def _is_told(asked: Training, catalog: Catalog, stack: str, method: Method) -> bool:
-    """Say whether the usual target of a stack can be told of the method, and of a number format that is asked."""
-    return any(catalog.releases.target(name).formats(stack, asked.precision)
-               for name in catalog.releases.of_stack(stack, method)[:1])
+    """Say whether the usual target of a stack can be told of the method, of a number format that is asked, and of the
+    model, where it is one.
+    """
+    model = None if asked.has_several else catalog.model(asked.model)
+    return any(catalog.releases.target(name).formats(stack, asked.precision) and (
+        model is None or unbuilt(catalog.releases, name, model) is None)
+        for name in catalog.releases.of_stack(stack, method)[:1])
 
 
 def first_stack(asked: Training, catalog: Catalog) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.catalog.buildable import having, unbuilt
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.catalog.stack import Method, Stack
@@ -15,14 +16,18 @@ from planner.scenario.workload import AUTO, Training
 def held_to_target(asked: Training, stack: Stack, method: str, catalog: Catalog) -> tuple[Training, Target | None]:
     """Return a job, and the target that it has to be launchable with; none where it may be any.
 
-    Of the number formats asked, those are kept that the target can be told. Raises Unsupported where none is.
+    Of the number formats asked, those are kept that the target can be told. Raises Unsupported where none is, and for
+    a method or a model that it does not have.
     """
     releases, name = catalog.releases, asked.launchable
     if name is None:
         return asked, None
-    target = releases.target(releases.some(stack.name, method)[0] if name == AUTO else name)
+    name = releases.some(stack.name, method)[0] if name == AUTO else name
+    target, model = releases.target(name), catalog.model(asked.model)
     if method not in (target.methods or (method,)):
         raise Unsupported(f"{method} in {name} (it has {', '.join(target.methods)})")
+    if (reason := unbuilt(releases, name, model)) is not None:
+        raise Unsupported(f"{reason}; {', '.join(having(releases, model, method))} can start it")
     told = target.formats(stack.name, asked.precision)
     if not told:
         known = target.precisions_of.get(stack.name, target.precisions)

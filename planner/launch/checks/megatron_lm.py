@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import typing
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,6 +36,7 @@ _on_a_gpu((9, 0))
 import megatron.core.models.common.embeddings.rope_utils as rope  # noqa: E402 - what stands in has to be there first
 import megatron.core.utils as core  # noqa: E402
 from megatron.core.num_microbatches_calculator import ConstantNumMicroBatchesCalculator  # noqa: E402
+from megatron.core.optimizer.optimizer_config import OptimizerConfig  # noqa: E402
 from megatron.training.arguments import parse_args, validate_args  # noqa: E402
 from packaging.version import Version  # noqa: E402
 
@@ -60,6 +62,9 @@ def resolve(folder: Path) -> dict[str, object]:
         args = parse_args()
         validate_args(args)
         config = core_transformer_config_from_args(args)
+        # pretrain_gpt.py makes it of the arguments, and it refuses what they let by
+        OptimizerConfig(**{one.name: getattr(args, one.name) for one in fields(OptimizerConfig) if hasattr(
+            args, one.name)})
     finally:
         os.environ.clear()
         os.environ.update(before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.errors import Unsupported
 from planner.launch import hugging_face as hf
 from planner.launch.adapted import modules_by
 from planner.launch.axes import WHOLE, No, Settings, Table, only, settings_of
@@ -83,15 +82,12 @@ TABLE: Table = {
 
 
 def _checkpoint(work: Work) -> str:
-    """Return the checkpoint that is loaded. Raises Unsupported for a model that litgpt has no config of."""
-    name, known = work.model.name, work.release.checkpoints
-    if name not in known and name not in work.release.has:
-        raise Unsupported(f"{name} in litgpt, which has {', '.join(sorted({*known, *work.release.has}))}")
-    return known.get(name) or work.model.hf_id or name
+    """Return the checkpoint that is loaded."""
+    return work.release.checkpoints.get(work.model.name) or work.model.hf_id or work.model.name
 
 
 def emit(work: Work) -> Program:
-    """Return litgpt's YAML, and the script that starts its recipe. Raises Unsupported for a model that it has not."""
+    """Return litgpt's YAML, and the script that starts its recipe."""
     checkpoint = _checkpoint(work)
     data = by_file(settings_of(work, TABLE))[FILE]
     data["train"] |= {"max_seq_length": work.sequence_length, "max_steps": work.steps, "epochs": 1000,

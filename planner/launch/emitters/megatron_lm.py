@@ -97,8 +97,10 @@ def _recompute(work: Work) -> Settings | No:
     return each if isinstance(each, No) else full | {"recompute-method": "block", "recompute-num-layers": each}
 
 
-def _optimizer_offload(work: Work) -> Settings:
+def _optimizer_offload(work: Work) -> Settings | No:
     share = work.layout.offload.optimizer
+    if share and work.asked.optimizer not in (None, "adamw"):
+        return No(f"{share:.0%} of the states of {work.asked.optimizer} (Adam's alone)", {"offload_optimizer": 0})
     return {"optimizer-cpu-offload": True, "optimizer-offload-fraction": share,
             "use-precision-aware-optimizer": True} if share else {}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from planner.catalog.architecture import Mlp, Model
 from planner.catalog.attention import Attention
 from planner.catalog.details import Details
-from planner.errors import Unsupported
 from planner.launch.axes import WHOLE, No, Settings, Table, in_part, only, settings_of
 from planner.launch.chunks import chunks_of
 from planner.launch.emitter import Emitter, plain
@@ -16,16 +15,6 @@ from planner.launch.megatron import ROTARY_BASE
 from planner.launch.program import Part, Program, Variable, of_training, script, torchrun
 from planner.launch.work import Work
 
-FLAVORS: Mapping[str, tuple[str, str]] = {
-    "llama-3.2-1b": ("llama3", "1B"), "llama-3.2-3b": ("llama3", "3B"), "llama-3.1-8b": ("llama3", "8B"),
-    "llama-3.1-70b": ("llama3", "70B"), "llama-3.3-70b": ("llama3", "70B"), "llama-3.1-405b": ("llama3", "405B"),
-    "qwen3-0.6b": ("qwen3", "0.6B"), "qwen3-1.7b": ("qwen3", "1.7B"), "qwen3-4b": ("qwen3", "4B"),
-    "qwen3-8b": ("qwen3", "8B"), "qwen3-14b": ("qwen3", "14B"), "qwen3-32b": ("qwen3", "32B"),
-    "qwen3-30b-a3b": ("qwen3", "30B-A3B"), "qwen3-235b-a22b": ("qwen3", "235B-A22B"),
-    "deepseek-v2-lite": ("deepseek_v3", "16B"), "deepseek-v2": ("deepseek_v3", "236B"),
-    "deepseek-v3": ("deepseek_v3", "671B"), "gpt-oss-20b": ("gpt_oss", "20b"), "gpt-oss-120b": ("gpt_oss", "120b"),
-}
-"""Model of the catalog -> torchtitan's family, and its flavor there (torchtitan/models/*/__init__.py)."""
 _BASES = {"llama3": "llama3_8b", "qwen3": "qwen3_14b", "deepseek_v3": "deepseek_v3_16b", "gpt_oss": "gpt_oss_20b"}
 """The published config of each family that the plan's values are put over."""
 _SCHEDULES = {"1f1b": "1F1B", "gpipe": "GPipe", "zero-bubble": "ZBVZeroBubble", "dualpipe": "DualPipeV"}
@@ -137,7 +126,8 @@ VARIABLES = (
 
 def emit(work: Work) -> Program:
     """Return the config function of a plan, and the script that starts it."""
-    model, settings = _own_model(work.model, work.target), settings_of(work, TABLE)
+    own, settings = work.model.name not in work.release.models, settings_of(work, TABLE)
+    model = _own_model(work.model) if own else ()
     config = "\n".join(_config(work, model, settings)) + "\n"
     body = ['export PYTHONPATH="$here${PYTHONPATH:+:$PYTHONPATH}"', "",
             "exec " + " ".join(torchrun(work.gpus_per_node, work.placed.nodes)) + " \\",
@@ -158,8 +148,8 @@ def emit(work: Work) -> Program:
 
 
 def _config(work: Work, own: Sequence[str], settings: Settings) -> Iterator[str]:
-    model = work.model
-    family, flavor = FLAVORS.get(model.name, ("llama3", "8B"))
+    called = work.release.models.get(work.model.name, {"family": "llama3", "flavour": "8B"})
+    family, flavor = called["family"], called["flavour"]
     converter = _CONVERTERS.get(work.layout.precision)
     compiled = work.stack.name != EAGER
     yield f'"""torchtitan {work.release.release}: the plan in plan.json, for --module plan_config --config plan."""'
@@ -174,7 +164,8 @@ def _config(work: Work, own: Sequence[str], settings: Settings) -> Iterator[str]
     yield "from torchtitan.models.common.config_utils import decoder_vocab_size"
     yield f"from torchtitan.models.{family} import model_registry"
     yield f"from torchtitan.models.{family}.config_registry import {_BASES[family]}"
-    yield from _own_imports(model)
+    if own:
+        yield _OWN_IMPORTS
     yield ""
     yield ""
     yield from own
@@ -182,7 +173,7 @@ def _config(work: Work, own: Sequence[str], settings: Settings) -> Iterator[str]
     convert = f", converters=[{converter}.Config(model_compile_enabled={compiled})]" if converter else ""
     yield f"    c = {_BASES[family]}()"
     yield f'    c.model_spec = model_registry("{flavor}"{convert})'
-    if model.name not in FLAVORS:
+    if own:
         yield "    c.model_spec.model = model()"
     yield "    c.loss.loss_fn.global_vocab_size = decoder_vocab_size(c.model_spec)"
     for key, value in settings.items():
@@ -211,31 +202,20 @@ def _config(work: Work, own: Sequence[str], settings: Settings) -> Iterator[str]
     yield "    return c"
 
 
-def _own_imports(model: Model) -> Iterator[str]:
-    if model.name not in FLAVORS:
-        yield ("from torchtitan.models.llama3 import (_EMBEDDING_INIT, _NORM_INIT, ComplexRoPE, Embedding, Linear, "
-               "Llama3Model,")
-        yield "                                      RMSNorm, _build_llama3_layers, _output_linear_init)"
+_OWN_IMPORTS = """from torchtitan.models.llama3 import (_EMBEDDING_INIT, _NORM_INIT, ComplexRoPE, Embedding, Linear,
+                                      Llama3Model, RMSNorm, _build_llama3_layers, _output_linear_init)"""
 
 
-def _own_model(model: Model, target: str) -> Sequence[str]:
-    """Return a function that builds a dense model which is none of torchtitan's. Raises Unsupported for others."""
-    if model.name in FLAVORS:
-        return ()
+def _own_model(model: Model) -> Sequence[str]:
+    """Return a function that builds a dense model like Llama."""
     block = model.blocks[0]
     attention, mlp = block.attention, block.mlp
-    plain_attention = isinstance(attention, Attention) and attention == Attention(
-        heads=attention.heads, kv_heads=attention.kv_heads, head_dim=model.hidden // attention.heads)
-    gated = isinstance(mlp, Mlp) and mlp.kind == "gated" and not mlp.bias
-    if len(model.blocks) > 1 or not plain_attention or not gated or model.norm != "rmsnorm" or (
-            model.positions != "rope" or model.tied):
-        raise Unsupported(f"{model.name} in {target}, which has {', '.join(FLAVORS)} and dense models like Llama")
     assert isinstance(attention, Attention)
     assert isinstance(mlp, Mlp)
     width, vocab = model.hidden, model.vocab
     return (
         "def model():",
-        f"    rope = ComplexRoPE.Config(dim={attention.head_dim}, max_seq_len=131072, {_rope(model, target)})",
+        f"    rope = ComplexRoPE.Config(dim={attention.head_dim}, max_seq_len=131072, {_rope(model)})",
         f"    layers = _build_llama3_layers(n_layers={model.layers}, dim={width}, n_heads={attention.heads},",
         f"                                  n_kv_heads={attention.kv_heads}, hidden_dim={mlp.ffn}, rope=rope, "
         "fuse_qkv=True, attn_backend='flex')",
@@ -248,18 +228,12 @@ def _own_model(model: Model, target: str) -> Sequence[str]:
         f"param_init=_output_linear_init({width})))", "", "")
 
 
-def _rope(model: Model, target: str) -> str:
-    """Return the words for a model's rotary positions. Raises Unsupported for what torchtitan's Llama does not have."""
+def _rope(model: Model) -> str:
+    """Return the words for a model's rotary positions."""
     said = model.details or Details()
-    beyond = said.beyond or ("norms around one" if said.around_one else "positions on a part of each head"
-                             if said.rotary_share < 1 else "")
-    if beyond or said.activation not in (None, "silu"):
-        raise Unsupported(f"{model.name} in {target}: {beyond or f'{said.activation} in its feed-forward'}")
     theta = f"{said.rotary_base:g}" if said.rotary_base else 'float(os.environ["ROTARY_BASE"])'
     if said.scaling is None:
         return f"theta={theta}"
-    if said.scaling.kind != "llama3":
-        raise Unsupported(f"{model.name} in {target}: its {said.scaling.kind} scaling of positions")
     return (f"theta={theta}, scaling='llama', scaling_factor={said.scaling.factor:g}, "
             f"original_max_position_embeddings={said.scaling.original}")
 

@@ -41,6 +41,8 @@ def with_recipe(recipes: Recipes, stack: Stack, model: Model, recipe: Recipe) ->
         if recipe.loss not in each:
             raise UnknownName("loss", recipe.loss, list(each))
         changes["loss_bytes_per_logit"] = each[recipe.loss]
+    if stack.offload.optimizers and (recipe.optimizer or "adamw") not in stack.offload.optimizers:
+        changes["offload"] = stack.offload.model_copy(update={"optimizer": ()})
     if states:
         changes["states"] = {p: s.model_copy(update=states) for p, s in stack.states.items()}
     return stack.model_copy(update=changes) if changes else stack
