@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from planner.catalog.architecture import Fused
 from planner.catalog.encoder import Sense
 from planner.catalog.hardware import Precision
+from planner.catalog.offloading import OffloadSupport
 from planner.catalog.preference import Preference, PreferenceSupport
 from planner.catalog.ranges import Factor, Few, Parameters, Passes, Share
 from planner.catalog.recipes import TrainedBytes
@@ -79,25 +80,6 @@ class ExpertKernels(Frozen):
     """Whether a token is sent once to each GPU and node with experts of its (DeepEP, HybridEP), or once an expert."""
     in_turn: bool = False
     """Whether a benchmark's router gives tokens the experts in turn: those of a token are neighbors, on few GPUs."""
-
-
-class OffloadSupport(Frozen):
-    """What a framework can keep outside the GPU, and where; nothing where left out."""
-
-    optimizer: tuple[Literal["host", "nvme"], ...] = ()
-    optimizers: tuple[str, ...] = ()
-    """Optimizers whose states may leave; none named means any."""
-    parameters: tuple[Literal["host", "nvme"], ...] = ()
-    activations: bool = False
-    """Checkpoints of full recompute, on the host."""
-    together: bool = False
-    """Whether weights go wherever optimizer states go (FSDP's CPU offload)."""
-    pinned: Annotated[float, Field(ge=1, le=100)] = 1.5
-    """Host bytes pinned over those held: DeepSpeed's buffer factor; PyTorch rounds blocks up to powers of two."""
-    pinned_checkpoints: Annotated[float, Field(ge=1, le=100)] = 1.5
-    """The same of offloaded checkpoints: one where they go to pageable memory."""
-    gradients: bool = False
-    """Whether gradients follow the optimizer states (ZeRO-Offload) or stay on the GPU."""
 
 
 AxisValue: TypeAlias = str | Annotated[float, Field(ge=0, le=10**6)]
