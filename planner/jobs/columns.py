@@ -6,7 +6,7 @@ demands. To the solver both are plain figures; what a column is in full, only it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -94,6 +94,8 @@ class Columns:
     runs: tuple[Column, ...] = ()
     replicas: tuple[tuple[int, ReplicaColumn], ...] = ()
     """Each with the number of the demand that it answers."""
+    doubtful: Callable[[], Sequence[tuple[int, ReplicaColumn]]] = tuple
+    """The same at the rates up to which replays may keep the targets though the formula does not, or never does."""
     demands: tuple[Demand, ...] = ()
     open_bound: int | None = None
     """Nothing that was left unsearched is below it, in the objective's quantum; none where nothing was left."""

@@ -213,8 +213,11 @@ class Scalable(Job, Protocol):
 class Replayable(Job, Protocol):
     """A service, whose requests can be replayed on a part of a fleet."""
 
-    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
-        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
+    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None, least: float = 0.0) -> Tried:
+        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold.
+
+        least: the share of that up to which it is of no interest how much is held.
+        """
 
     def tried_day(self, picks: Sequence[Pick]) -> Tried:
         """Return what a replay of the whole day shows of its busiest hours, of the picks of one demand."""

@@ -48,7 +48,7 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
     known: what replays have shown of these jobs, on any offer; it is told what others show. What Ctrl-C ends is the
     best so far; where it ended the search already, nothing is replayed.
     """
-    if not any(columns.replicas for columns in solved.columns):
+    if not any(columns.replicas or columns.doubtful() for columns in solved.columns):
         return Settled(solved, met=True)
     if solved.interrupted:
         return Settled(solved, met=False, interrupted=True)
@@ -81,12 +81,25 @@ def _replayed(solved: Solved, given: Trace | None, known: dict[object, Tried] | 
         if best.solution.value is None:
             return Settled(solved, met=False)
     if best.solution.value is None:
-        # limits that no computed rate keeps may be kept by one that a replay shows
-        best = search.solve(MARGIN)
-        if best.solution.value is None or next(search.misses(best), None) is not None:
+        # limits and targets that no computed rate keeps may be kept by one that a replay shows
+        found = _first_held(search)
+        if found is None:
             return Settled(solved, met=True)
-        best = _held(search, best)
+        best = found
     return _settled(search, best)
+
+
+def _first_held(search: Search) -> Solved | None:
+    """Return the best fleet that replays within every target of those beyond the formula; none where none is found."""
+    for _ in range(ROUNDS):
+        best = search.solve(MARGIN)
+        if best.solution.value is None or search.requests > REQUESTS or search.start.effort.is_over:
+            break
+        missed = next(search.misses(best), None)
+        if missed is None:
+            return _held(search, best)
+        search.refute(best, missed[0], *missed[2:])
+    return None
 
 
 def _settled(search: Search, best: Solved) -> Settled:
@@ -162,17 +175,7 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
             best, margin = _held(search, better), margin * MARGIN
             found.append(best)
         else:
-            search.cut(*missed, whole=False)
-            # of prefill and decode apart, one may have missed alone
-            short = [pick for pick, asked, held in zip(missed[2], missed[3].asked, missed[3].held, strict=True)
-                     if held < asked]
-            if not any(pick.hourly for pick in missed[2]):
-                search.note(better, missed[0], short or missed[2], unsure=missed[3].unsure)
-            for pick in short or missed[2]:
-                key = search.key(missed[0], pick.column)
-                search.last.add(key)
-                shown = search.rates.get(key, pick.column.rate) / search.computed[key]
-                search.caps[key[:2]] = max(1.0, shown, search.caps.get(key[:2], 0.0))
+            search.refute(better, missed[0], *missed[2:])
     return Settled(best, met=True)
 
 

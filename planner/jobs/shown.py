@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from planner.jobs.job import Replayable, Tried
 from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
 from planner.jobs.solved import Solved
 from planner.layouts.candidate import Candidate
+from planner.physics.serving.settings import EngineSettings
 from planner.simulate.trace import Trace
 
 MARGIN = 1.12
@@ -42,8 +44,10 @@ class Search:
     """Replicas of a kind whose replays hold but vary: they say nothing of fewer, which may vary less."""
     asked: set[tuple[Key, int]] = field(default_factory=set)
     """Replicas of a kind by which a fleet was asked for that has fewer."""
-    caps: dict[tuple[Owner, tuple[object, ...]], float] = field(default_factory=dict)
-    """The margin that layouts were shown to have then with some settings: others of their settings get no more."""
+    caps: dict[tuple[object, ...], float] = field(default_factory=dict)
+    """What layouts were shown to answer then with some settings, over the most by formula with targets that are eased:
+    others of their settings with as large a chunk get no more of theirs.
+    """
     requests: int = 0
     changing: bool = True
     """Whether what a day's changes cost counts."""
@@ -67,6 +71,19 @@ class Search:
         return {self.key((job, at), column): column.rate for job, mine in enumerate(self.start.columns)
                 for at, column in mine.replicas}
 
+    @cached_property
+    def most(self) -> dict[Key, float]:
+        """The rates up to which replays may keep the targets though the formula does not."""
+        most = dict(self.computed)
+        for key, column in self._doubtful:
+            most[key] = max(column.rate, most.get(key, 0.0))
+        return most
+
+    @cached_property
+    def _doubtful(self) -> list[tuple[Key, ReplicaColumn]]:
+        return [(self.key((job, at), column), column) for job in self.jobs
+                for at, column in self.start.columns[job].doubtful()]
+
     def solve(self, margin: float = 1.0, raised: Mapping[Key, float] = NOTHING_RAISED) -> Solved:
         """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate, and
         those `raised` at the rates told.
@@ -77,16 +94,25 @@ class Search:
 
     def _columns(self, job: int, mine: Columns, margin: float, raised: Mapping[Key, float]) -> Columns:
         columns, can_miss = [], job in self.jobs and self.jobs[job].can_miss
-        for at, column in mine.replicas:
+        beside = [] if margin == 1.0 and not self.rates else [
+            (key[0][1], replace(column, rate=0.0)) for key, column in self._doubtful
+            if key[0][0] == job and key not in self.computed]
+        for at, column in (*mine.replicas, *beside):
             key = self.key((job, at), column)
             rate = self.rates.get(key, column.rate)
-            sure = key in self.last or not can_miss
-            # what a replay has shown already is tried further by one margin at a time
-            most = min(margin, MARGIN) if key in self.rates else margin
-            more = 1.0 if sure else min(most, self.caps.get(key[:2], most))
-            columns.append((at, replace(column, rate=raised.get(key, rate * more))))
+            if margin > 1.0 and can_miss and key not in self.last:
+                rate = self._more(key, rate, margin)
+            columns.append((at, replace(column, rate=raised.get(key, rate))))
         demands = tuple(self._demand(job, at, mine) for at in range(len(mine.demands)))
         return replace(mine, replicas=tuple(pair for pair in columns if pair[1].rate > 0), demands=demands)
+
+    def _more(self, key: Key, rate: float, margin: float) -> float:
+        """Return what a column may answer above its rate at most."""
+        if key in self.rates:
+            # what a replay has shown already is tried further by one margin at a time
+            return rate * min(margin, MARGIN)
+        most = self.most[key]
+        return max(rate, min(max(rate * margin, most), most * self.caps.get(chunked(key), math.inf)))
 
     def fewer(self, best: Solved) -> dict[Key, float]:
         """Return the rates at which fewer replicas of each kind would do: one less, or half way to what missed.
@@ -139,9 +165,10 @@ class Search:
                 if not picks:
                     continue
                 factor = self._factor(owner, hour)
-                key = owner, factor, tuple((self.key(owner, pick.column), pick.replicas) for pick in picks)
+                least = self._hoped(owner, picks)
+                key = owner, factor, tuple((self.key(owner, pick.column), pick.replicas) for pick in picks), least < 1
                 if key not in self.known:
-                    self.known[key] = self.job(owner).tried(picks, factor, self.given)
+                    self.known[key] = self.job(owner).tried(picks, factor, self.given, least if least < 1 else 0.0)
                     self.requests += self.known[key].requests
                 if not self.known[key].meets and key not in seen:
                     seen.add(key)
@@ -149,6 +176,15 @@ class Search:
                     if hour == hours[0]:
                         # what it takes from the busiest hour changes the others
                         break
+
+    def _hoped(self, owner: Owner, picks: Sequence[Pick]) -> float:
+        """Return the least share of what is hoped of replicas that was known of them; 1 where that is all."""
+        return min(1.0, *(self._known(owner, pick) / pick.column.rate for pick in picks))
+
+    def _known(self, owner: Owner, pick: Pick) -> float:
+        """Return the rate of a replica by formula or by what was replayed; zero where it never keeps the targets."""
+        key = self.key(owner, pick.column)
+        return self.rates.get(key, self.computed.get(key, 0.0))
 
     def misses_of_day(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
         """Replay whole days, which the plan shows; yield what misses a target in the busiest hours."""
@@ -189,6 +225,28 @@ class Search:
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
+
+    def refute(self, missed: Solved, owner: Owner, picks: list[Pick], shown: Tried) -> None:
+        """Take from the replicas of a fleet that holds less than was hoped for what they do not hold, once for all."""
+        # of prefill and decode apart, one may have missed alone
+        short = [pick for pick, asked, held in zip(picks, shown.asked, shown.held, strict=True) if held < asked]
+        if not any(pick.hourly for pick in picks):
+            self.note(missed, owner, short or picks, unsure=shown.unsure)
+        parts = dict(zip(map(id, picks), left_of(picks, shown), strict=True))
+        for pick in short or picks:
+            key = self.key(owner, pick.column)
+            # what was hoped for in vain says nothing of what was known
+            known, left = self._known(owner, pick), pick.column.rate * parts[id(pick)]
+            self.rates[key] = max(left, known) if known < pick.column.rate else left
+            self.last.add(key)
+            part = self.rates[key] / self.most[key]
+            self.caps[chunked(key)] = max(part, self.caps.get(chunked(key), 0.0))
+
+
+def chunked(key: Key) -> tuple[object, ...]:
+    """Return what is the same replica but for the share of memory and the sequences that may be there."""
+    settings = key[2]
+    return (*key[:2], settings.tokens if isinstance(settings, EngineSettings) else settings)
 
 
 def replica_of(column: ReplicaColumn, candidates: Sequence[Candidate]) -> tuple[tuple[object, ...], object]:

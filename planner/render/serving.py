@@ -8,6 +8,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.level import Autoscaled, ServingFigures
 from planner.answer.schema import Plan
 from planner.jobs.serving.estimate import ANSWERED
+from planner.render.figures import gap_shown
 from planner.render.layout_text import prompts_of
 from planner.render.made import made_sentence
 from planner.units import DAY, MONTH_DAYS, plural, show_bytes, show_seconds, show_usd
@@ -47,8 +48,11 @@ def serving_sentence(plan: Plan) -> str:
         load = f"{plural(round(users), 'user')} ({rate:,.4g} {noun}/s)" if users else f"{rate:,.4g} {noun}/s"
         parts.append(f"{fleet} {'serves' if len(mine) == 1 and _alone(mine[0]) else 'serve'} {load} of {name}"
                      f"{_pace(mine)}")
-    best = BEST[plan.objective.name] if plan.status == "optimal" else "Best found"
-    proof = "proven optimal" if plan.status == "optimal" else "not proven"
+    seen = plan.objective.by_replay
+    within = seen.gap if seen is not None and plan.status == "optimal" else None
+    best = BEST[plan.objective.name] if plan.status == "optimal" and not within else "Best found"
+    proof = (f"within {gap_shown(within)} of the best by replay" if within else
+             "proven optimal" if plan.status == "optimal" else "not proven")
     if (documents := documents_of(plan)) is not None:
         (a,) = plan.assignments
         usd = "" if a.cost_usd is None else f" for {show_usd(a.cost_usd)}"
@@ -62,7 +66,6 @@ def serving_sentence(plan: Plan) -> str:
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
-    seen = plan.objective.by_replay
     if seen is not None and plan.objective.is_load and plan.objective.value:
         best = BEST[plan.objective.name]
         most = f"{plan.objective.value * (1 + (seen.gap or 0.0)):,.4g}"

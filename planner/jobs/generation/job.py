@@ -195,8 +195,9 @@ class GenerationJob(GenerationChoices):
         return generation_assignment(self.name, self.asked, way, candidate, self.catalog.generation_law,
                                      self.confidence, placed, Queue(way, many, rate), found)
 
-    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
-        """Return what replays show of the picks at the rate times a factor; given: a trace to hold besides.
+    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None, least: float = 0.0) -> Tried:
+        """Return what replays show of the picks at the rate times a factor; given: a trace to hold besides; least: the
+        share up to which it is of no interest how much is held.
 
         Without a latency target no replay misses: what they make at most decides.
         """
@@ -205,7 +206,7 @@ class GenerationJob(GenerationChoices):
             asked = tuple(loads(service, picks))
             most = tuple(self._way(pick.column).rate * BUSIEST for pick in picks)
             return Tried(all(map(le, asked, most)), asked, tuple(map(min, asked, most)), 0)
-        return tried(self.catalog, self.service, self.terms.market.candidates, picks, factor, given)
+        return tried(self.catalog, self.service, self.terms.market.candidates, picks, factor, given, least)
 
     def tried_day(self, picks: Sequence[Pick]) -> Tried:
         """Return what a replay of the whole day shows of its busiest hours."""

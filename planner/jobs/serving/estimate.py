@@ -18,8 +18,9 @@ from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, kv_tokens, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
+from planner.jobs.serving.measured import residual
 from planner.jobs.serving.narrower import in_fewer_bits
-from planner.jobs.serving.options import deployment, held, lacks, residual
+from planner.jobs.serving.options import deployment, held, lacks
 from planner.jobs.serving.rates import BUSIEST, layouts
 from planner.jobs.serving.service import Service, service_of
 from planner.layouts.table import Floats, Ints

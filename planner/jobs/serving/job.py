@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from planner.answer.assignment import Assignment
@@ -15,6 +15,7 @@ from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
 from planner.jobs.serving.day import changing
+from planner.jobs.serving.doubtful import doubtful
 from planner.jobs.serving.knobs import knobs_of
 from planner.jobs.serving.misses import answerable, lighter, nothing_meets, too_few
 from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
@@ -100,6 +101,8 @@ class ServingJob:
                 self.terms.market.of_use or self.here, effort)]
         columns = tuple(found)
         return Columns(replicas=columns, demands=_demands(self.asked, self.services),
+                       doubtful=cache(lambda: [(at, column) for at, searched in enumerate(account.searched)
+                                               for column in doubtful(searched)]),
                        account=self._account(account, columns), open_bound=0 if account.cut_short else None)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
@@ -108,13 +111,15 @@ class ServingJob:
         mine = [pick for pick in picks if isinstance(pick, Pick)]
         return assignments(self.catalog, self.services, self.terms.market.candidates, mine, replaying)
 
-    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None) -> Tried:
-        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold."""
+    def tried(self, picks: Sequence[Pick], factor: float, given: Trace | None, least: float = 0.0) -> Tried:
+        """Return what replays show of the picks of one demand, at its rate times a factor; given: a trace to hold;
+        least: the share up to which it is of no interest how much is held.
+        """
         service = self.services[picks[0].demand]
         if service.asked.day is not None and service.asked.clients is not None:
             # of users so many fewer are there in an hour of the day
-            return tried(self.catalog, service.with_users(factor), self.terms.market.candidates, picks, 1.0, given)
-        return tried(self.catalog, service, self.terms.market.candidates, picks, factor, given)
+            service, factor = service.with_users(factor), 1.0
+        return tried(self.catalog, service, self.terms.market.candidates, picks, factor, given, least)
 
     def tried_day(self, picks: Sequence[Pick]) -> Tried:
         """Return what a replay of the whole day shows of its busiest hours, of the picks of one demand.

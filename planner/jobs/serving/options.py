@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
 
-from planner.catalog.architecture import Model
-from planner.catalog.likeness import kind_of_model
 from planner.catalog.load import Catalog
-from planner.catalog.residuals import Residual
 from planner.errors import MissingFact, Unsupported
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import DEGREES, STAGES, LeastLatency, idle, largest, layouts, queued, undominated
+from planner.jobs.serving.fronts import fronts, plain_too
+from planner.jobs.serving.rates import LeastLatency, domain, idle, largest, layouts, queued
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -48,10 +46,27 @@ class Account:
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
     cut_short: bool = False
     """Whether time ran out before all was looked at."""
+    searched: list[Searched] = field(default_factory=list)
+    """Of services with targets, in turn, what was searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """A service, its layouts on all hardware, and what of these keeps its targets by formula."""
+
+    service: Service
+    blocks: Sequence[Block]
+    made: Sequence[list[tuple[int, ReplicaColumn]]]
+    """Of each block, with its row, what is answered with the first chunk."""
+    wanted: Sequence[list[int]]
+    """Of these the rows that no other matches."""
+    admitted: Admitted
+    kept: list[ReplicaColumn]
+    """What is left in the end, with other chunks too."""
 
 
 @dataclass(slots=True)
-class _Block:
+class Block:
     """Layouts on one kind of hardware; those inside a node are the same whatever network joins the nodes."""
 
     candidates: list[int]
@@ -136,59 +151,53 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
         account.cut_short = True
         return []
     made = [[(row, column) for row, column in columns if admitted(column)] for columns in made]
-    fronts = {at: _fronts(at, blocks, made) for at in at_all}
-    wanted = {id(column) for front in fronts.values() for column in front}
+    front = {at: fronts(column for block, columns in zip(blocks, made, strict=True) if at in block.candidates
+                        for _, column in columns) for at in at_all}
+    shown = {id(column) for columns in front.values() for column in columns}
+    wanted = [[row for row, column in columns if id(column) in shown] for columns in made]
     for tokens in () if service.settings.tokens else TOKENS:
         if effort.is_over:
             account.cut_short = True
             break
-        again = [replace(block, rows=block.rows.take(rows), held=block.held[:, :, rows])
-                 for block, columns in zip(blocks, made, strict=True)
-                 if any(c.tokens == tokens for c in block.choices)
-                 and len(rows := np.array(sorted({at for at, column in columns if id(column) in wanted}), np.int64))]
-        for block, answered in zip(again, _answered(service, again, tokens, None), strict=True):
-            for at in block.candidates:
-                fronts[at] += [replace(column, candidate=at) for _, column in answered]
+        for at, column in again(service, blocks, wanted, tokens):
+            front[at].append(column)
     # formats are told apart, so that each can be shown beside the best
-    kept = [column for at, front in fronts.items() for name in service.asked.quantization or ()
-            for column in _kept([replace(c, candidate=at) for c in front if c.format == name])]
+    kept = [column for at, columns in front.items() for name in service.asked.quantization or ()
+            for column in plain_too([replace(c, candidate=at) for c in columns if c.format == name])]
     answering = sum(len(block.candidates) * len(columns) for block, columns in zip(blocks, made, strict=True))
     account.removed["dominated"] += answering - len({column.layout for column in kept})
+    if service.asked.levels:
+        account.searched.append(Searched(service, blocks, made, wanted, admitted, kept))
     return kept
 
 
-def _kept(front: list[ReplicaColumn]) -> list[ReplicaColumn]:
-    """Return what no other matches, and of the default settings what no other of them does: simple where enough."""
-    least = min((column.settings.changed for column in front), default=0)
-    best, usual = undominated(front), undominated([column for column in front if column.settings.changed == least])
-    return best + [column for column in usual if column not in best]
-
-
-def _fronts(at: int, blocks: Sequence[_Block], made: Sequence[list[tuple[int, ReplicaColumn]]]) -> list[ReplicaColumn]:
-    """Return the columns of a candidate that no other of the same format matches."""
-    mine: dict[str, list[ReplicaColumn]] = defaultdict(list)
-    for block, answered in zip(blocks, made, strict=True):
-        if at in block.candidates:
-            mine[block.d.format] += [column for _, column in answered]
-    return [column for columns in mine.values() for column in undominated(columns)]
+def again(service: Service, blocks: Sequence[Block], rows: Sequence[Collection[int]], tokens: int | None
+           ) -> Iterator[tuple[int, ReplicaColumn]]:
+    """Yield what some rows of each block answer with a chunk, each for every candidate of its own."""
+    again = [replace(block, rows=block.rows.take(mine), held=block.held[:, :, mine])
+             for block, some in zip(blocks, rows, strict=True)
+             if any(c.tokens == tokens for c in block.choices) and len(mine := np.array(sorted(set(some)), np.int64))]
+    for block, answered in zip(again, _answered(service, again, tokens, None), strict=True):
+        for at in block.candidates:
+            yield from ((at, replace(column, candidate=at)) for _, column in answered)
 
 
 def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candidate], account: Account,
-            effort: Effort) -> list[_Block]:
+            effort: Effort) -> list[Block]:
     """Return all layouts on all hardware, with what each holds. Raises OutOfTime."""
-    blocks: list[_Block] = []
-    known: dict[tuple[str, str], _Block] = {}
+    blocks: list[Block] = []
+    known: dict[tuple[str, str], Block] = {}
     for at, candidate in candidates.items():
         for name in service.asked.quantization or ():
             effort.check()
             if (reason := lacks(catalog, service, candidate, name)) is not None:
-                account.layouts += _domain(service.model)
-                account.removed["engine_format"] += _domain(service.model)
+                account.layouts += domain(service.model)
+                account.removed["engine_format"] += domain(service.model)
                 account.lacking[f"{candidate.gpu.name}: {reason}"] += 1
                 continue
             d = deployment(catalog, service, candidate, name)
             rows, label = layouts(service.model, candidate, account.removed), f"{candidate.label} in {name}"
-            account.layouts += _domain(service.model)
+            account.layouts += domain(service.model)
             account.legal += len(rows)
             inside = rows.gpus <= candidate.node.gpus
             key = candidate.node.name, name
@@ -203,7 +212,7 @@ def _blocks(catalog: Catalog, service: Service, candidates: Mapping[int, Candida
     return blocks
 
 
-def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> _Block:
+def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> Block:
     asked = _asked(catalog, service, d, service.length, stated := service.settings)
     fractions = (stated.fraction,) if stated.fraction else (None, asked.engine.memory_fraction_most)
     # an engine that takes prompts whole has no chunk to choose
@@ -214,11 +223,11 @@ def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at
         count for count in SEQUENCES if count != asked.limits.sequences and count <= (most or count)))
     choices = sorted((EngineSettings(*values) for values in product(fractions, chunks, sequences)),
                      key=lambda each: (each.changed, each.fraction or 0, each.tokens or 0, each.sequences or 0))
-    return _Block([at], [label], d, asked, rows, choices,
+    return Block([at], [label], d, asked, rows, choices,
                   held_each(asked, _cut(rows), (service.length, service.mean_length), choices))
 
 
-def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None, account: Account | None,
+def _answered(service: Service, blocks: Sequence[Block], tokens: int | None, account: Account | None,
               effort: Effort = UNLIMITED) -> list[list[tuple[int, ReplicaColumn]]]:
     """Return the columns of each block with a chunk, each with its row; `account` is told what fell out.
 
@@ -250,7 +259,7 @@ def _answered(service: Service, blocks: Sequence[_Block], tokens: int | None, ac
     return answers
 
 
-def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
+def _columns(block: Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
              crowd: Floats) -> Iterable[tuple[int, ReplicaColumn]]:
     """Yield what meets the targets, with the simplest settings that let as many sequences run as there are."""
     most, rows = block.most(tokens), block.rows
@@ -264,7 +273,7 @@ def _columns(block: _Block, role: Role, tokens: int | None, fits: Ints, rate: Fl
                                      float(most[choice, at]), block.choices[choice])
 
 
-def _told(account: Account, service: Service, block: _Block, columns: list[tuple[int, ReplicaColumn]]) -> None:
+def _told(account: Account, service: Service, block: Block, columns: list[tuple[int, ReplicaColumn]]) -> None:
     """Count the layouts of a block for each of its candidates, and keep what comes nearest where none is left."""
     fits = np.flatnonzero(block.most(block.chunk).any(axis=0))
     times, roles = len(block.candidates), len(_roles(service))
@@ -287,14 +296,3 @@ def _roles(service: Service) -> tuple[Role, ...]:
     apart: dict[str, tuple[Role, ...]] = {"no": ("whole",), "allowed": ("whole", "prefill", "decode"),
                                           "only": ("prefill", "decode")}
     return apart[service.asked.disaggregated]
-
-
-def residual(catalog: Catalog, service: Service, d: Deployment) -> Residual:
-    """Return measured over predicted seconds per token of comparable runs."""
-    return catalog.serving_residuals("tpot_ms").at({
-        "engine": service.asked.engine, "kind": kind_of_model(service.model), "tuned": "no", **d.traits})
-
-
-def _domain(model: Model) -> int:
-    """Return how many combinations the degrees of a replica make."""
-    return len(DEGREES) * len(STAGES) * (2 * len(DEGREES) if model.mixes_experts else 1)

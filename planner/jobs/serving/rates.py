@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from planner.catalog.architecture import Model, MoeMlp
-from planner.jobs.columns import ReplicaColumn, Role
+from planner.jobs.columns import Role
 from planner.layouts.candidate import Candidate
 from planner.layouts.memo import ByValue
 from planner.layouts.table import Floats, Mask
@@ -32,6 +32,8 @@ LEAST_LOAD = 0.02
 """Sequences decoding on average, of the lightest load looked at."""
 BUSIEST = 0.98
 """Share of the time that prompts may be at work."""
+EASED = 1.5
+"""By how much latencies may be above those of a replay: what is further over a target by formula is not replayed."""
 _LARGEST = ByValue[tuple[Floats, Floats, Floats]](most=256)
 """What questions that differ in load, limits or terms ask for again."""
 
@@ -45,6 +47,11 @@ class Targets:
     ttft: tuple[float, float | None] | None
     tpot: tuple[float, float | None] | None
     e2e: tuple[float, float | None] | None = None
+
+    @property
+    def eased(self) -> Targets:
+        """What latencies by formula keep where those of a replay may keep these targets."""
+        return Targets(*(target and (EASED * target[0], target[1]) for target in (self.ttft, self.tpot, self.e2e)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,11 @@ def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replic
             rows.append((tp, pp, tp * dp if spread else 1, dp))
     table = np.array(rows, np.int64).reshape(-1, 4)
     return Replicas(np.zeros(len(table), np.int64), table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+
+
+def domain(model: Model) -> int:
+    """Return how many combinations the degrees of a replica make."""
+    return len(DEGREES) * len(STAGES) * (2 * len(DEGREES) if model.mixes_experts else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +184,8 @@ def _narrowed(d: Deployment, role: Role, rows: Replicas, stream: Stream, level: 
     low, high = span(role, stream, most)
     rate, load, crowd = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
     does, still = work(d, role, stream), np.arange(len(rows))
+    # of what misses at the lightest load, no other is looked at
+    still = still[_within(does(rows, low), level, most, role)] if len(rows) else still
     for _ in range(PASSES):
         steps = np.geomspace(low[still], high[still], GRID, axis=1)
         each = np.repeat(still, GRID)
@@ -210,17 +224,3 @@ def idle(d: Deployment, rows: Replicas, stream: Stream, level: Targets) -> list[
     ttft, tpot, e2e = (target[1] if target else None for target in (level.ttft, level.tpot, level.e2e))
     return [LeastLatency(*map(float, seconds)) for seconds in zip(
         at_load.ttft_at(ttft), at_load.tpot_at(tpot), at_load.e2e_at(e2e), strict=True)]
-
-
-def undominated(columns: list[ReplicaColumn]) -> list[ReplicaColumn]:
-    """Return the columns of one candidate and service that no other of their role matches with no more GPUs."""
-    kept: list[ReplicaColumn] = []
-    for column in sorted(columns, key=lambda c: (c.gpus, -c.rate, c.plainness, c.format)):
-        if not any(other.role == column.role and _replaces(other, column) for other in kept):
-            kept.append(column)
-    return kept
-
-
-def _replaces(other: ReplicaColumn, column: ReplicaColumn) -> bool:
-    """Say whether as many of `other` as the GPUs of `column` hold answer as much."""
-    return column.gpus % other.gpus == 0 and other.rate * (column.gpus // other.gpus) >= column.rate

@@ -38,10 +38,10 @@ NEVER_EMPTIED = "a cache that a burst has filled is never worked off at this loa
 
 
 def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick], factor: float,
-          given: Trace | None = None) -> Tried:
+          given: Trace | None = None, least: float = 0.0) -> Tried:
     """Return what replays of the picks of one service show, at its rate times a factor, with headroom and spares.
 
-    given: a trace that must be held besides.
+    given: a trace that must be held besides. least: the share up to which it is of no interest how much is held.
     """
     service = replace(service, rate=(service.rate or 0.0) * factor)
     asked_of, load = service.asked, 1 + service.asked.headroom
@@ -80,7 +80,7 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
         held = tuple(min(rate, most_of.get(_kind(pick), math.inf)) for pick, rate in zip(picks, asked, strict=True))
         return Tried(held == asked, asked, held, requests, "" if held == asked else NEVER_EMPTIED)
     missed = {role: max(one.over[role] for one in seen) + spread for role in seen[0].over}
-    shares, more = _sustained(fleet, traces[len(seen) - 1], load, missed, len(seen) - 1)
+    shares, more = _sustained(fleet, traces[len(seen) - 1], load, missed, len(seen) - 1, least)
     return Tried(False, asked, tuple(rate * shares[pick.column.role] for pick, rate in zip(picks, asked, strict=True)),
                  requests + more, _missed(seen, drawn=service.trace is None), unsure=max(worst) <= 1)
 
@@ -142,13 +142,16 @@ def _kind(pick: Pick) -> tuple[object, str]:
     return pick.column, pick.offer.label
 
 
-def _sustained(fleet: TriedFleet, trace: Trace, load: float, at_one: Mapping[Role, float], seed: int
+def _sustained(fleet: TriedFleet, trace: Trace, load: float, at_one: Mapping[Role, float], seed: int, least: float
                ) -> tuple[dict[Role, float], int]:
-    """Return what share of the load each role holds, between the loads tried, and how many requests that took."""
+    """Return what share of the load each role holds, between the loads tried, and how many requests that took.
+
+    least: the share up to which that is of no interest.
+    """
     held: dict[Role, float] = {role: 1.0 for role, over in at_one.items() if over <= 1}
     before, last, requests = dict(at_one), 1.0, 0
     for step in STEPS:
-        if len(held) == len(at_one):
+        if len(held) == len(at_one) or step <= least:
             break
         excess = fleet.seen(trace, load * step, seed).over
         requests += len(trace)

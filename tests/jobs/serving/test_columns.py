@@ -11,7 +11,8 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.rates import Targets, largest, layouts, span, undominated, work
+from planner.jobs.serving.fronts import undominated
+from planner.jobs.serving.rates import Targets, largest, layouts, span, work
 from planner.money.rent import usual_candidate
 from planner.physics.serving.deployment import Deployment, Replicas, deployment_of
 from planner.physics.serving.formats import format_of
