@@ -150,8 +150,8 @@ def _sustained(fleet: TriedFleet, trace: Trace, load: float, at_one: Mapping[Rol
     """
     held: dict[Role, float] = {role: 1.0 for role, over in at_one.items() if over <= 1}
     before, last, requests = dict(at_one), 1.0, 0
-    for step in STEPS:
-        if len(held) == len(at_one) or step <= least:
+    for step in (max(step, least) for step in STEPS):
+        if len(held) == len(at_one) or last <= least:
             break
         excess = fleet.seen(trace, load * step, seed).over
         requests += len(trace)
