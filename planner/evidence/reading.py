@@ -21,6 +21,7 @@ from planner.evidence.rl_logs import KIND, learned_rows
 from planner.evidence.rows import ServeRun
 from planner.evidence.run_logs import Ran, run_rows
 from planner.evidence.skipping import why
+from planner.evidence.unmeasured import PLAIN, unmeasured
 from planner.text_io import read_text
 
 MAX_BYTES = 256 * 2**20
@@ -36,7 +37,7 @@ def read_evidence(path: Path, stated: Mapping[str, str] | None = None, started: 
     text = read_text(path, MAX_BYTES)
     learned = learned_rows(text, path)
     ran = run_rows(text, path, started) if learned is None else None
-    output = (KIND, learned) if learned is not None else ("train_throughput", ran) if ran is not None else output_rows(
+    output = (KIND, learned) if learned is not None else ("train_throughput", ran) if ran is not None else _output(
         text, path, _columns(stated or {}))
     if output is not None:
         return _evidence(output[0], ((cells["id"], f"run {number}", _of_cells(output[0], cells))
@@ -51,6 +52,17 @@ def read_evidence(path: Path, stated: Mapping[str, str] | None = None, started: 
     kind = _kind(names, path)
     return _evidence(kind, ((_identifier(names, cells) or f"line {line}", f"line {line}", _row(kind, names, cells))
                             for line, cells in lines))
+
+
+def _output(text: str, path: Path, stated: Mapping[str, str]) -> tuple[str, list[dict[str, str]]] | None:
+    """Return the rows of another tool's output; of a log that measures nothing, say what does."""
+    try:
+        found = output_rows(text, path, stated)
+    except InputError as error:
+        raise InputError(unmeasured(text) or error.problem, file=str(path), line=error.line) from None
+    if found is None and (why := unmeasured(text)) is not None:
+        raise InputError(why, file=str(path))
+    return found
 
 
 def _identifier(names: Sequence[str], cells: Sequence[str]) -> str:
@@ -97,6 +109,8 @@ def _kind(names: Sequence[str], path: Path) -> str:
     for kind, (_, signature) in KINDS.items():
         if signature <= set(names):
             return kind
+    if len(names) < 2:
+        raise InputError(PLAIN, file=str(path))
     expected = "; ".join(f"{kind} ({', '.join(sorted(signature))}, ...)" for kind, (_, signature) in KINDS.items())
     raise InputError(f"the header is not that of an evidence file: expected {expected}", file=str(path), line=1)
 

@@ -162,6 +162,25 @@ def test_a_log_that_was_cut_off_and_tells_no_steps_is_refused(planner, tmp_path)
         ran.err.split())
 
 
+@pytest.mark.parametrize(("text", "said"), [
+    ("(APIServer pid=1) INFO 05-12 08:01:39 [loggers.py:271] Engine 000: Avg prompt throughput: 6335.3 tokens/s, Avg "
+     "generation throughput: 4.8 tokens/s, Running: 9 reqs, Waiting: 0 reqs\n", "the log of a vLLM server"),
+    ("[2026-04-05 20:02:51] Decode batch, #running-req: 32, #token: 11179, gen throughput (token/s): 1635.11\n",
+     "the log of an SGLang server"),
+    ("[2022-03-11 02:06:58] [INFO] [timer.py:189:stop] 0/40, SamplesPerSec=83.4, MemAllocated=0.26GB\n",
+     "DeepSpeed before 0.8"),
+    ("Training epoch 0, iteration 9/99 | global_step: 9 | train_step_timing in s: 5.02\n", "a log of NeMo"),
+    ('{"global_step": 20, "log_history": [{"loss": 2.0, "step": 10}, {"loss": 1.9, "step": 20}]}',
+     "do not say when they were"),
+    ("Epoch 1 took a while\n", "no step of a training run that is known")])
+def test_a_log_that_measures_nothing_says_what_does(planner, tmp_path, text, said):  # noqa: F811
+    (tmp_path / "plan.json").write_text(to_json(given("dp=8,zero=3,recompute=full").placed))
+    (tmp_path / "run.log").write_text(text)
+    refused = planner("validate", tmp_path / "run.log")
+    assert refused.code == 2
+    assert said in " ".join(refused.err.split())
+
+
 def test_a_log_without_its_plan_is_refused(planner, tmp_path):  # noqa: F811
     (tmp_path / "train.log").write_text(megatron(1.0, 1.0, 1.0, 64))
     ran = planner("validate", tmp_path / "train.log")
