@@ -123,6 +123,22 @@ class PostTrainingAssignment(Placement):
     """5% and 95% quantile of the run's days, by the error of the step alone; left out without a duration."""
 
     @property
+    def sides(self) -> tuple[tuple[str, str], ...]:
+        """Who trains and who draws answers, each with its fullest GPU, where they have GPUs of their own."""
+        if self.placement == "colocated":
+            return ()
+        usable = self.memory.usable_bytes
+        there = usable if self.rollouts_usable_bytes is None else self.rollouts_usable_bytes
+        return ("trainer", self._fullest("trainer", usable)), ("rollouts", self._fullest("rollouts", there))
+
+    def _fullest(self, on: Literal["trainer", "rollouts"], usable: int) -> str:
+        """Return the bytes of a GPU at the fullest phase of a side, and what holds them."""
+        phase = max((each for each in self.phases if each.on == on), key=lambda each: each.gpu_bytes)
+        parts = ", ".join(f"{name} {show_bytes(size)}" for name, size in sorted(
+            phase.parts.items(), key=lambda part: -part[1]) if size)
+        return f"{show_bytes(phase.gpu_bytes)} of {show_bytes(usable)} a GPU, at its fullest ({phase.label}): {parts}"
+
+    @property
     def kinds_of_nodes(self) -> tuple[NodesOfKind, ...]:
         """The trainer's, and where they are others those of the rollouts."""
         there = self.rollouts

@@ -63,6 +63,8 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
         return
     if run.kind not in STEPS:
         raise SkippedError(f"{run.kind or 'a run of no kind'} is not compared")
+    if catalog.sources.flag("drops_groups", run):
+        raise SkippedError("groups whose answers are judged alike are drawn again, how often is not told")
     made = predicted(run, catalog, framework)
     own = {phase.name: float(phase.seconds) for phase in made.way.made.phases}
     waits = made.way.placed.lag and catalog.sources.flag("gen_waits", run)

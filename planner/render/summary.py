@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.answer.level import ServingFigures
+from planner.answer.posttraining import PostTrainingAssignment
 from planner.answer.show_as import Group
 from planner.render.breakdown import show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
@@ -58,6 +59,8 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
     rows = [*speed, steps, whole, ("cost", "; ".join(cost)), ("replay", said.get(("level", "replayed"), "")),
             ("autoscaler", said.get(("level", "autoscaler"), "")), ("idle", said.get(("hardware", "idle"), ""))]
     rows.append(("evidence", evidence_line(said)))
+    if isinstance(a, PostTrainingAssignment):
+        rows[:0] = a.sides
     if a.purchase is not None:
         rows.append(("bought", f"{said['purchase', 'capital']}; {said['purchase', 'per hour']}"))
     page.facts([row for row in (*rows, ("proof", proof)) if row[1]])

@@ -26,6 +26,7 @@ from planner.physics.serving.deployment import Replicas
 from planner.physics.shapes import parameters
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.resolve_posttraining import resolved_posttraining
+from planner.units import show_bytes
 from planner.yaml_io import Document
 from tests.answered import shipped_answer
 
@@ -215,6 +216,15 @@ def test_a_lag_hides_the_shorter_of_drawing_and_training() -> None:
     assert hides.time.step_seconds < waits.time.step_seconds
     drawn = {phase.phase: phase.seconds for phase in hides.phases}
     assert hides.time.components.generation < drawn["generation"]
+    # both have GPUs of their own, and each side says what its fullest holds
+    (trainer, trains), (rollouts, draws) = hides.sides
+    most = {on: max((phase for phase in hides.phases if phase.on == on), key=lambda phase: phase.gpu_bytes)
+            for on in ("trainer", "rollouts")}
+    assert (trainer, rollouts) == ("trainer", "rollouts")
+    for said, on in ((trains, "trainer"), (draws, "rollouts")):
+        assert said.startswith(f"{show_bytes(most[on].gpu_bytes)} of {show_bytes(hides.memory.usable_bytes)} a GPU")
+        assert all(part in said for part, size in most[on].parts.items() if size)
+    assert max(phase.gpu_bytes for phase in most.values()) == hides.memory.peak_bytes
 
 
 def test_what_needs_fewer_parts_has_them_left_out() -> None:
