@@ -89,7 +89,7 @@ def _cost(values: Mapping[str, object], catalog: Catalog) -> float:
     asked = {path: value for path, value in values.items() if path != BUDGET} | {GOAL: "cost"}
     try:
         scenario, _ = load_any(None, asked, catalog)
-        cost = solve_lifted(question_of(scenario, catalog), so_far=False).objective.value
+        cost = solve_lifted(question_of(scenario, catalog), depth="best").objective.value
     except PlannerError:
         return math.inf
     return math.inf if cost is None else cost

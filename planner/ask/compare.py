@@ -27,7 +27,6 @@ from planner.money.rent import RentalOffer
 from planner.scenario.default import Default
 from planner.scenario.limits import Limits
 from planner.scenario.portfolio import AnyQuestion, Portfolio
-from planner.scenario.scenario import AnyScenario
 from planner.scenario.sites import site_of
 from planner.solver.fleet.problem import Goal
 from planner.solver.progress import part
@@ -74,22 +73,23 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     if asks_what_holds(scenario):
         raise InputError("compare needs workload.tokens, or the load of a service; without, planner plan lists the "
                          "fewest GPUs of each kind")
-    ranked = partial(_ranked, catalog=catalog, effort=effort, traced=traced, held=layout)
-    plans = ranked(scenario)
+    question = question_of(scenario, catalog)
+    if traced:
+        only(question, "compare --trace")
+    ranked = partial(_ranked, effort=effort, held=layout)
+    plans = ranked(question)
     deadline = usual_deadline(plans[0].assignments, scenario, defaults, catalog)
-    sooner = [] if deadline is None else ranked(by_deadline(scenario, deadline))
+    sooner = [] if deadline is None else ranked(question.limited(by_deadline(scenario, deadline)))
     if deadline is None or not sooner[0].assignments:
         return plans
     said = no_deadline(plans[0].assignments[0], deadline, catalog)
     return [_noted(sooner[0], [said]), *sooner[1:]]
 
 
-def _ranked(scenario: AnyScenario, catalog: Catalog, effort: Effort, *, traced: bool, held: Held) -> list[Compared]:
+def _ranked(question: ResolvedScenario, effort: Effort, held: Held) -> list[Compared]:
     """Return every candidate with every offer, best first, of one question as it is asked."""
-    question, site = question_of(scenario, catalog), site_of(scenario.sourcing, catalog)
-    if traced:
-        only(question, "compare --trace")
-    market = question.terms.market
+    scenario, catalog, market = question.scenario, question.catalog, question.terms.market
+    site = site_of(scenario.sourcing, catalog)
     together = _together(question, effort, held)
     known: dict[object, Tried] = {}
     plans = []

@@ -41,10 +41,9 @@ def nothing_holds(scenario: AnyScenario, catalog: Catalog, without: Sequence[str
 
 def held_if(scenario: AnyScenario, catalog: Catalog) -> list[Relaxation]:
     """Return which single changes let something hold a model to serve it, where nothing does: fewer bits, more GPUs."""
-    limits, changes = scenario.limits, list[Relaxation]()
-    for name, _ in held_in_fewer_bits(scenario, catalog):
-        changes.append(Relaxation(limit=FORMAT, from_=formats_of(scenario, catalog)[0], to=name))
-        break
+    limits, fewer = scenario.limits, next(iter(held_in_fewer_bits(scenario, catalog)), None)
+    changes = [] if fewer is None else [
+        Relaxation(limit=FORMAT, from_=formats_of(scenario, catalog)[0], to=fewer[0])]
     for key, was in (("gpus", limits.gpus), ("max_gpus", limits.max_gpus), ("max_nodes", limits.max_nodes)):
         if was is not None:
             lifted = scenario.model_copy(update={"limits": limits.model_copy(update={key: None})})

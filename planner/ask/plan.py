@@ -28,12 +28,13 @@ from planner.ask.unchosen import (
     by_lighter_methods,
     enough_instead,
     in_fewer_bits,
+    may_be_long,
     soon_enough,
 )
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.holding import asks_what_holds
-from planner.jobs.job import NOTHING_HELD, Held, Progress, Replaying
+from planner.jobs.job import NOTHING_HELD, Depth, Held, Progress, Replaying
 from planner.jobs.kinds import asks_for_load, at_one, question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, Solved, effort_of, solve_lifted
@@ -120,17 +121,18 @@ def _holding(hold: Callable[..., Plan], scenario: AnyScenario, defaults: Sequenc
 
 
 class _Found(NamedTuple):
-    """A question, when it was begun, and its fleet by formula."""
+    """A question, when it was begun, how much of it was looked for, and its fleet by formula."""
 
     started: float
     question: ResolvedScenario
+    depth: Depth
     solved: Solved
 
     @classmethod
-    def of(cls, scenario: AnyScenario, catalog: Catalog, effort: Effort, held: Held, *, lifts: bool) -> Self:
+    def of(cls, question: ResolvedScenario, effort: Effort, held: Held, depth: Depth = "each", *, lifts: bool) -> Self:
         """Solve a question; lifts: as of `_best`."""
-        started, question = time.monotonic(), question_of(scenario, catalog)
-        return cls(started, question, solve_lifted(question, effort, so_far=True, lifts=lifts, held=held))
+        started = time.monotonic()
+        return cls(started, question, depth, solve_lifted(question, effort, depth, held, so_far=True, lifts=lifts))
 
 
 def _refuse(given: Mapping[str, object], options: Sequence[str], why: str) -> None:
@@ -145,11 +147,17 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
     """Return the plan of one question, or of what is enough where nothing but defaults stands against one."""
     # before the user is taken to own more of what nobody offers, less of what nobody asked for does it too
     lifts = not any(default.name == "quantization" for default in defaults)
-    found = _Found.of(scenario, catalog, effort, held, lifts=lifts)
+    solve = partial(_Found.of, effort=effort, held=held, lifts=lifts)
+    question = question_of(scenario, catalog)
+    # of a run that may be too long, what costs least is all that is asked of the question without a deadline
+    found = solve(question, depth="best" if may_be_long(scenario, defaults) else "each")
     soon = soon_enough(found.solved, scenario, defaults, catalog)
     if (sooner := _first([soon] if soon else [], lambda changed, said: _best(
-            changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False))) is not None:
+            changed, catalog, said, effort, replaying_of, simple=simple, held=held,
+            found=solve(question.limited(changed), lifts=False)))) is not None:
         return sooner
+    if found.depth != "each":
+        found = solve(question)
     plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, found=found)
     if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,
                           held=held)) is not None:
@@ -179,7 +187,7 @@ def _best(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
 
     lifts: whether of what nobody offers the user is taken to own as many as it takes. found: what was solved of it.
     """
-    started, question, solved = found or _Found.of(scenario, catalog, effort, held, lifts=lifts)
+    started, question, _, solved = found or _Found.of(question_of(scenario, catalog), effort, held, lifts=lifts)
     replaying = replaying_of(question)
     if any(default.name == "objective" and default.value == "time" for default in defaults):
         solved = _as_fast(solved, effort)

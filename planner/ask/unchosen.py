@@ -28,7 +28,27 @@ LIGHTER = ("lora", "qlora")
 """Methods that take less than all weights, where tuning these was nobody's choice."""
 
 
+LONG = 10**11
+"""Tokens that the fewest GPUs with room for a model train for months, about as long for a large one as for a small one.
+"""
 ENGINE, FORMAT = "engine", "quantization"
+
+
+def may_be_long(scenario: AnyScenario, defaults: Sequence[Default]) -> bool:
+    """Say whether the cheapest run may well end after any that is usual, where no deadline is given.
+
+    A guess, by which nothing but the order of searches goes.
+    """
+    return is_open_ended(scenario, defaults) and (getattr(scenario.workload, "tokens", None) or 0) > LONG
+
+
+def is_open_ended(scenario: AnyScenario, defaults: Sequence[Default]) -> bool:
+    """Say whether the cheapest way is asked for with no deadline, and nothing that says how much hardware there is."""
+    limits = scenario.limits
+    named = any((limits.deadline, limits.gpus, limits.max_gpus, limits.max_nodes, limits.max_power,
+                 scenario.sourcing.own, scenario.sourcing.buy))
+    counted = any(default.name == "hardware" for default in defaults)
+    return not named and not counted and scenario.objective == "cost"
 
 
 def usual_deadline(made: Sequence[Assignment], scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog
@@ -37,11 +57,8 @@ def usual_deadline(made: Sequence[Assignment], scenario: AnyScenario, defaults: 
 
     None where a deadline is given, or where what is named says how much hardware there is.
     """
-    limits, usual = scenario.limits, catalog.recipes.whole
-    named = any((limits.deadline, limits.gpus, limits.max_gpus, limits.max_nodes, limits.max_power,
-                 scenario.sourcing.own, scenario.sourcing.buy))
-    counted = any(default.name == "hardware" for default in defaults)
-    if named or counted or scenario.objective != "cost" or len(made) != 1 or made[0].cost_usd is None:
+    usual = catalog.recipes.whole
+    if not is_open_ended(scenario, defaults) or len(made) != 1 or made[0].cost_usd is None:
         return None
     return Deadline(usual.longest) if (made[0].duration_days or 0.0) * DAY > usual.longest else None
 

@@ -38,6 +38,10 @@ class ResolvedScenario:
         """Return the question on other terms; candidates keep their numbers."""
         return replace(self, terms=terms, jobs=tuple(job.under(terms) for job in self.jobs))
 
+    def limited(self, scenario: AnyScenario) -> ResolvedScenario:
+        """Return the question of a scenario that differs in limits alone; nothing is looked up or worked out again."""
+        return replace(self.under(replace(self.terms, limits=scenario.limits)), scenario=scenario)
+
     def on(self, gpus: Container[str]) -> ResolvedScenario:
         """Return a question without money asked of some GPUs alone, by name."""
         market = self.terms.market
@@ -130,20 +134,20 @@ def solve(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth =
     return solved
 
 
-def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, *, so_far: bool = False, lifts: bool = True,
-                 held: Held = NOTHING_HELD) -> Solved:
+def solve_lifted(question: ResolvedScenario, effort: Effort = UNLIMITED, depth: Depth = "each",
+                 held: Held = NOTHING_HELD, *, so_far: bool = False, lifts: bool = True) -> Solved:
     """Return the proven fleet; of what the user is taken to own the smallest machine that does it, else, if that may be
     lifted, as many of any as it takes.
     """
     market = question.terms.market
     for smaller in market.up_to_each_size():
-        solved = solve(question.under(replace(question.terms, market=smaller)), effort, held=held, so_far=so_far)
+        solved = solve(question.under(replace(question.terms, market=smaller)), effort, depth, held, so_far=so_far)
         if solved.status != "infeasible":
             return solved
-    solved = solve(question, effort, held=held, so_far=so_far)
+    solved = solve(question, effort, depth, held, so_far=so_far)
     if solved.status != "infeasible" or not lifts or not any(offer.assumed for offer in market.offers):
         return solved
-    return solve(question.changed(Change(own=None)), effort, held=held, so_far=so_far)
+    return solve(question.changed(Change(own=None)), effort, depth, held, so_far=so_far)
 
 
 def alone_in(question: ResolvedScenario) -> Alone | None:

@@ -44,9 +44,16 @@ def test_what_is_run_changes_its_format_first() -> None:
 YEARS: dict[str, Any] = {"model": "llama-3.1-8b", "tokens": "3T", "on": "dgx-h100", "provider": "nebius"}
 
 
-def test_nobody_waits_for_years_to_save_money() -> None:
-    """One GPU for years was the answer; it is what is said, and what its deadline asks for still gives it."""
-    plan = planner.plan(**YEARS)
+def test_nobody_waits_for_years_to_save_money(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One GPU for years was the answer; it is what is said, and what its deadline asks for still gives it. The second
+    search starts from what the first one has looked up and worked out.
+    """
+    asked_of = list[ResolvedScenario]()
+    with monkeypatch.context() as patched:
+        patched.setattr("planner.ask.plan.question_of",
+                        lambda *asked: asked_of.append(question_of(*asked)) or asked_of[-1])  # type: ignore[func-returns-value]
+        plan = planner.plan(**YEARS)
+    assert len(asked_of) == 1
     assert (plan.assignments[0].duration_days or 0.0) <= 120
     assert plan.notes[0].startswith("no deadline is given: planned for 120 d")
     (said,) = [default for default in plan.provenance.defaults if default.name == "deadline"]

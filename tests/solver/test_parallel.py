@@ -75,7 +75,10 @@ def test_candidates_behind_those_that_are_shown_need_no_search(monkeypatch: pyte
             patched.setattr("planner.solver.search.turns.SHOWN", 1)
             found = choose(case.question, part, case.job)
             frontier = search_grid(case.question, Grid(case.facts), case.job, UNLIMITED)
+            least = search_grid(case.question, Grid(case.facts), case.job, UNLIMITED, each=False)
         assert (found.status, found.value) == (expected.status, expected.value)
+        assert min((one.key for one in least.found), default=None) == min(
+            (one.key for one in frontier.found), default=None)
         assert part.grown <= whole.grown
         spared += whole.grown - part.grown
         ungrown = sum(frontier.removed[name] for name in UNGROWN)

@@ -92,11 +92,10 @@ class GenerationBatch(GenerationChoices, BatchJob):
         return [self._made(columns.ways[run.column.key], run) for run in picks if isinstance(run, Run)]
 
     def _made(self, way: Option, run: Run) -> Assignment:
-        usd = None if run.offer is None else run.offer.usd_per_node_hour
         replicas = run.column.gpus // way.gpus
         made = generation_assignment(
             self.name, self.work, way, self.terms.market.candidates[way.candidate], self.catalog.generation_law,
-            self.confidence, ReplicaPlace(replicas, run.column.nodes, run.offer, usd), Queue(way, replicas, way.rate))
+            self.confidence, ReplicaPlace(replicas, run.column.nodes, run.offer), Queue(way, replicas, way.rate))
         return made.model_copy(update=paid(run))
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:

@@ -25,9 +25,9 @@ from planner.solver.search.found import Frontier, StagedLayout
 from planner.solver.search.frontier import Search
 from planner.solver.search.job import Job, Pricing
 from planner.solver.search.keys import Key
-from planner.solver.search.leaders import Leaders
+from planner.solver.search.leaders import Leaders, beaten_by_fewer
 from planner.solver.search.source import grid_source
-from planner.solver.search.turns import cut_off, in_turn
+from planner.solver.search.turns import by_floor, cut_off, in_turn
 from planner.solver.settings import Effort
 
 PATIENCE = 5.0
@@ -69,14 +69,17 @@ def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: S
     facts, parts = grid.facts, list[_Part]()
     lowest = floors(question, facts.space, Pricing(job, question.candidates))
     if not each:
-        best = Leaders(1, 1)
+        best = Leaders()
+        for one in known if job.timed else map(beaten_by_fewer, known):
+            best.offer(one)
         # what may be least first, as it teaches what the others need not look at
-        order = sorted(domain("candidate", facts.space), key=lambda at: (lowest.least.get(int(at), (0,)), at))
-        for turn, at in enumerate(order, 1):
-            with among((turn - 1) / len(order), 1 / len(order), _value(known, parts), _bound(order[turn:], lowest)):
-                parts.append(_part(question, facts, job, effort, (at,), known, None, lowest, best))
+        turns = by_floor(facts.space, lowest)
+        for turn, some in enumerate(turns):
+            later = [*chain(*turns[turn + 1:])]
+            with among(turn / len(turns), 1 / len(turns), _value(known, parts), _bound(later, lowest)):
+                parts.append(_part(question, facts, job, effort, some, (), best.end, lowest, best))
             if parts[-1].frontier.interrupted:
-                parts += _unreached(order[turn:], lowest)
+                parts += _unreached(later, lowest)
                 break
         return _ordered(_joined(parts, grid))
     turns = [tuple(map(float, domain("candidate", facts.space)))] if every else in_turn(facts.space, job, lowest)
@@ -155,9 +158,9 @@ def _part(question: Question, facts: Facts, job: Job, effort: Effort,
           best: Leaders | None = None) -> _Part:
     """Search some of the candidates; best: the leaders of all, where nothing else is of interest."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
-    mine = known if best else [one for one in known if one.column.candidate in candidates]
+    mine = [one for one in known if one.column.candidate in candidates]
     search = Search(question, grid.facts.space, job, effort, known=mine, end=end, floors=lowest,
-                    leaders=(lambda sizes: best) if best else None)
+                    leaders=(lambda sizes: best) if best else None, apart=False)
     frontier = search.run(grid_source(grid))
     frontier.found = [*map(alone, frontier.found)]
     return _Part(frontier, grid.removed, grid.grown)

@@ -19,7 +19,13 @@ def in_turn(space: Space, job: Job, floors: Floors) -> list[tuple[float, ...]]:
     every = tuple(map(float, domain("candidate", space)))
     if job.objective != "cost" or not job.timed or len(every) <= SHOWN:
         return [every]
-    order = sorted(every, key=lambda at: (int(at) in floors.least, floors.least.get(int(at)), at))
+    return by_floor(space, floors)
+
+
+def by_floor(space: Space, floors: Floors) -> list[tuple[float, ...]]:
+    """Return the candidates in groups that are searched side by side, those with the least floors first."""
+    order = sorted(map(float, domain("candidate", space)),
+                   key=lambda at: (int(at) in floors.least, floors.least.get(int(at)), at))
     return [tuple(sorted(order[at:at + SHOWN])) for at in range(0, len(order), SHOWN)]
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from planner.scenario.configs.readers.megatron import parallelism
+from planner.scenario.configs.readers.megatron import SIZES, parallelism
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
-SPELLED = {"num-virtual-stages-per-pipeline-rank": "virtual_pipeline_model_parallel_size",
+SPELLED = {"num-experts": "num_moe_experts",
+           "num-virtual-stages-per-pipeline-rank": "virtual_pipeline_model_parallel_size",
            "recompute-granularity": "activations_checkpoint_granularity",
            "recompute-method": "activations_checkpoint_method",
            "recompute-num-layers": "activations_checkpoint_num_layers"}
 """Megatron's arguments that have another name here."""
-SIZES = {"layers": "num_layers", "hidden": "hidden_size", "heads": "num_attention_heads", "ffn": "ffn_hidden_size",
-         "kv_heads": "num_query_groups", "experts": "num_moe_experts"}
-"""Of a model that is given by its sizes."""
 SHARDED = ("distributed_fused_adam", "mcore_distributed_optim")
 """Optimizers whose states are sharded over the copies."""
 HALVES = {"bf16": "bf16", "bf16-mixed": "bf16", "16": "fp16", "16-mixed": "fp16", "32": "fp32"}
@@ -29,7 +27,8 @@ def tells(source: Source) -> bool:
 def read(reading: Reading) -> None:
     """Read model, batch, lengths, degrees, precision, recompute and what trains."""
     reading.put("workload.stack", "megatron-core", "the kind of file")
-    reading.shape = {name: size for name, key in SIZES.items() if (size := reading.number(f"model.{key}")) is not None}
+    reading.shape = {name: size for name, key in {**SIZES, "kv_heads": "num-query-groups"}.items()
+                     if (size := reading.number(_spelled(key))) is not None}
     reading.names = tuple(name for name in (reading.text("model.tokenizer.type"), reading.text(
         "model.tokenizer.model"), reading.text("model.restore_from_path")) if name)
     reading.put("workload.sequence_length", reading.number("model.encoder_seq_length", "model.data.seq_length",
@@ -41,7 +40,7 @@ def read(reading: Reading) -> None:
                                                         "model.data.train_ds.global_batch_size"),
                 "model.global_batch_size")
     reading.accumulation = 1
-    parallelism(reading, lambda key: f"model.{SPELLED.get(key, key.replace('-', '_'))}")
+    parallelism(reading, _spelled)
     optimizer = reading.word("model.optim.name") or ""
     reading.axis("zero", int(optimizer in SHARDED), "model.optim.name")
     _precision(reading)
@@ -71,6 +70,11 @@ def _tuned(reading: Reading) -> None:
     else:
         tunes = reading.source.has("model.data.train_ds") or reading.source.has("model.peft")
         reading.put("workload.method", "full" if tunes else "pretrain", "the kind of file")
+
+
+def _spelled(key: str) -> str:
+    """Return what an argument of Megatron is called here."""
+    return f"model.{SPELLED.get(key, key.replace('-', '_'))}"
 
 
 READER = Reader("a NeMo config", tells, read)
