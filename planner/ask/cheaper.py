@@ -112,8 +112,10 @@ def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
     with suppress(PlannerError):
         below = _clearly_below(plan, catalog)
         question = affordable(question_of(changed, catalog), below)
-        solved = solve_lifted(question, effort, so_far=True, lifts=False) if question is not None else None
-        if solved is not None and (solved.objective.value or math.inf) < below:
+        if question is None:
+            return None
+        solved = solve_lifted(question, effort, depth="best", so_far=True, lifts=False)
+        if (solved.objective.value or math.inf) < below:
             return solved
     return None
 

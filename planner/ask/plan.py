@@ -253,7 +253,8 @@ def _with_own(infeasible: Infeasible | None, scenario: AnyScenario, question: Re
     if infeasible is None or not 0 < len(dropped) <= MOST_OWN or sourcing.rent != Rent() or sourcing.own:
         return infeasible
     hardware = scenario.hardware.model_copy(update={"candidates": dropped})
-    owned = solve_lifted(question_of(scenario.model_copy(update={"hardware": hardware}), question.catalog), effort)
+    as_own = question_of(scenario.model_copy(update={"hardware": hardware}), question.catalog)
+    owned = solve_lifted(as_own, effort, "best")
     own = [f"{held.nodes} x {held.node}" for held in owned.assignments()] if owned.picks else []
     return infeasible if not own else infeasible.model_copy(update={"relaxations": (
         *infeasible.relaxations, Relaxation(limit="own", from_="none", to=", ".join(own)))})

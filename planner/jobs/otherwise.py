@@ -9,6 +9,7 @@ from planner.answer.assignment import Assignment
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.jobs.hours import HOURS
+from planner.jobs.job import Change
 from planner.jobs.serving.narrower import in_fewer_bits
 from planner.jobs.solved import ResolvedScenario
 from planner.scenario.default import Default
@@ -60,8 +61,10 @@ def in_narrower_formats(scenario: AnyScenario) -> Iterator[tuple[str, ServingSce
 
 def affordable(question: ResolvedScenario, usd: float) -> ResolvedScenario | None:
     """Return a question of a service, all of whose fleets for less money a month have no node that by itself costs as
-    much, without such nodes; none where nothing is left.
+    much, without such nodes; none where nothing is left. A question of training with that budget at most.
     """
+    if isinstance(question.scenario, Scenario) and not question.terms.robust:
+        return question.changed(Change(limits={"budget": usd}))
     if not isinstance(question.scenario, ServingScenario) or any(
             asked.ends is not None for asked in question.scenario.services):
         return question

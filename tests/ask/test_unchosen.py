@@ -167,11 +167,22 @@ def test_weights_in_fewer_bits_that_cost_less_are_named(monkeypatch: pytest.Monk
     assert not [note for note in planner.plan(**asked, quantization="bf16").notes if "is the default, and" in note]
 
 
-def test_a_stack_that_few_use_is_named_where_it_costs_less_and_is_not_the_best_of_a_comparison() -> None:
-    """One A100 holds an 8B with its states in 16 bits, and with usual ones on NVMe alone, weeks a run."""
+def test_a_stack_that_few_use_is_named_where_it_costs_less_and_is_not_the_best_of_a_comparison(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """One A100 holds an 8B with its states in 16 bits, and with usual ones on NVMe alone, weeks a run. What does not
+    cost less than the plan is not searched.
+    """
+    budgets = list[float]()
+
+    def solved(question: ResolvedScenario, *asked: Any, **more: Any) -> Solved:
+        budgets.append(question.terms.limits.budget or 0.0)
+        return solve_lifted(question, *asked, **more)
+
+    monkeypatch.setattr("planner.ask.cheaper.solve_lifted", solved)
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "tokens": "1B", "method": "full", "on": "a100-sxm-80gb-1x"}
     plan = planner.plan(**asked)
     named, = [note for note in plan.notes if ", which few use for this, " in note]
+    assert [0.0 < budget < (plan.objective.value or 0.0) for budget in budgets] == [True]
     other = planner.plan(**asked, stack=named.split(",")[0])
     assert f" {other.objective.value:,.2f} USD " in named
     assert (other.objective.value or 0.0) < 0.95 * (plan.objective.value or 0.0)
