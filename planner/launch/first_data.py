@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-FILE, FOLDER = "data.py", "data/gsm8k"
+from planner.launch.program import script
+
+FILE, SCRIPT, FOLDER = "data.py", "data.sh", "data/gsm8k"
+WRITTEN = f'bash "$here/{SCRIPT}"'
+"""Line of a script that runs on every node."""
 _TEXT = '''"""Writes GSM8K as {reader} reads data, for a first start; {judge} judges the number behind ####."""
 
 import os
@@ -35,14 +39,12 @@ for part in ("test", "train"):
 '''
 
 
-def gsm8k(reader: str, judge: str, columns: Sequence[str]) -> str:
-    """Return the script; columns: lines of the mapping that a sample becomes, of question, answer and index."""
-    return _TEXT.format(reader=reader, judge=judge, columns="\n            ".join(columns))
+def gsm8k(reader: str, judge: str, columns: Sequence[str], where: str = "") -> dict[str, str]:
+    """Return the files that write it, the script for each node the second: where $DATA has none yet.
 
-
-def written(where: str = "") -> list[str]:
-    """Return lines of a script that write it, on each node, to the folder $DATA where that has none yet.
-
-    where: a further condition, where $DATA may be something else.
+    columns: lines of the mapping that a sample becomes, of question, answer and index. where: a further condition,
+    where $DATA may be something else.
     """
-    return [f'if [[ {where}! -e "$DATA/train.parquet" ]]; then', f'  python3 "$here/{FILE}" "$DATA"', "fi"]
+    return {FILE: _TEXT.format(reader=reader, judge=judge, columns="\n            ".join(columns)),
+            SCRIPT: script(f"{reader}: writes the data of a first start where a node has none", {}, [
+                f'if [[ {where}! -e "$DATA/train.parquet" ]]; then', f'  python3 "$here/{FILE}" "$DATA"', "fi"])}

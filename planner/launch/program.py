@@ -106,6 +106,8 @@ class Program:
     """GB that the disk of a rented node has to hold; nothing where that is not known."""
     on_ray: bool = False
     """Whether it starts a cluster of Ray, where none is told it is there: $RAY_STARTED."""
+    on_each: str = ""
+    """Script that such a program has every node of a cluster run first, which its own script runs where it is."""
 
     @property
     def nodes(self) -> int:

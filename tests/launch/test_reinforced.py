@@ -239,7 +239,8 @@ def test_a_plan_of_deepspeed_is_not_told_to_verl_as_one_of_fsdp(given: dict[str,
 def test_within_a_job_of_ray_no_cluster_is_started(given: dict[str, Given], tmp_path: Path, target: str) -> None:
     files = launched(given[target], CATALOG, target, "ray").files
     assert '"RAY_STARTED": "1"' in files["ray_job.py"]
-    assert "bash install.sh\"]" in files["ray_job.py"]
+    # verl's task runner may be on any node, and reads the data there
+    assert f"bash install.sh{'' if target == 'nemo-rl' else ' && bash data.sh'}\"]" in files["ray_job.py"]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "bin").mkdir()
@@ -257,3 +258,18 @@ def test_within_a_job_of_ray_no_cluster_is_started(given: dict[str, Given], tmp_
         assert ran.returncode == 0, ran.stderr
         lines = [line for line in (tmp_path / "said").read_text().splitlines() if not line.startswith("nvidia-smi")]
         assert [line[:len(start)] for line, start in zip(lines, said, strict=True)] == said
+
+
+@pytest.mark.parametrize("target", ["verl", "openrlhf"])
+def test_a_node_without_data_writes_what_a_first_start_reads(given: dict[str, Given], tmp_path: Path, target: str
+                                                             ) -> None:
+    for name, text in launched(given[target], CATALOG, target, "slurm").files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "python3").write_text('#!/bin/bash\necho "${@##*/}" > "$SAID"\n')
+    (tmp_path / "python3").chmod(0o755)
+    for data, said in (("data/gsm8k", "data.py gsm8k"), (str(tmp_path), "")):
+        (tmp_path / "train.parquet").touch()
+        (tmp_path / "said").write_text("")
+        subprocess.run(["bash", "data.sh"], cwd=tmp_path, check=True, env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "SAID": str(tmp_path / "said"), "DATA": data})
+        assert (tmp_path / "said").read_text().strip() == said

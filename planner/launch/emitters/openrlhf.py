@@ -5,8 +5,7 @@ from __future__ import annotations
 from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
 from planner.launch.emitters.verl import variables
-from planner.launch.first_data import FILE as FIRST_DATA
-from planner.launch.first_data import FOLDER, gsm8k, written
+from planner.launch.first_data import FOLDER, SCRIPT, WRITTEN, gsm8k
 from planner.launch.program import Part, Program, Variable, array
 from planner.launch.ray_cluster import on_ray
 from planner.launch.reinforced import Reinforced, all_or_none, shaped
@@ -17,7 +16,7 @@ COLUMNS = (Variable("PROMPTS", "input", "Column of the prompts."),
            Variable("LABELS", "label", "Column of what the reward is told of each prompt."))
 JUDGE = "reward.py"
 REWARD = Variable("REWARD", JUDGE, "Python file with a reward_func, or the URL of a server that judges.")
-_SAMPLES = gsm8k("OpenRLHF", JUDGE, ('{"input": question, "label": answer}',))
+_SAMPLES = gsm8k("OpenRLHF", JUDGE, ('{"input": question, "label": answer}',), f'"$DATA" == {FOLDER} && ')
 _REWARD = '''"""Judges an answer by the number behind its last ####, for a first start: 1 where it is the label."""
 
 import torch
@@ -106,7 +105,7 @@ def emit(work: Reinforced) -> Program:
     reward = '--reward.model_name_or_path "$REWARD_MODEL"' if judged else (
         '--reward.remote_url "$REWARD"')
     # workers of Ray run elsewhere
-    lines = [*written(f'"$DATA" == {FOLDER} && '), '[[ ! -e "$DATA" ]] || DATA="$(realpath "$DATA")"',
+    lines = [WRITTEN, '[[ ! -e "$DATA" ]] || DATA="$(realpath "$DATA")"',
              *([] if judged else ['[[ ! -e "$here/$REWARD" ]] || REWARD="$here/$REWARD"']), *array("PLAN", settings),
              'PLAN+=(--actor.model_name_or_path "$MODEL" --data.prompt_dataset "$DATA"',
              '  --ckpt.output_dir "$CHECKPOINTS" --actor.adam.lr "$LEARNING_RATE"',
@@ -117,8 +116,8 @@ def emit(work: Reinforced) -> Program:
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
     own = (*variables(work, DATA), *COLUMNS, *(() if judged else (REWARD,)))
     files = on_ray(head, nodes, gpus, {}, lines, ["python3 -m openrlhf.cli.train_ppo_ray", '"${PLAN[@]}"'])
-    files |= {FIRST_DATA: _SAMPLES, **({} if judged else {JUDGE: _REWARD})}
-    return Program(target=work.target, on_ray=True, variables=own, files=files,
+    files |= {**_SAMPLES, **({} if judged else {JUDGE: _REWARD})}
+    return Program(target=work.target, on_ray=True, on_each=SCRIPT, variables=own, files=files,
                    parts=(Part("train", "train.sh", nodes, gpus),))
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from planner.launch.axes import No, Settings, TableOf, only, settings_of, whole_layers
 from planner.launch.emitter import ReinforcedEmitter, plain
-from planner.launch.first_data import FILE as FIRST_DATA
-from planner.launch.first_data import FOLDER, gsm8k, written
+from planner.launch.first_data import FOLDER, SCRIPT, WRITTEN, gsm8k
 from planner.launch.program import Part, Program, Variable, of_training
 from planner.launch.ray_cluster import on_ray
 from planner.launch.reinforced import Reinforced, all_or_none, shaped
@@ -180,12 +179,12 @@ def emit(work: Reinforced) -> Program:
     lines = ["PLAN=(", *(f"  {key}={value}" for key, value in {**settings, **fixed}.items()), ")",
              *(f'PLAN+=("{key}=${name}")' for key, name in named.items()),
              'PLAN+=("data.train_files=$DATA/train.parquet" "data.val_files=$DATA/test.parquet")', "",
-             *written(), ""]
+             WRITTEN, ""]
     head = f"verl {work.release.release}: runs on every node"
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
     return Program(target=work.target, on_ray=True, variables=variables(work),
                    files={**on_ray(head, nodes, gpus, {}, lines, ["python3 -m verl.trainer.main_ppo", '"${PLAN[@]}"']),
-                          FIRST_DATA: _SAMPLES},
+                          **_SAMPLES}, on_each=SCRIPT,
                    parts=(Part("train", "train.sh", nodes, gpus),),
                    notes=("reward.custom_reward_function.path names your own rule, where data_source does not.",))
 

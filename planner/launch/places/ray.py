@@ -74,7 +74,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     words = f"bash {program.prepare} && exec bash {script}" if program.prepare else f"exec bash {script}"
     then = _ON_CLUSTER.format(script=script) if program.on_ray else ""
     if program.on_ray:
-        words = f"bash {program.prepare}" if program.prepare else "true"
+        words = " && ".join(f"bash {one}" for one in (program.prepare, program.on_each) if one) or "true"
     files[DRIVER] = _TEXT.format(gpus=gpus, environment=environment, words=words, then=then)
     start = (f'source {VARIABLES} && ray job submit --address "$RAY_ADDRESS" --working-dir . -- python3 {DRIVER} '
              f"2>&1 | tee {part.name}.log")
