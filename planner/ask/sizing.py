@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -20,7 +21,7 @@ from planner.jobs.market import market_of
 from planner.money.purchase import YEAR_HOURS
 from planner.money.rent import RentalOffer
 from planner.scenario.fleet import fleet_of
-from planner.scenario.limits import Deadline, Limits, Sourcing
+from planner.scenario.limits import Limits, Sourcing
 from planner.simulate.backlog import Waited, replay
 from planner.simulate.joblog import JobLog, read_jobs
 from planner.units import DAY, HOUR
@@ -46,11 +47,27 @@ class Wait(NamedTuple):
         return math.floor((1 - self.share) * jobs + 1e-9)
 
 
-def wait_of(asked: Deadline) -> Wait:
-    """Return what a wait such as `4 h at 95%` asks; without a share all jobs. Raises InputError."""
-    if not asked.seconds > 0:
+_SHARE = re.compile(r"\bp(\d{1,2}(?:\.\d{1,6})?)\b|\b(\d{1,9}(?:\.\d{1,6})?) ?%", re.ASCII | re.IGNORECASE)
+_BESIDE = frozenset({"at", "of", "jobs", "all", "for", "in", "within", "under", "with", "confidence", "wait", "most"})
+"""Words about the share of jobs and their wait that say nothing else."""
+
+
+def wait_of(text: str) -> Wait:
+    """Return what a wait such as `4 h at 95%` or `p95 4h` asks; without a share all jobs. Raises InputError."""
+    found = _SHARE.search(text)
+    share = 1.0 if found is None else float(found[1] or found[2]) / 100
+    said = text if found is None else f"{text[:found.start()]} {text[found.end():]}"
+    time = " ".join(word for word in said.replace("@", " ").replace(",", " ").split() if word.lower() not in _BESIDE)
+    try:
+        asked = Limits.model_validate({"deadline": time}).deadline
+    except ValidationError:
+        raise InputError(f"--wait: {text!r} is no time that jobs may wait: expected one such as '4 h at 95%', "
+                         "or 4h for all jobs") from None
+    if not 0.5 <= share <= 1:
+        raise InputError(f"--wait: {text!r}: the share of jobs must be from 50% to 100%")
+    if asked is None or not asked.seconds > 0:
         raise InputError("--wait: expected more than no time, such as '4 h at 95%'")
-    return Wait(asked.seconds, asked.confidence or 1.0)
+    return Wait(asked.seconds, share)
 
 
 def sized(log: Path, wait: str | None, overrides: Mapping[str, object], catalog: Catalog, labels: Mapping[str, str]
@@ -58,14 +75,8 @@ def sized(log: Path, wait: str | None, overrides: Mapping[str, object], catalog:
     """Return the fewest nodes for a log, on the hardware that scenario values by path name. Raises InputError."""
     if wait is None:
         raise InputError("--jobs needs --wait: how long jobs may wait, such as --wait '4 h at 95%'")
-    try:
-        deadline = Limits.model_validate({"deadline": wait}).deadline
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"].removeprefix("Value error, ").replace("deadline", "wait")
-        raise InputError(f"--wait: {problem}") from None
-    assert deadline is not None
-    fleet, _ = fleet_of(overrides, catalog, labels)
-    return size(read_jobs(log), wait_of(deadline), fleet.hardware.candidates, fleet.sourcing, catalog)
+    asked, (fleet, _) = wait_of(wait), fleet_of(overrides, catalog, labels)
+    return size(read_jobs(log), asked, fleet.hardware.candidates, fleet.sourcing, catalog)
 
 
 def size(log: JobLog, wait: Wait, nodes: tuple[str, ...], sourcing: Sourcing, catalog: Catalog) -> Sizing:
@@ -82,7 +93,9 @@ def size(log: JobLog, wait: Wait, nodes: tuple[str, ...], sourcing: Sourcing, ca
     sizes = [_size(log, wait, catalog.node(name), offers, sourcing.own.get(name)) for name, offers in by_node.items()]
     sizes.sort(key=lambda sized: (sized.usd_per_year is None, min(
         sized.usd_per_year or 0.0, sized.burst.usd_per_year if sized.burst else math.inf), sized.fewest.nodes))
-    out = [f"{count:,} {why} are left out of the log" for why, count in log.left_out]
+    out = [f"{count:,} {why} are left out of the log" if count > 1 else
+           f"1 {why.replace('jobs', 'job', 1).replace('steps of job', 'step of a job')} is left out of the log"
+           for why, count in log.left_out]
     told = "jobs take as long on every GPU as the log says" if len(sizes) > 1 else None
     return Sizing(jobs=len(log.submit), days=log.span / DAY, gpu_hours=float(log.gpus @ log.seconds) / HOUR,
                   most_gpus=largest, wait_seconds=wait.seconds, share=wait.share, sizes=tuple(sizes),

@@ -157,9 +157,9 @@ NAMED = 4
 
 def notes_of(offers: Sequence[RentalOffer], without: Sequence[str], sourcing: Sourcing) -> tuple[str, ...]:
     """Return what the user should know: of single offers, and of the nodes `without` any."""
-    terms = ", ".join(sourcing.rent.terms) if sourcing.rent else "none"
+    why = f"no offer has terms {', '.join(sourcing.rent.terms)}" if sourcing.rent else "nothing is rented"
     return (*dict.fromkeys(offer.note for offer in offers if offer.note),
-            *([f"{_several(without)} left out: no offer has terms {terms}, and none is owned or bought"] if without
+            *([f"{_several(without)} left out: {why}, and none is owned or bought"] if without
               else []))
 
 

@@ -19,9 +19,10 @@ def sizing_sentence(sizing: Sizing) -> str:
     """Return the fewest nodes of the cheapest type, and how far that is proven."""
     size = sizing.sizes[0]
     cost = "" if size.usd_per_year is None else f", {show_usd(size.usd_per_year)} a year"
+    wait = "wait" if sizing.jobs > 1 else "waits"
     return (f"Fewest: {plural(size.fewest.nodes, 'node')} of {size.node} "
-            f"({size.fewest.nodes * size.gpus_of_node:,} GPUs): {percent(size.fewest.in_time)} of {sizing.jobs:,} jobs "
-            f"wait at most {show_seconds(sizing.wait_seconds)}{cost} ({_proof(size)})")
+            f"({size.fewest.nodes * size.gpus_of_node:,} GPUs): {percent(size.fewest.in_time)} of "
+            f"{plural(sizing.jobs, 'job')} {wait} at most {show_seconds(sizing.wait_seconds)}{cost} ({_proof(size)})")
 
 
 def _proof(size: Size) -> str:
@@ -46,7 +47,7 @@ def write_sizing(sizing: Sizing, page: Sheet) -> None:
         page.paragraph(f"  {len(sizing.sizes) - MOST_SIZES} more node types with --json")
     page.heading("The log, and how it was replayed")
     first = sizing.sizes[0]
-    page.facts([("log", f"{sizing.jobs:,} jobs of {sizing.days:,.1f} days, {sizing.gpu_hours:,.0f} GPU-hours, "
+    page.facts([("log", f"{plural(sizing.jobs, 'job')} of {sizing.days:,.1f} days, {sizing.gpu_hours:,.0f} GPU-hours, "
                  f"{sizing.most_gpus:,} GPUs at most"),
                 ("scheduler", "first come first served with backfill; a job smaller than a node stays on one"),
                 ("smaller", f"{plural(first.missed, 'smaller fleet')} replayed, all miss; below "

@@ -127,6 +127,8 @@ INSTEAD = {
     **dict.fromkeys(SIZES, "the model that --model names has its size; without one, --model 13b is a size"),
     **dict.fromkeys(("interconnect", "network", "fabric"), "the node type has its network: planner catalog list nodes"),
     **dict.fromkeys(("tp", "pp", "dp", "ep"), "the plan chooses the layout; planner estimate --layout tp=8 sets it"),
+    **dict.fromkeys(("pue", "site-pue", "colocation"), "it is a fact of the site: planner catalog show us-average has "
+                    "it, and an entry of yours (--catalogs DIR) replaces it; --electricity 0.08 is the price alone"),
     **dict.fromkeys(("uptime", "availability", "sla", "redundancy"), _SPARES),
     "slo": "write --ttft 2s, --tpot 50ms or --e2e 10s",
     **dict.fromkeys(("no-offload", "without-offload"), "planner plan without --tokens tells the fewest GPUs that "

@@ -35,6 +35,9 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("on", "gpus", "gpu", "nodes", "node", "num_gpus", "max_gpus", "max_nodes", "hardware"),
                     "a job of a portfolio runs on what is best for it in the pool: on, own and max_nodes stand at the "
                     "top"),
+    **dict.fromkeys(("file", "path", "include", "import", "scenario", "from_file"),
+                    "jobs stand in the portfolio's own file; one in a file of its own joins it on the command line: "
+                    "planner plan PORTFOLIO.yaml --add JOB.yaml"),
     **dict.fromkeys(("budget", "max_cost"), "a budget is of all jobs together: budget at the top")}
 """Keys of a job that it has not, with what to write."""
 _START, _END = ("start", "begin", "start_date"), ("end", "finish", "end_date")

@@ -32,7 +32,7 @@ _PLAIN = {"expected keys and values below it": ("model_type", "model_attributes_
           "expected a whole number": ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
           "expected a finite number": ("float_type", "float_parsing", "finite_number"),
           "expected true or false": ("bool_type", "bool_parsing"),
-          "expected text": ("string_type",), "too few entries": ("too_short",)}
+          "expected text": ("string_type",), "expected entries, or no such key": ("too_short",)}
 _EXPECTED = {kind: text for text, kinds in _PLAIN.items() for kind in kinds}
 M = TypeVar("M", bound=BaseModel)
 Path_ = tuple[Hashable, ...]

@@ -47,6 +47,7 @@ def test_the_keys_of_a_job_have_many_names():
 
 
 @pytest.mark.parametrize(("job", "said"), [
+    ({"file": "job.yaml"}, r"jobs.0.file: jobs stand in the portfolio's own file.*--add JOB.yaml"),
     ({"priority": "high", "window": "22:00-06:00"}, r"jobs.0.priority: every job.*jobs.0.window: a job runs at"),
     ({"gpus": 8}, "jobs.0.gpus: a job of a portfolio runs on what is best"), ({"budget": 5}, "budget at the top")])
 def test_what_a_job_has_not_is_told_with_what_to_write(job: dict[str, Any], said: str):

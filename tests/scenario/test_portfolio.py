@@ -80,7 +80,7 @@ def test_any_kind_of_work_is_a_job():
     (asked([{"name": "base", "workload": PICTURES, "may_pause": True}]), "may_pause applies to a job that ends"),
     (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "3 d"}),
      "length: 56 d is not a whole number of periods of 3 d: expected 54 d or 57 d"),
-    ({**asked(), "jobs": []}, "jobs: too few entries, got []"),
+    ({**asked(), "jobs": []}, "jobs: expected entries, or no such key, got []"),
     (asked(job(after=["base"])), "base waits for itself (after)"),
     (asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "site": "x"}]}), "from, maintenance, node, nodes, until"),
     (asked(horizon={"start": "2027-01-04", "length": "8 weeks", "period": "90 min"}), "whole hours"),

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from planner.ask.sizing import Wait, _fewest, bound
+from planner.ask.sizing import Wait, _fewest, bound, wait_of
 from planner.errors import InputError
 from planner.simulate.backlog import replay
 from planner.simulate.joblog import JobLog, read_jobs
@@ -206,10 +206,27 @@ def test_a_log_is_sized_by_the_command_and_its_answer_replayed(planner, tmp_path
     assert by_hand.out == again.out
 
 
+@pytest.mark.parametrize(("text", "share"), [
+    ("4 h at 95%", 0.95), ("4h 95%", 0.95), ("p95 4h", 0.95), ("90% of jobs within 4 h", 0.9), ("4 h @ 99.5%", 0.995),
+    ("4 h", 1.0), ("4h at 100%", 1.0)])
+def test_a_wait_is_read_as_people_write_it(text, share):
+    assert wait_of(text) == (4 * 3600, share)
+
+
+def test_what_is_left_out_of_a_log_is_counted_in_words(planner, tmp_path):  # noqa: F811
+    (tmp_path / "log.csv").write_text("submit,start,end,gpus\n0,0,5,1\n0,,,2\n0,5,1,2\n0,5,2,2\n")
+    ran = planner("plan", "--jobs", tmp_path / "log.csv", "--wait", "4 h", "--on", "dgx-h100", "-q")
+    assert "100.0% of 1 job waits at most 4 h" in ran.out
+    ran = planner("plan", "--jobs", tmp_path / "log.csv", "--wait", "4 h", "--on", "dgx-h100")
+    assert "1 job that never started, or had not ended is left out" in ran.err
+    assert "2 jobs that ended before they started are left out" in ran.err
+
+
 @pytest.mark.parametrize(("args", "message"), [
     (("--on", "dgx-h100"), "--jobs needs --wait"), (("--wait", "4 h"), "a log of jobs needs hardware"),
     (("--wait", "4 h", "--on", "dgx-h100", "--model", "llama-3.1-8b"), "--model has no effect"),
-    (("--wait", "4 x", "--on", "dgx-h100"), "--wait: unknown unit 'x'"),
+    (("--wait", "4 x", "--on", "dgx-h100"), "--wait: '4 x' is no time that jobs may wait"),
+    (("--wait", "4 h at 195%", "--on", "dgx-h100"), "the share of jobs must be from 50% to 100%"),
     (("--wait", "4 h", "--on", "h100-sxm-1x"), "the largest job has 2 GPUs")])
 def test_a_question_about_a_log_is_refused_by_flag(planner, tmp_path, args, message):  # noqa: F811
     (tmp_path / "log.csv").write_text("submit,seconds,gpus\n0,5,1\n1,5,2\n")

@@ -6,8 +6,9 @@ from random import Random
 import pytest
 
 from planner.solver.check_schedule import check_schedule
-from planner.solver.fleet import scheduling
+from planner.solver.fleet import even, scheduling
 from planner.solver.fleet.apart import first_of
+from planner.solver.fleet.compressing import compress
 from planner.solver.fleet.evolving import Evolution
 from planner.solver.fleet.reading import value_of
 from planner.solver.fleet.schedule import CENT, Lot, Option, Placed, Pool, Problem, Purse, Schedule, Task
@@ -86,6 +87,36 @@ def test_lists_of_tasks_that_wait_are_schedules_and_go_on_to_better_ones():
         again.run(200, 0)
         assert again.placed == evolution.placed
     assert sum(many) < sum(few)
+
+
+def test_windows_placed_anew_make_schedules_that_hold_and_are_shorter():
+    before, after = 0, 0
+    for seed in range(3):
+        problem = project(seed)
+        evolution = Evolution(problem, seed)
+        evolution.run(40, 0)
+        before += evolution.best.rank[0]
+        compress(evolution, Settings(deterministic_limit=0.06), 0)
+        after += evolution.best.rank[0]
+        found = Schedule("feasible", evolution.placed, (), ((), (), ()), bound=0)
+        found = replace(found, value=value_of(problem, found))
+        assert check_schedule(problem, found) == [], seed
+        assert found.value == evolution.best.rank[0]
+    assert after < before
+
+
+def test_what_uses_pools_evenly_is_a_bound_of_every_schedule_and_keeps_stocks(monkeypatch):
+    monkeypatch.setattr(even, "COUNT", 3)
+    known = 0
+    for seed in range(40):
+        problem = waiting(holding_more(random_problem(Random(seed)), Random(seed + 1)))
+        best, (bound, modes) = cheapest(problem), even.evenly(problem, Settings(deterministic_limit=0.3))
+        assert best is None or bound <= best, seed
+        known += bound > 0
+        for options in modes:
+            assert all(sum((task.options[at].uses or (0,) * len(problem.stocks))[stock] for task, at in zip(
+                problem.tasks, options, strict=True)) <= most for stock, most in enumerate(problem.stocks)), seed
+    assert known
 
 
 def test_a_short_search_by_when_tasks_start_goes_on_from_lists():

@@ -14,7 +14,7 @@ from planner.solver.fleet.schedule import Placed, Problem
 from planner.solver.settings import Heard
 
 POPULATION = 40
-CHOOSING, MUTATED = 0.1, 0.04
+CHOOSING, MUTATED = 0.1, 0.015
 """Shares of tasks that take the option in which they end first, and whose place or option is changed."""
 RIVALS = 3
 """Of so many lists, the best is a parent."""
