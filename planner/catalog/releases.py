@@ -66,6 +66,18 @@ class Target(Frozen):
         return tuple(name for name in asked if name in (known or asked))
 
 
+class Older(Frozen):
+    """GPUs that newer builds have no code for, and the builds that have."""
+
+    on: tuple[str, ...]
+    """Architectures."""
+    images: dict[str, str]
+    """Image of a target -> the one that they have in its place."""
+    index: str
+    """Package index with wheels for them."""
+    why: str = Field(min_length=3)
+
+
 class Releases(Sourced):
     """The table of targets, and the stacks that have none."""
 
@@ -77,6 +89,9 @@ class Releases(Sourced):
     """GPU -> what Ray calls it."""
     skypilot_at: dict[str, dict[str, str]] = Field(default={})
     """Provider -> GPU -> what SkyPilot calls it there, where that differs."""
+    flash_attention: tuple[str, ...] = ()
+    """Architectures of GPUs that FlashAttention 2 has kernels for."""
+    older: Older | None = None
     beside: dict[str, str] = Field(default={})
     """Package -> the release that files were tried with: of schedulers' parsers, routers, and what targets run on."""
     targets: dict[str, Target]

@@ -26,6 +26,7 @@ from planner.launch.emitter import (
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of, started_by
 from planner.launch.nearest import held_to, typed
+from planner.launch.older import for_gpu
 from planner.launch.place import all_places, asked_job, usual_job
 from planner.launch.program import (
     INSTALL,
@@ -47,8 +48,6 @@ from planner.scenario.workload import AUTO, Training
 from planner.text_io import json_text, write_folder
 
 MANIFEST, PLAN, README = "launch.json", "plan.json", "README.md"
-ROCM = ("$IMAGE and install.sh are those of CUDA: on AMD's GPUs set IMAGE to the build of {release} for ROCm, and "
-        "install its wheels.")
 HEAD = 200
 """Characters in which a file says which release it is for."""
 
@@ -262,11 +261,12 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
         raise InputError(f"{target} is for {WORDS[release.work]}, and the plan is of {WORDS[work_kind(placed)]}")
     amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = _program(given, catalog, target)
+    release, of_gpu = for_gpu(release, catalog.gpu(placed.gpu), catalog.releases)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
     media = work_kind(placed) in ("diffusion", "generation")
     shapes = () if media else _shapes(program, placed.model, catalog)
-    notes = (*program.notes, *((ROCM.format(release=release.release),) if amd else ()), *shapes)
+    notes = (*program.notes, *of_gpu, *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog),

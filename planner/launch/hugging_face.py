@@ -165,7 +165,7 @@ def tuned(work: Work, file: str) -> dict[str, object]:
     """Return what TRL is told beside the axes."""
     mixed = work.method == "full" and work.layout.precision in ("bf16", "fp32", "tf32")
     return {f"{file}:dtype": "float32" if mixed else {"fp16": "float16"}.get(work.layout.precision, "bfloat16"),
-            f"{file}:max_length": work.sequence_length, f"{file}:attn_implementation": "flash_attention_2",
+            f"{file}:max_length": work.sequence_length, f"{file}:attn_implementation": work.attention,
             f"{file}:logging_steps": 1, f"{file}:save_steps": 1000, f"{file}:report_to": "none",
             f"{file}:include_num_input_tokens_seen": True}
 

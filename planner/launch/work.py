@@ -14,6 +14,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.catalog.stack import Stack
 from planner.errors import InputError, Unsupported
+from planner.launch.older import attention_on
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.workload import Training
 
@@ -41,6 +42,8 @@ class Work:
     gpu: Gpu
     target: str
     release: Target
+    attention: str
+    """Of Transformers, that the GPU has kernels of."""
     modules: Mapping[str, str] = field(default_factory=dict)
     """Matrix of a layer -> what the model's code calls it; empty where that is not known."""
 
@@ -164,4 +167,5 @@ def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target:
         raise Unsupported(reason)
     return Work(placed=placed, asked=work, model=model, stack=catalog.stack(placed.stack),
                 node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target),
+                attention=attention_on(catalog.gpu(placed.gpu), catalog.releases),
                 modules=catalog.releases.modules_in(model))

@@ -95,7 +95,7 @@ def emit(work: Work) -> Program:
     name = work.model.hf_id or work.model.name
     data_name, kind = PAIRS.get(work.preference or "", (DATA, {"type": "alpaca"}))
     data = {"base_model": name, "datasets": [{"path": data_name, **kind}], "output_dir": "checkpoints",
-            "sequence_len": work.sequence_length, "attn_implementation": "flash_attention_2", "max_steps": work.steps,
+            "sequence_len": work.sequence_length, "attn_implementation": work.attention, "max_steps": work.steps,
             "learning_rate": float(hf.rate_of(work)), "lr_scheduler": "cosine",
             "logging_steps": 1, **data}
     variables = hf.variables(work, {"DATA": data_name})

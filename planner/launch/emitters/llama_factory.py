@@ -7,6 +7,7 @@ from planner.launch.adapted import modules_by
 from planner.launch.axes import No, Settings, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
+from planner.launch.older import FLASH, SDPA
 from planner.launch.program import Part, Program, filled, script, torchrun
 from planner.launch.work import Work
 
@@ -43,7 +44,8 @@ def emit(work: Work) -> Program:
     data = {None: DATA, "kto": "kto_en_demo"}.get(work.preference, "dpo_en_demo")
     files[FILE] = {
         "model_name_or_path": work.model.hf_id or work.model.name, "stage": "sft", "do_train": True,
-        "dataset": data, "template": "default", "cutoff_len": work.sequence_length, "flash_attn": "fa2",
+        "dataset": data, "template": "default", "cutoff_len": work.sequence_length,
+        "flash_attn": "fa2" if work.attention == FLASH else SDPA,
         "output_dir": "checkpoints", "max_steps": work.steps, "logging_steps": 1, "report_to": "none",
         "learning_rate": float(hf.rate_of(work)), "lr_scheduler_type": "cosine",
         "include_num_input_tokens_seen": True, **files[FILE]}

@@ -7,6 +7,7 @@ from planner.launch.adapted import listed
 from planner.launch.axes import No, Settings, settings_of
 from planner.launch.emitter import Emitter
 from planner.launch.formats import as_text, by_file
+from planner.launch.older import SDPA
 from planner.launch.program import Part, Program, filled, script
 from planner.launch.work import Work
 
@@ -29,9 +30,16 @@ def _recompute(work: Work) -> Settings | No:
     return {f"{FILE}:gradient_checkpointing": False, f"{FILE}:fsdp_config.activation_checkpointing": True}
 
 
+def _packing(work: Work) -> Settings | No:
+    said = hf.packing(FILE)(work)
+    if work.attention == SDPA and isinstance(said, dict) and any(said.values()):
+        return No(f"packed (by FlashAttention, which has no kernels for {work.gpu.name})")
+    return said
+
+
 TABLE = {**hf.of_trainer(FILE, recompute=_recompute, liger="use_liger_kernel",
                          method=hf.tuned_by({f"{FILE}:tuner_type": "full"}, _adapted)),
-         ("lora_targets",): listed(f"{FILE}:target_modules"),
+         ("lora_targets",): listed(f"{FILE}:target_modules"), ("packing",): _packing,
          **hf.preferences({name: {f"{FILE}:rlhf_type": said} for name, said in {
              "dpo": "dpo", "kto": "kto", "orpo": "orpo", "simpo": "simpo", "reward-model": "rm"}.items()})}
 
@@ -44,7 +52,7 @@ def emit(work: Work) -> Program:
     data = {None: DATA, "kto": "trl-lib/kto-mix-14k"}.get(work.preference, "trl-lib/ultrafeedback_binarized")
     files[FILE] = {
         "use_hf": True, "model": work.model.hf_id or work.model.name, "dataset": data, "torch_dtype": kind,
-        "max_length": work.sequence_length, "attn_impl": "flash_attention_2", "output_dir": "checkpoints",
+        "max_length": work.sequence_length, "attn_impl": work.attention, "output_dir": "checkpoints",
         "max_steps": work.steps, "logging_steps": 1, "report_to": "none", "lr_scheduler_type": "cosine",
         "learning_rate": float(hf.rate_of(work)), "include_num_input_tokens_seen": True,
         **files[FILE], **({"fsdp": sharded} if sharded else {})}
