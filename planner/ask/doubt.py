@@ -45,16 +45,17 @@ def _choices(best: Assignment, other: Assignment, objective: str) -> Choices | N
 
 def _measurement(best: Assignment, other: Assignment, choices: Choices, catalog: Catalog) -> Measurement | None:
     """Return the number of nodes that costs least together with the loss that measuring on them leaves."""
-    measuring, by_size = catalog.spreading.measuring, catalog.step_residuals.law.beyond.get("gpus", 0.0)
+    measuring, steps = catalog.spreading.measuring, catalog.step_residuals
+    by_size = steps.law.beyond.get("gpus", 0.0) * steps.stretch
     tried = []
     nodes = 1
     while nodes <= min(best.nodes, other.nodes):
         # what is measured on few nodes says the less of many the further away they are
-        left = sum(measuring.repeat**2 + (by_size * math.log2(assignment.nodes / nodes))**2
-                   for assignment in (best, other))
+        noise = [measuring.repeat**2 + (by_size * math.log2(assignment.nodes / nodes))**2
+                 for assignment in (best, other)]
         price = sum(assignment.usd_per_node_hour or 0.0 for assignment in (best, other))
         tried.append(Measurement(nodes=nodes, hours=measuring.hours, cost_usd=nodes * measuring.hours * price,
-                                 loss=max(0.0, choices.loss_after(left))))
+                                 loss=max(0.0, choices.loss_after(*noise))))
         nodes *= 2
     cheapest = min(tried, key=lambda measurement: measurement.cost_usd + measurement.loss)
     return cheapest if cheapest.cost_usd + cheapest.loss < choices.loss else None

@@ -193,6 +193,11 @@ class Residuals(Sourced):
         """The cells as questions are held against them."""
         return Nearness(self.law.traits, self.law.head, self.cells, self.law.like)
 
+    @cached_property
+    def stretch(self) -> float:
+        """By what a figure of the law is multiplied to give the deviation of a normal logarithm as wide as the 90%."""
+        return (self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH
+
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources of all rows."""
@@ -219,9 +224,8 @@ class Residuals(Sourced):
         causes = self.law.causes(far, traits, is_open=is_open, guessed=guessed)
         width = math.sqrt(math.fsum(causes.values()))
         unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
-        wider = ((self.quantiles.q95 - self.quantiles.q05) / NORMAL_WIDTH)**2
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, backing=far.backing, unseen=unseen,
                         alike=tuple(far.cell.traits.items()) if far.same else (),
-                        causes=tuple((name, value * wider) for name, value in causes.items()),
+                        causes=tuple((name, value * self.stretch**2) for name, value in causes.items()),
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})

@@ -1,8 +1,9 @@
 """What not knowing is worth: the chance that the other of two choices is better, and what a measurement would save.
 
 Logarithms of measured over predicted are taken as normal, correlated where two predictions share a cause. Then the
-loss of choosing now is the value of an option to exchange one choice for the other (Margrabe 1978); a measurement that
-leaves some of the variance saves what the variance that it removes is worth (Raiffa and Schlaifer 1961).
+loss of choosing now is the value of an option to exchange one choice for the other (Margrabe 1978); a measurement saves
+what the variance that it removes is worth (Raiffa and Schlaifer 1961), which is what the measured logarithms, each with
+its noise, explain of that of one choice over the other.
 """
 
 from __future__ import annotations
@@ -41,9 +42,18 @@ class Choices:
         """Expected, of choosing ours now instead of knowing."""
         return self._exchange(self.variance)
 
-    def loss_after(self, left: float) -> float:
-        """Return the expected loss that remains where both are measured first, and `left` of the variance stays."""
-        return self.loss - self._exchange(max(0.0, self.variance - left))
+    def loss_after(self, our_noise: float, their_noise: float) -> float:
+        """Return the expected loss that remains where both are measured first, with variances of what is measured."""
+        return self.loss - self._exchange(self._removed(our_noise, their_noise))
+
+    def _removed(self, our_noise: float, their_noise: float) -> float:
+        """Return what measured logarithms explain of the variance: by regression on both."""
+        ours, theirs, shared = self.our_variance + our_noise, self.their_variance + their_noise, self.shared
+        ours_with, theirs_with = self.our_variance - shared, shared - self.their_variance
+        span = ours * theirs - shared**2
+        if span <= 0:  # one says all of the other
+            return self.variance
+        return (ours_with**2 * theirs - 2 * shared * ours_with * theirs_with + theirs_with**2 * ours) / span
 
     @property
     def _means(self) -> tuple[float, float]:

@@ -45,6 +45,19 @@ def test_a_measurement_is_advised_only_where_it_pays() -> None:
     assert doubt(1.02, objective="duration_days") is None or doubt(1.02, objective="duration_days").measurement is None
 
 
+def test_fewer_nodes_tell_as_little_of_more_as_runs_of_as_many_doublings_less() -> None:
+    """What a few nodes leave open is what an interval adds of a run that is as many doublings past all others."""
+    found, steps, node = doubt(1.02), catalog().step_residuals, assignment()
+    assert found.measurement is not None
+    traits = next(cell.traits for cell in steps.cells if len(cell.traits) == len(steps.law.traits))
+    sizes = {"gpus": steps.most(traits, "gpus") * node["nodes"] / found.measurement.nodes}
+    noise = catalog().spreading.measuring.repeat**2 + dict(steps.at(traits, sizes).causes)["past gpus"]
+    ours, theirs = sum(OWN.values()), sum(OTHER.values())
+    choices = Choices(found.value / 1.02, found.value, ours, theirs, OWN["site megatron"])
+    assert node["nodes"] > found.measurement.nodes
+    assert found.measurement.loss == pytest.approx(choices.loss_after(noise, noise))
+
+
 @pytest.mark.parametrize(("price", "gpu"), [(1.5, "h100-sxm"), (1.001, "b200")])
 def test_there_is_no_doubt_about_what_is_far_dearer_or_of_the_same_gpu(price: float, gpu: str) -> None:
     own = assignment()["gpu"]
