@@ -258,9 +258,8 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
             sample for one in compared for sample in speed_samples(one, quantity, catalog.sources)])
         return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
     outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
-    if name == MEMORY:
-        return memory_samples(outcomes, catalog.sources), None
-    signed = as_first(firsts, [(row, 1.0, sample) for row, sample in step_samples(outcomes)])
+    found = memory_samples(outcomes, catalog.sources) if name == MEMORY else step_samples(outcomes)
+    signed = as_first(firsts, [(row, 1.0, sample) for row, sample in found])
     return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
 
 

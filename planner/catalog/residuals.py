@@ -38,6 +38,8 @@ class Law(Frozen):
     """The most telling first."""
     head: int = Field(ge=1, le=100)
     """How many of them say whose rows others are compared with: of training the stack."""
+    common: float = Field(default=0.0, ge=0, le=10)
+    """Of every prediction, however near: where errors hardly differ by what is known of a question."""
     between: Sd
     """Of one source from the next."""
     like: tuple[str, ...] = ()
@@ -77,7 +79,7 @@ class Law(Frozen):
         head = " ".join(traits.get(name, "") for name in self.traits[:self.head])
         few = ({f"few {[traits.get(name, '') for name in self.like]}": self.thin**2 * self.few(far)}
                if self.thin else {})
-        return {f"rows of {traits}": far.cell.spread**2, f"site {head}": self._site(far), **few,
+        return {f"rows of {traits}": far.cell.spread**2 + self.common**2, f"site {head}": self._site(far), **few,
                 **{f"{name} {traits.get(name, '')}": self.unseen.get(name, 0.0)**2 for name in far.unseen},
                 **{f"past {name}": (self.beyond.get(name, 0.0) * by)**2 for name, by in far.past.items()},
                 **{f"guessed {name}": self.guessed.get(name, 0.0)**2 for name in guessed},
@@ -214,16 +216,17 @@ class Residuals(Sourced):
         return any(traits.items() <= cell.traits.items() for cell in self.cells)
 
     def at(self, traits: Mapping[str, str], sizes: Mapping[str, float] | None = None, *,
-           is_open: bool = False, guessed: Collection[str] = ()) -> Residual:
+           is_open: bool = False, guessed: Collection[str] = (), media: bool = False) -> Residual:
         """Return the quantiles for a question with these traits and sizes.
 
         traits: by the names of the law's; what is not known is left out. sizes: by the names of `beyond`.
         is_open: whether something had to be assumed that the question leaves open; guessed: what of it by name.
+        media: whether images or sound are read, which no row does, so that what they add is open.
         """
         far = self.nearness.distance(traits, sizes or {})
-        causes = self.law.causes(far, traits, is_open=is_open, guessed=guessed)
+        causes = self.law.causes(far, traits, is_open=is_open or media, guessed=guessed)
         width = math.sqrt(math.fsum(causes.values()))
-        unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1))
+        unseen = (*far.unseen, *(name for name, by in far.past.items() if by >= 1), *(("media",) if media else ()))
         return Residual(rows=far.cell.rows if far.same else 0, sources=len(far.cell.sources) if far.same else 0,
                         error=far.cell.error if far.same else None, backing=far.backing, unseen=unseen,
                         alike=tuple(far.cell.traits.items()) if far.same else (),

@@ -38,7 +38,7 @@ def decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
     """
     figures = _figures(prior) | {WIDE: how.quantiles.q95}
     shares, logs, weights = _shares(list(figures)[:-1], prior, held)
-    spread = np.array([cell**2 for part in held for cell in (far.cell.spread for far in part.far)])
+    spread = np.array([far.cell.spread**2 + prior.common**2 for part in held for far in part.far])
     start = np.log(np.array(list(figures.values())))
     off = np.abs(logs)
 

@@ -36,13 +36,13 @@ def step_samples(outcomes: Sequence[PredictedRow]) -> list[tuple[str, Sample]]:
         for outcome in outcomes if (seconds := outcome.measured_seconds) is not None]
 
 
-def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[Sample]:
-    """Return the sample of peak memory of every row that ran; repeated readings count once.
+def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[tuple[str, Sample]]:
+    """Return the id and the sample of peak memory of every row that ran; repeated readings count once.
 
     Files that read the same page are one source. Where only the cap of the sample lengths is known the need is not,
     so such rows leave it open.
     """
-    held, samples = list(outcomes), dict[tuple[object, ...], Sample]()
+    held, samples = list(outcomes), dict[tuple[object, ...], tuple[str, Sample]]()
     some = any(outcome.row.stated for outcome in held)
     for outcome in held:
         measured, prediction = outcome.row.measured, outcome.prediction
@@ -51,8 +51,8 @@ def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[Samp
             log = math.log(measured.needed_gib / prediction.memory_gib(kind_of(measured, prediction)))
             traits = prediction.memory_traits
             page = said.word("page", outcome.row.run) or outcome.row.prefix
-            samples.setdefault((*traits.values(), log), Sample(
-                page, _group(outcome, page), traits, prediction.sizes, is_open, log, prediction.guessed))
+            samples.setdefault((*traits.values(), log), (outcome.row.id, Sample(
+                page, _group(outcome, page), traits, prediction.sizes, is_open, log, prediction.guessed)))
     return list(samples.values())
 
 

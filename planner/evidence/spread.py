@@ -25,6 +25,10 @@ from planner.layouts.table import Floats, Ints
 
 ROUNDS, SETTLED = 40, 1e-3
 """Of the robust spread, at most, and its relative change that ends them."""
+LEAST_FIRST = 5
+"""Sources whose first predictions count in place of today's: which way fewer lie off is chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The logarithm of measured over predicted of one figure, and what it is of."""
@@ -63,7 +67,7 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     """
     left = left or as_they_are(samples)
     grouped = without_their_group(samples, left) if grouped is None else grouped
-    if not prior.scored:
+    if len({sample.source for sample in samples if sample.first is not None}) < LEAST_FIRST:
         samples = [replace(sample, first=None) for sample in samples]
     weights = weights_of(samples, scored=prior.scored)
     held = [part for places in apart(samples) if (part := _held(samples, grouped, left, prior, how, places, weights))]
@@ -71,7 +75,8 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = decided(prior, how, held)
     over = np.concatenate([_over_scale(law, part) for part in held])
-    share = np.ones(len(over)) if law.even and not law.scored else np.concatenate([part.weights for part in held])
+    by_source = law.scored or not law.even or any(sample.first is not None for sample in samples)
+    share = np.concatenate([part.weights for part in held]) if by_source else np.ones(len(over))
     quantiles = _quantiles(over, share, even=law.even)
     inside = np.mean((quantiles.q05 <= over) & (over <= quantiles.q95))
     return law, quantiles, cells_of(samples, grouped, law, how), short(float(inside))

@@ -18,7 +18,7 @@ from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
            "release": "of this release", "gpu": "on this GPU", "weights": "with weights held like that",
            "precision": "in this precision", "model": "split over GPUs alike", "gpus": "at this number of GPUs",
-           "tokens": "at this sequence length", "whole": "of a whole step"}
+           "tokens": "at this sequence length", "whole": "of a whole step", "media": "with images or sound"}
 """By what no comparable run is like the question: in words."""
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",

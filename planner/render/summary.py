@@ -69,7 +69,7 @@ def show_summary(page: Page, a: Assignment, confidence: float | None, proof: str
 def evidence_line(said: Mapping[tuple[Group, str], str]) -> str:
     """Return what speed and memory were held against, of facts by group and label."""
     against = (("speed", said.get(("performance", "evidence"))), ("memory", said.get(("memory", "evidence"))))
-    return "; ".join(f"{what}: {text}" for what, text in against if text)
+    return "; ".join(text if text.startswith(what) else f"{what}: {text}" for what, text in against if text)
 
 
 def _memory(a: Assignment, confidence: float | None) -> FigureTable:

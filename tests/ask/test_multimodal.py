@@ -27,6 +27,9 @@ def test_without_images_the_answer_is_that_of_the_text_model():
 
 def test_frozen_encoder_adds_its_weights_and_its_forward():
     text, seen = estimate("qwen2.5-vl-7b"), estimate("qwen2.5-vl-7b", images=1, resolution=1024)
+    for part in ("time", "memory"):  # no run of the evidence reads images
+        plain, wide = (getattr(one, part).evidence for one in (text, seen))
+        assert ("media" in plain.unlike, "media" in wide.unlike) == (False, True)
     held = seen.memory.components.weights - text.memory.components.weights
     assert held == pytest.approx(2 * 676550144, rel=1e-6)
     # 5,476 patches through 0.63 G parameters, and full attention in four of 32 layers; eight images a step
@@ -103,6 +106,7 @@ def test_images_of_a_request_are_prompt_tokens_and_encoder_time():
     # one image through 6.9 TFLOP of products and 0.6 of attention, at half of the peak
     assert first - alone == pytest.approx(7.5e12 / 989e12 / 0.5, rel=0.6)
     assert seen.serving.requests_per_second < text.serving.requests_per_second
+    assert ("media" in seen.time.evidence.unlike, "media" in text.time.evidence.unlike) == (True, False)
 
 
 def test_sound_is_served_too():

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.held_out import by_source, checked, held_out
 from planner.catalog.nearness import Cell
 from planner.catalog.residuals import Law, Measuring, Quantiles, Residuals, Spreading
-from planner.evidence.spread import Sample, before, residuals_of
+from planner.evidence.spread import LEAST_FIRST, Sample, before, residuals_of
 
 BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05
 """Standard deviations of the logarithm that the simulation plants: of sources, of stacks, of rows."""
@@ -114,6 +114,18 @@ def test_distance_widens_and_is_named() -> None:
     assert found.at({"family": "f1"}).rows >= near.rows  # what is not known is held against all
 
 
+def test_what_is_common_and_what_images_leave_open_adds_to_every_variance() -> None:
+    """By hand: one term each, beside those of the class and of the site."""
+    plain = file_of(simulated(6))
+    wide = plain.model_copy(update={"law": plain.law.model_copy(update={"common": 0.2})})
+    asked = {"family": "f1", "kind": "dense"}
+    one, more, seen = plain.at(asked), wide.at(asked), plain.at(asked, media=True)
+    scale = [np.log(found.q95) / plain.quantiles.q95 for found in (one, more, seen)]
+    assert scale[1]**2 == pytest.approx(scale[0]**2 + 0.2**2)
+    assert scale[2]**2 == pytest.approx(scale[0]**2 + plain.law.open**2)
+    assert (one.unseen, more.unseen, seen.unseen) == ((), (), ("media",))
+
+
 def test_a_choice_that_decides_more_than_others_has_a_spread_of_its_own_where_it_was_guessed() -> None:
     random, law = np.random.default_rng(8), PRIOR.model_copy(update={"guessed": {"recompute": 0.2}})
     samples = [replace(s, is_open=at % 3 > 0, guessed=("recompute",) if at % 3 == 2 else (),
@@ -157,14 +169,18 @@ def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_even() -> Non
     assert np.log(one.q95) > 1.5 * -np.log(one.q05)
 
 
-def test_rows_lie_off_by_what_they_were_predicted_to_be_as_they_came_in() -> None:
+@pytest.mark.parametrize("scored", [True, False])
+def test_rows_lie_off_by_what_they_were_predicted_to_be_as_they_came_in(scored: bool) -> None:
     """The facts of stacks know every row by now: what was said before is what the next source will be off."""
-    late = {f"s{n}" for n in range(12)}
+    late, prior = {f"s{n}" for n in range(12)}, PRIOR.model_copy(update={"scored": scored})
     known = [replace(s, log=s.log / 10) for s in simulated(10, sources=16, stacks=3)]
     first = [replace(s, first=10 * s.log, since=1 + int(s.source[1:]) % 2) if s.source in late else s for s in known]
-    width, honest = (np.log(one.q95 / one.q05) for one in (
-        file_of(samples).at({"family": "f1", "kind": "dense"}, {"gpus": 16.0}) for samples in (known, first)))
+    few = [s if int(s.source[1:]) < LEAST_FIRST - 1 else known[at] for at, s in enumerate(first)]
+    asked = {"family": "f1", "kind": "dense"}, {"gpus": 16.0}
+    width, chance, honest = (np.log(one.q95 / one.q05) for one in (
+        file_of(samples, prior).at(*asked) for samples in (known, few, first)))
     assert honest > 3 * width
+    assert chance == width
     checks = held_out(first, PRIOR, HOW, None, lambda sample: sample.source)
     firsts = {samples.source: check.first for check in checks if check.first and (samples := first[check.place])}
     assert firsts.keys() == late

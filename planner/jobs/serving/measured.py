@@ -12,4 +12,5 @@ from planner.physics.serving.deployment import Deployment
 def residual(catalog: Catalog, service: Service, d: Deployment) -> Residual:
     """Return measured over predicted seconds per token of comparable runs."""
     return catalog.serving_residuals("tpot_ms").at({
-        "engine": service.asked.engine, "kind": kind_of_model(service.model), "tuned": "no", **d.traits})
+        "engine": service.asked.engine, "kind": kind_of_model(service.model), "tuned": "no", **d.traits},
+        media=bool(service.seen))

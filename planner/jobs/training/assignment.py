@@ -75,7 +75,7 @@ def step_residual(law: Residuals, question: Question, method: str, model: Model,
     """
     traits = step_traits(question.stack, method, model, question.candidates[candidate].gpu.architecture, precision)
     past = {"gpus": law.most(traits, "gpus") * 2.0**doublings} if doublings else {}
-    return law.at(traits, {"tokens": float(question.sequence_length), **past}, is_open=bool(question.seen))
+    return law.at(traits, {"tokens": float(question.sequence_length), **past}, media=bool(question.seen))
 
 
 def evaluation_of(context: Context, staged: StagedLayout) -> Evaluation:

@@ -228,7 +228,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     evaluation = evaluate_fixed(question, rows, 0, recompute_layers)
     total = int(rows.gpus[0])
     residual = catalog.step_residuals.at(step_traits(stack, method, model, candidate.gpu.architecture, precision),
-                                         sizes(total, sequence_length), is_open=bool(question.seen))
+                                         sizes(total, sequence_length), media=bool(question.seen))
     shown = layout_of(question, rows, 0, evaluation)
     noun = "pairs" if question.sample.sequences > 1 else "sequences"
     placed: dict[str, Any] = {

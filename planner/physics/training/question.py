@@ -234,7 +234,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     if not {"language"} & set(trains):
         tuning = STILL
     residuals = [catalog.memory_residuals.at(memory_traits(stack, method, model, split=split),
-                                             {"tokens": float(longest or sequence_length)}, is_open=bool(seen))
+                                             {"tokens": float(longest or sequence_length)}, media=bool(seen))
                  for split in (False, True)]
     shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
