@@ -33,6 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from planner.ask.compare import Compared
     from planner.ask.rent_or_buy import Ways
+    from planner.scenario.default import Defaults
 
 
 def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] = (),
@@ -132,7 +133,7 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
 
     ways = ways_asked(scenario, values, catalogs=catalogs, always=True)
     return ways.comparison if ways is not None else comparison_of(
-        compare_asked(scenario, catalogs=catalogs, time_limit=time_limit, workers=workers, **values))
+        compare_asked(scenario, catalogs=catalogs, time_limit=time_limit, workers=workers, **values)[0])
 
 
 def ways_asked(scenario: object, values: Mapping[str, object], *, catalogs: FilePath | Iterable[FilePath] | Catalog,
@@ -150,8 +151,9 @@ def ways_asked(scenario: object, values: Mapping[str, object], *, catalogs: File
 
 
 def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePath] | Catalog = (),
-                  time_limit: float | str | None = None, workers: int = 1, **values: object) -> list[Compared]:
-    """Return the rows of `compare` with what they were computed from. Raises PlannerError."""
+                  time_limit: float | str | None = None, workers: int = 1,
+                  **values: object) -> tuple[list[Compared], Defaults]:
+    """Return the rows of `compare` with what they were computed from, and what nobody chose. Raises PlannerError."""
     from planner.ask.compare import compare as compared
     from planner.ask.compare import compare_models, several_models
     from planner.jobs.holding import asks_what_holds
@@ -168,10 +170,10 @@ def compare_asked(scenario: Asked | None = None, *, catalogs: FilePath | Iterabl
               for changed in [*varied.values()] or [{}]]
     questions, defaults = [question for question, _ in loaded], loaded[0][1]
     if not varied:
-        return compared(questions[0], catalog, effort, defaults=defaults)
+        return compared(questions[0], catalog, effort, defaults=defaults), defaults
     if asks_what_holds(questions[0]):
         raise InputError("model: several are compared by what they cost: give tokens, samples or a rate")
-    return compare_models(dict(zip(varied, questions, strict=True)), catalog, effort, defaults)
+    return compare_models(dict(zip(varied, questions, strict=True)), catalog, effort, defaults), defaults
 
 
 def explain(scenario: Asked | None = None, *, why_not: str | Mapping[str, object] | Iterable[object] = (),

@@ -23,9 +23,11 @@ from planner.jobs.kinds import question_of
 from planner.jobs.otherwise import is_last_resort
 from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
+from planner.money.caution import outlying
 from planner.money.rent import RentalOffer
 from planner.scenario.default import Default
 from planner.scenario.limits import Limits
+from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.sites import site_of
 from planner.solver.fleet.problem import Goal
@@ -134,6 +136,15 @@ def compare_models(questions: Mapping[str, AnyQuestion], catalog: Catalog, effor
     asked = next(iter(questions.values())).objective
     goal: Goal = asked if asked == "time" or asked == "gpus" or asked == "energy" else "cost"  # noqa: PLR1714 - narrows
     return sorted(plans, key=lambda compared: compared.row.rank(goal))
+
+
+def notes_on(plans: Sequence[Compared], defaults: Sequence[Default], catalog: Catalog, most: int) -> tuple[str, ...]:
+    """Return what the reader of a comparison should know beside what is noted of its rows.
+
+    most: so many of the best offers are looked at for prices that lie far below others.
+    """
+    shown = [compared.row.offer or "" for compared in plans if compared.assignments][:most]
+    return (*text_notes(defaults), *outlying(shown, catalog))
 
 
 def comparison_of(plans: Sequence[Compared]) -> Comparison:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from planner.answer.assignment import Assignment
 from planner.errors import PlannerError
+from planner.jobs.posttraining.held import TRAINED
 
 FUSED = {"loss": "fused"}
 """Of the work: a loss that never holds all logits (Liger, cut cross entropy)."""
@@ -116,11 +117,16 @@ def _fewest(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequenc
 def _held(layout: Mapping[str, str], now: Assignment) -> Iterator[Mapping[str, str]]:
     """Yield the axes of which changes are tried: those that were chosen with those asked for, then the latter alone."""
     same = {*_SAME, *_SAME.values()}
-    chosen = {axis: value for axis, value in now.layout.stated.items()
+    chosen = {axis: value for axis, value in _heard(now.layout.stated, now).items()
               if axis not in layout and not (axis in same and same & layout.keys())}
     yield {**chosen, **layout}
     if chosen:
         yield layout
+
+
+def _heard(axes: Mapping[str, str], now: Assignment) -> dict[str, str]:
+    """Return those of some axes that may be held of such work."""
+    return {axis: value for axis, value in axes.items() if now.kind != "posttraining" or axis in TRAINED}
 
 
 def _go_together(changes: Sequence[Change]) -> bool:
@@ -132,7 +138,8 @@ def _go_together(changes: Sequence[Change]) -> bool:
 
 def _lever(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Change]) -> Lever | None:
     """Return what changes do together; nothing where the stack cannot, or where it would be another recompute, too."""
-    axes, work = {**held, "dp": str(now.layout.dp), "zero": str(now.layout.zero)}, dict[str, str]()
+    axes = {**held, **_heard({"dp": str(now.layout.dp), "zero": str(now.layout.zero)}, now)}
+    work = dict[str, str]()
     for change in changes:
         axes |= dict(change.axes)
         work |= dict(change.work)

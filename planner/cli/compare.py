@@ -49,15 +49,13 @@ def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None
     work (--on 64xh100 --years 3) is compared by what it costs to rent and to buy.
     """
     from planner.answer.exit_code import exit_code
-    from planner.ask.compare import compare, compare_models, comparison_of, several_models
+    from planner.ask.compare import compare, compare_models, comparison_of, notes_on, several_models
     from planner.cli.plan import command as plan
     from planner.jobs.holding import asks_what_holds
     from planner.jobs.solved import effort_of
     from planner.layouts.axes import layout_text
-    from planner.money.caution import outlying
     from planner.render.comparison import render_comparison, render_comparison_line
     from planner.render.comparison_lines import MOST_ROWS
-    from planner.scenario.model_notes import text_notes
     from planner.scenario.pool import sizes_apart
 
     catalog = open_catalog(catalogs)
@@ -93,8 +91,7 @@ def command(scenario: str | None, trace: bool, layout: str, sort_by: Goal | None
                 asked, catalog, effort, traced=trace, defaults=defaults, layout=held)
     if sort_by is not None:
         plans.sort(key=lambda compared: compared.row.rank(sort_by))
-    shown = [compared.row.offer or "" for compared in plans if compared.assignments][:MOST_ROWS]
-    warn((*text_notes(defaults), *outlying(shown, catalog), *(
+    warn((*notes_on(plans, defaults, catalog, MOST_ROWS), *(
         compared.row.note for compared in plans if compared.row.note)))
     comparison = comparison_of(plans)
     say_answer(comparison, lambda: render_comparison_line(plans),

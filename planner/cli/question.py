@@ -17,7 +17,7 @@ from planner.scenario.default import Defaults
 from planner.scenario.flags import FLAGS, TABLE, Flag
 from planner.scenario.load import Reference, load_question
 from planner.scenario.portfolio import AnyQuestion
-from planner.scenario.said import DEADLINE, by_calendar, in_their_places
+from planner.scenario.said import by_calendar, in_their_places, told_of_calendar
 from planner.text_io import visible
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ def overrides(flags: Mapping[str, object]) -> dict[str, object]:
     """Return the flags that were given as scenario values by path."""
     given = in_their_places({FLAGS[flag]: ",".join(value) if isinstance(value, tuple) else value
                              for flag, value in flags.items() if value not in (None, ())})
-    dated = by_calendar(given, date.today())
-    if dated != given:
-        tell_once(f"{given[DEADLINE]} is {dated[DEADLINE]} from today")
-    return dated
+    today = date.today()
+    for said in told_of_calendar(given, today):
+        tell_once(said)
+    return by_calendar(given, today)
 
 
 def any_question(scenario: Reference, flags: Mapping[str, object], catalog: Catalog,

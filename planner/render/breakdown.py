@@ -8,8 +8,8 @@ from planner.answer.assignment import Assignment
 from planner.answer.breakdown import Memory, Time
 from planner.answer.layout import Stage
 from planner.answer.level import ServingFigures
-from planner.render.facts import LONG, LabeledFigure, facts, latencies, memory_parts, time_parts
-from planner.render.figures import bill, milliseconds, percent
+from planner.render.facts import LabeledFigure, facts, latencies, memory_parts, time_parts
+from planner.render.figures import bill, milliseconds, part_of_step, percent
 from planner.render.layout_text import uneven
 from planner.render.page import Head, Page
 from planner.render.verdict import verdict_color, verdict_heading
@@ -73,8 +73,8 @@ def _show_time(page: Page, time: Time) -> None:
     """Print the exposed seconds of a step by component."""
     page.heading("Step time (exposed: overlapped time is not counted)")
     rows = [(part.label, part.number, percent(part.share), page.bar(part.share)) for part in time_parts(time)]
-    whole, unit = time.step_seconds, "s" if time.step_seconds >= LONG else "ms"
-    rows.append(("step", f"{whole:,.1f}" if unit == "s" else milliseconds(whole, whole), percent(1.0), ""))
+    whole, unit = part_of_step(time.step_seconds, time.step_seconds)
+    rows.append(("step", whole, percent(1.0), ""))
     page.table((Head("component"), Head(unit, True), Head("share", True), _BAR), rows, totals=1)
 
 

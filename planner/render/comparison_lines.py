@@ -9,7 +9,7 @@ from planner.ask.compare import Compared
 from planner.render.facts import held_against, is_endless
 from planner.render.figures import TOKENS, days, paid_each
 from planner.render.layout_text import asked_latency
-from planner.render.page import Head, Page
+from planner.render.page import Head, Page, Sheet
 from planner.render.runners_up import shortened
 from planner.units import show_usd
 
@@ -35,9 +35,7 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
                      f"{plan.row.gpus:,}", *row(plan)) for plan in plans[:MOST_ROWS]])
         if len(plans) > MOST_ROWS:
             page.paragraph(f"{' ' * INDENT}{len(plans) - MOST_ROWS} more with -v")
-    if any(map(_is_marked, plans[:MOST_ROWS])):
-        page.paragraph(f"{REPLAYED} over its target as computed, and within it where it is replayed, event by event")
-    show_evidence(page, plans[:MOST_ROWS])
+    show_behind(page, plans[:MOST_ROWS])
     if without:
         page.heading("Without a plan")
         for lacking in without[:MOST_REASONS]:
@@ -45,6 +43,13 @@ def show_lines(page: Page, compared: Sequence[Compared]) -> None:
             page.paragraph(name + shortened(lacking.row.why_not or "", page.console.width - len(name)))
         if len(without) > MOST_REASONS:
             page.paragraph(f"{' ' * INDENT}{len(without) - MOST_REASONS} more with -v")
+
+
+def show_behind(page: Sheet, plans: Sequence[Compared]) -> None:
+    """Write what a mark behind a latency means, where one has it, and what the speeds are held against."""
+    if any(map(_is_marked, plans)):
+        page.paragraph(f"{REPLAYED} over its target as computed, and within it where it is replayed, event by event")
+    show_evidence(page, plans)
 
 
 def _over(latency: Percentiles) -> bool:
@@ -62,7 +67,7 @@ def named(compared: Compared) -> str:
     return " on ".join(filter(None, (compared.row.model, compared.row.node)))
 
 
-def show_evidence(page: Page, plans: Sequence[Compared]) -> None:
+def show_evidence(page: Sheet, plans: Sequence[Compared]) -> None:
     """Print what published runs the speeds are held against, once for all nodes of which it is the same."""
     said: dict[str, list[str]] = {}
     for plan in plans:

@@ -9,7 +9,7 @@ from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAs
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, each_in_words, in_unit, listed, milliseconds, pace, paid_each, percent
+from planner.render.figures import days, each_in_words, in_unit, listed, pace, paid_each, part_of_step, percent
 from planner.render.layout_text import axes, in_words, met, prompts_of
 from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
@@ -23,8 +23,6 @@ _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architec
 _LABELS = {"kv_cache": "key-value cache", "communication_buffers": "communication buffers"}
 _EXCHANGES = {"ring": "keys and values go round a ring", "all-to-all": "all-to-alls of heads (Ulysses)",
               "all-gather": "all keys and values are gathered"}
-LONG = 60
-"""Seconds of a step from which its parts are in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,8 @@ def memory_parts(memory: Memory, most: int | None = None) -> list[FigurePart]:
 def time_parts(time: Time, most: int | None = None) -> list[FigurePart]:
     """Return what takes the time of a step, in at most so many parts."""
     step = time.step_seconds
-    return [FigurePart(label, *((f"{seconds:,.1f}", "s") if step >= LONG else (milliseconds(seconds, step), "ms")),
-                       seconds / step) for label, seconds in _largest(time.components.model_dump(), most)]
+    return [FigurePart(label, *part_of_step(seconds, step), seconds / step)
+            for label, seconds in _largest(time.components.model_dump(), most)]
 
 
 def _largest(parts: dict[str, float], most: int | None) -> list[tuple[str, float]]:

@@ -12,6 +12,8 @@ from planner.units import DAY, round_up, show_bytes, show_kwh, show_price, show_
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
           "requests_per_second": ("requests/s", 3), "users": ("users", 0)}
 TOKENS = "million tokens"
+LONG, MINUTE = 10, 60
+"""Seconds of a step from which its parts are in seconds, and from which on they have one decimal."""
 FEW = 9.99
 """Days that have two decimals."""
 _LISTED = 8
@@ -90,6 +92,13 @@ def gap_shown(gap: float) -> str:
 def share_of(share: float, what: str) -> str:
     """Write a chosen share: `50% of the optimizer states`, or `all ...`."""
     return f"all {what}" if share == 1 else f"{share * 100:.4g}% of the {what}"
+
+
+def part_of_step(seconds: float, step: float) -> tuple[str, str]:
+    """Write the time of a part of a step as a number and its unit, the same for all parts of a step."""
+    if step >= LONG:
+        return (f"{seconds:,.1f}" if step >= MINUTE else f"{seconds:,.2f}"), "s"
+    return milliseconds(seconds, step), "ms"
 
 
 def milliseconds(seconds: float, total: float) -> str:

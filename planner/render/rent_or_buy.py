@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from rich.console import Console
 
@@ -24,7 +25,7 @@ def rent_or_buy_line(found: Ways) -> str:
     bought, rented = found.cheapest("buy", best.row.gpu), found.cheapest("rent", best.row.gpu)
     if best.row.cost_usd is None:
         return f"Neither: {best.row.node}, {best.row.offer}: {best.row.why_not}"
-    what = f"{plural(best.row.gpus or 0, 'GPU')} ({_nodes(best)}) for {found.years:g} years, in use {found.use:.0%}"
+    what = f"{plural(best.row.gpus or 0, 'GPU')} ({_nodes(best)}) for {_years(found)}, in use {found.use:.0%}"
     if bought is None or rented is None:
         none = "no price to buy it is known" if bought is None else "nobody rents it on these terms"
         return f"{what}: {show_usd(best.row.cost_usd)} {_whence(best)}; {none}"
@@ -49,7 +50,9 @@ def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
     # of one provider on one term the cheapest region
     first = {(way.row.node, _whence(way)): way for way in reversed(ways)}
     shown = ways if full else [way for way in ways if way in first.values()][:MOST_ROWS]
-    page.lines(HEADS, [_cells(way, found.use) for way in shown])
+    # of one provider on one term several regions are told apart
+    alike = Counter((way.row.node, _whence(way)) for way in shown)
+    page.lines(HEADS, [_cells(way, found.use, apart=alike[way.row.node, _whence(way)] > 1) for way in shown])
     if len(ways) > len(shown):
         page.paragraph(f"  {len(ways) - len(shown)} more with -v")
     if (bought := found.cheapest("buy", found.ways[0].row.gpu)) is not None:
@@ -64,9 +67,9 @@ def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
                        "yours states one")
 
 
-def _cells(way: Way, use: float) -> tuple[str, ...]:
+def _cells(way: Way, use: float, *, apart: bool) -> tuple[str, ...]:
     row = way.row
-    return (row.node, _whence(way), show_usd(row.cost_usd or 0.0),
+    return (row.node, f"{_whence(way)}, {way.offer.region}" if apart else _whence(way), show_usd(row.cost_usd or 0.0),
             f"{row.usd_per_gpu_hour or 0:,.2f}", _from(row).removeprefix("from ").removesuffix(" in use"),
             pays_back(row.break_even_months, row.break_even_utilization, use))
 
@@ -81,6 +84,10 @@ def pays_back(months: float | None, above: float | None, use: float) -> str:
 def enough_use(share: float) -> str:
     """Write the share of use from which something holds, up to a tenth of a percent, so that it holds there."""
     return f"{math.ceil(share * 1000 - 1e-6) / 1000:.1%}".replace(".0%", "%")
+
+
+def _years(found: Ways) -> str:
+    return f"{found.years:g} {'year' if found.years == 1 else 'years'}"
 
 
 def _nodes(way: Way) -> str:
@@ -109,7 +116,7 @@ def _binds(page: Sheet, bought: Way, found: Ways) -> None:
     page.facts([
         ("bought", f"{show_usd(capital.total)} at once for nodes, network, racks and installation; "
                    f"{show_usd(running / 12)} a month for electricity, space, maintenance and staff at "
-                   f"{estate.site.name}; resale {show_usd(estate.resale(capital))} after {found.years:g} years; "
+                   f"{estate.site.name}; resale {show_usd(estate.resale(capital))} after {_years(found)}; "
                    f"interest {estate.terms.financing:.0%} a year"),
         ("prices", f"to buy {show_usd(price.price)} a node, {offer.as_of}, {offer.kind}; to rent "
                    f"{_dates([way.offer.as_of for way in found.ways if way.offer.how == 'rent'])}: ask for quotes"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.answer.assignment import Assignment, PostTrainingAssignment
 from planner.answer.breakdown import Memory
 
 PROBABLY_NOT = "probably does not fit"
@@ -26,6 +27,14 @@ def verdict(memory: Memory) -> str:
 def verdict_color(memory: Memory) -> str:
     """Return the color of the verdict on a terminal."""
     return "yellow" if verdict(memory) == UNMEASURED else _COLORS[memory.fits]
+
+
+def whose_peak(a: Assignment) -> str:
+    """Return of what the peak of a GPU's memory is: of the worst pipeline stage, in reinforcement learning of a phase.
+    """
+    if isinstance(a, PostTrainingAssignment):
+        return f"{max(a.phases, key=lambda phase: phase.gpu_bytes).label}, its fullest phase,"
+    return "the worst stage"
 
 
 def verdict_heading(memory: Memory, confidence: float | None) -> str:

@@ -18,6 +18,7 @@ from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.model_notes import beyond, failed_runs, text_part
 from planner.scenario.pixels import Resolution
 from planner.scenario.pool import named
+from planner.scenario.posttraining import PostTraining
 from planner.scenario.serving import Serving
 from planner.scenario.usual import usual, usual_requests
 from planner.scenario.workload import Training
@@ -170,10 +171,12 @@ def estimate_notes(work: object, catalog: Catalog, document: Document) -> Defaul
     """
     if isinstance(work, DiffusionTraining):
         return failed_runs(catalog.diffusion(work.model).name, catalog)
-    if not isinstance(work, Training | Serving) or (
+    if not isinstance(work, Training | Serving | PostTraining) or (
             catalog.known_model(work.model) is None and size_of(work.model) is None):
         return []
     model = catalog.model(work.model)
+    if isinstance(work, PostTraining):
+        return text_part([model])
     if isinstance(work, Serving):
         work, heard = with_usual(work, model, catalog.recipes)
         unsaid = dict.fromkeys({"input", "output"} - set(document.data.get("workload", {})))

@@ -115,6 +115,12 @@ def by_calendar(values: Mapping[str, object], today: date) -> dict[str, object]:
     return dict(values) if days is None else {**values, DEADLINE: f"{days} d"}
 
 
+def told_of_calendar(values: Mapping[str, object], today: date) -> list[str]:
+    """Return what a deadline that is a date is taken for, in words; nothing of any other."""
+    dated = by_calendar(values, today)
+    return [] if dated == values else [f"{values[DEADLINE]} is {dated[DEADLINE]} from today"]
+
+
 def _is_rate(text: str) -> bool:
     """Say whether text where a trace of requests is named says how many come in a time: 100 req/min."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,18 +40,20 @@ from planner.render.serving import served_levers_sentence
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.media import context_of
+from planner.scenario.said import told_of_calendar
 from planner.text_io import write_folder, write_text
 from planner.units import show_bytes
 from planner.web.links import linked
 from planner.web.question import CONFIG, FROM, LOG, OPTIONS, SCENARIO, Question
 from planner.web.refusing import CANCELED, Refusal, all_wrong, refusal
 from planner.web.shown import (
+    of_config,
     shown,
+    shown_asides,
     shown_comparison,
     shown_config,
     shown_estimate,
     shown_line,
-    shown_model,
     shown_sizing,
     shown_ways,
 )
@@ -146,11 +148,17 @@ def _opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
 
 
 def _answered(question: Question, catalog: Catalog) -> Answered:
-    """Return the answer to a question; on a page it says which model it is of, where no name asked for that."""
+    """Return the answer to a question; on a page it says what was made of a date, and of which model it is, where no
+    name asked for that.
+    """
     made = _of_verb(question, catalog)
-    if question.config is None or not question.paged:
+    if not question.paged:
         return made
-    return replace(made, page=shown_model(catalog.model(str(question.values["model"]))) + made.page)
+    said = told_of_calendar({NAMES[name]: value for name, value in question.values.items() if name in NAMES},
+                            date.today())
+    if question.config is not None:
+        said.append(of_config(catalog.model(str(question.values["model"]))))
+    return replace(made, page=shown_asides(said) + made.page)
 
 
 def _of_verb(question: Question, catalog: Catalog) -> Answered:
@@ -164,10 +172,10 @@ def _of_verb(question: Question, catalog: Catalog) -> Answered:
         return Answered(f"{to_json(ways.comparison)}\n", exit_code(ways.comparison),
                         shown_ways(ways) if question.paged else "")
     if question.verb == "compare":
-        rows = functions.compare_asked(reference, catalogs=catalog, **values)
+        rows, defaults = functions.compare_asked(reference, catalogs=catalog, **values)
         table = comparison_of(rows)
         return Answered(f"{to_json(table)}\n", exit_code(table),
-                        shown_comparison(rows, question, catalog) if question.paged else "")
+                        shown_comparison(rows, defaults, question, catalog) if question.paged else "")
     if LOG in values:
         return _sized(question, catalog, reference, dict(values))
     made, code = _searched(question, catalog, reference, values)

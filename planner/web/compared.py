@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from planner.answer.comparison import Row
 from planner.ask.compare import Compared
 from planner.render.comparison_lines import columns, of_portfolio
+from planner.render.figures import days
+from planner.units import show_usd
 
 FEW = 100
 """kWh below which parts of one are told."""
 _TRAINED: dict[str, Callable[[Row], str]] = {
-    "GPUs": lambda row: _figure(row.gpus, ","), "days": lambda row: _figure(row.duration_days, ",.2f"),
-    "cost, USD": lambda row: _figure(row.cost_usd, ",.2f"),
-    "USD/GPU h": lambda row: _figure(row.usd_per_gpu_hour, ",.2f"),
+    "GPUs": lambda row: _figure(row.gpus, ","),
+    "time": lambda row: "" if row.duration_days is None else days(row.duration_days),
+    "cost": lambda row: "" if row.cost_usd is None else show_usd(row.cost_usd),
+    "USD per GPU-hour": lambda row: _figure(row.usd_per_gpu_hour, ",.2f"),
     "USD per M tokens": lambda row: _figure(row.usd_per_million_tokens, ",.4g"),
     "MFU": lambda row: _figure(row.mfu, ".3f"),
     "kWh": lambda row: _figure(row.energy_kwh, ",.0f" if (row.energy_kwh or 0.0) >= FEW else ".3g"),

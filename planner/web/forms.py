@@ -146,14 +146,15 @@ def _inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
                     flag.choices, flag.switch, LISTED.get(name, ""), SLIDERS.get(name), _forms_with(flag.path),
                     is_file=name in UPLOADED, only=ONLY.get(name, {}))
         made.append(replace(one, usual=tuple(form for form in one.forms if name not in folded and (
-            name in USUAL or name in FORMS[form].usual))))
+            name in USUAL or name in FORMS[form].usual or one.value))))
     for name in OPTIONS[verb]:
         only = ONLY.get(name, {})
         forms = tuple(dict.fromkeys(form for admitted in only.values() for form in admitted)) or (
             ("serving",) if name == "replay" else tuple(FORMS))
-        made.append(Input(name, called(name), TOLD[name], values.get(name, ""),
-                          CHOICES.get(name, ()), listed=LISTED.get(name, ""), forms=forms,
-                          usual=forms if name in USUAL else (), is_file=name in UPLOADED, only=only))
+        said = values.get(name, "")
+        made.append(Input(name, called(name), TOLD[name], said, CHOICES.get(name, ()), listed=LISTED.get(name, ""),
+                          forms=forms, usual=forms if name in USUAL or said else (), is_file=name in UPLOADED,
+                          only=only))
     return sorted(made, key=lambda field: -FIRST.index(field.name) if field.name in FIRST else 1)
 
 

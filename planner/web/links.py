@@ -22,11 +22,12 @@ from planner.web.question import CONFIG, FILE, FROM, OPTIONS, Question
 from planner.web.wording import address, as_fields, as_yaml
 from planner.yaml_io import dump, parse
 
-_SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) (?P<values>[a-z0-9][a-z0-9-]{0,40}(?: or [a-z0-9-]{1,40}){0,8})")
+_SAID = re.compile(r"--(?P<name>[a-z][a-z-]{0,40}) "
+                   r"(?P<values>[a-z0-9][a-z0-9-]{0,40}(?:,[a-z0-9-]{1,40}){0,8}(?: or [a-z0-9-]{1,40}){0,8})")
 """An option with a value, or with several of which each would do."""
 _FORMATS = "FORMAT,.."
 """What values are called that are as good as choices: nobody but a message puts another word behind them."""
-NAMED = ("engine", "stack")
+NAMED = ("engine", "stack", "terms")
 """Values whose names of the catalog a message proposes."""
 _KEPT = {"rent": ("price_age",), "buy": ("buy", "site", "electricity"), "owned": ("own", "site", "electricity")}
 """How nodes are had -> what else of a question's sourcing is about them."""

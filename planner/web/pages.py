@@ -19,7 +19,7 @@ from planner.web.files import as_file
 from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_log, names
 from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.pool import Ended, Job
-from planner.web.question import FROM, SCENARIO, TEXT, Question, question_of, shipped_names, typed
+from planner.web.question import FROM, SCENARIO, TEXT, Question, portfolios, question_of, shipped_names, typed
 from planner.web.refusing import Refusal, refusal
 from planner.web.shown import templates
 from planner.web.uploads import by_own_names
@@ -103,16 +103,10 @@ async def _page(request: Request, title: str, verb: str, kind: str, query: Mappi
                  log=inputs_of_a_log(query) if portfolio else [], values=query, forms=FORMS, answer=Markup(answer),
                  problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
-                 hints=[(name, f"scenario={name}") for name in _portfolios()] if portfolio else HINTS.get(
+                 hints=[(said, f"scenario={name}") for name, said in portfolios().items()] if portfolio else HINTS.get(
                      request.url.path, ()),
-                 scenarios=[name for name in shipped_names() if not portfolio or name in _portfolios()],
+                 scenarios=[*portfolios()] if portfolio else shipped_names(),
                  names=names(open_catalog(desk_of(request).folders)), query=address(question) if question else "")
-
-
-def _portfolios() -> tuple[str, ...]:
-    from planner.scenario.load import shipped
-
-    return tuple(shipped("portfolio"))
 
 
 def _html(name: str, request: Request, **shown: Any) -> HTMLResponse:  # noqa: ANN401 - what a template shows

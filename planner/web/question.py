@@ -139,6 +139,12 @@ def shipped_names() -> tuple[str, ...]:
     return tuple(shipped())
 
 
+@cache
+def portfolios() -> dict[str, str]:
+    """Return the shipped scenarios of many jobs, by name, and what each calls itself."""
+    return {name: str(read(data_root("scenarios") / f"{name}.yaml").data["name"]) for name in shipped("portfolio")}
+
+
 def _refuse_files(data: object) -> None:
     """Refuse what would make the server open a file of its machine."""
     for key, value in _inside(data):

@@ -10,10 +10,11 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from planner.answer.assignment import Assignment
+from planner.answer.comparison import Row
 from planner.answer.explanation import Explanation
 from planner.answer.schema import Plan
 from planner.answer.sizing import Sizing
-from planner.ask.compare import Compared
+from planner.ask.compare import Compared, notes_on
 from planner.ask.estimate import Estimating
 from planner.ask.fastest import Estimated
 from planner.ask.rent_or_buy import Ways
@@ -21,9 +22,9 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.physics.shapes import parameters
 from planner.render.comparison import BOUGHT, margin, of_services, purchases, render_comparison_line, swings
-from planner.render.comparison_lines import of_portfolio
+from planner.render.comparison_lines import MOST_ROWS, of_portfolio, show_behind
 from planner.render.explanation import write_explanation
-from planner.render.facts import facts, latencies, time_parts
+from planner.render.facts import LabeledFigure, facts, latencies, time_parts
 from planner.render.figures import percent
 from planner.render.rent_or_buy import rent_or_buy_line, write_ways
 from planner.render.report.charts import rows_by_days_and_cost, ways_over_time
@@ -34,7 +35,8 @@ from planner.render.sentence import estimate_sentence
 from planner.render.serving import capacity_sentence
 from planner.render.sizing import write_sizing
 from planner.render.summary import evidence_line
-from planner.render.verdict import verdict, verdict_color
+from planner.render.verdict import verdict, verdict_color, whose_peak
+from planner.scenario.default import Defaults
 from planner.scenario.flags import TABLE
 from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.compared import heads_and_cells
@@ -100,11 +102,15 @@ def shown_line(text: str) -> str:
     return sheet.html()
 
 
-def shown_model(model: Model) -> str:
-    """Return of which model an answer is, where no name asked for it, as a part of a page."""
-    sheet = HtmlSheet()
-    sheet.paragraph(f"For {model.name}, the model of the pasted config, of {show_count(parameters(model))} parameters")
-    return str(sheet.html())
+def of_config(model: Model) -> str:
+    """Return of which model an answer is, where no name asked for it."""
+    named = "" if model.name == "pasted" else f", {model.name}"
+    return f"For the model of the pasted config{named}: {show_count(parameters(model))} parameters"
+
+
+def shown_asides(lines: Sequence[str]) -> str:
+    """Return what stands before an answer as a part of a page; nothing of no lines."""
+    return str(Markup("").join(Markup('<p class="muted">{}</p>').format(line) for line in lines))
 
 
 def shown_config(notes: Sequence[str]) -> str:
@@ -115,17 +121,25 @@ def shown_config(notes: Sequence[str]) -> str:
     return sheet.html()
 
 
-def shown_comparison(plans: list[Compared], question: Question, catalog: Catalog) -> str:
+def shown_comparison(found: list[Compared], defaults: Defaults, question: Question, catalog: Catalog) -> str:
     """Return a comparison as a part of a page, with how far its best rows would move."""
+    plans = [compared for compared in found if compared.assignments]
     rows = [compared.row for compared in plans]
+    behind = HtmlSheet()
+    show_behind(behind, plans)
+
+    def link(row: Row) -> str:
+        return planned(_of_model(question, row.model), row.node, row.kind, row.offer, catalog)
     moves = [] if of_services(plans) or of_portfolio(plans) else swings(plans)
     widest = max((swing.high - swing.low for _, moved in moves for swing in moved), default=0.0) or 1.0
     bought, against = purchases(plans)
     heads, cells = heads_and_cells(plans)
     return templates().get_template("comparison.html.j2").render(
-        rows=rows, headline=render_comparison_line(plans), heads=heads, cells=cells,
+        rows=[(row, link(row)) for row in rows], headline=render_comparison_line(found), heads=heads, cells=cells,
+        without=[(row, link(row)) for row in (compared.row for compared in found if not compared.assignments)],
+        notes=notes_on(plans, defaults, catalog, MOST_ROWS), behind=behind.html(),
+        is_told={row.status for row in rows} != {"optimal"},
         frontier=asked(question, "/plan", {"pareto": FRONTIER}), drawn=Markup(rows_by_days_and_cost(rows) or ""),
-        links=[planned(_of_model(question, row.model), row.node, row.kind, row.offer, catalog) for row in rows],
         moves=moves, widest=widest, margin=margin(plans) if moves else "", usd=show_usd, bought=bought,
         bought_heads=BOUGHT, against=against)
 
@@ -155,11 +169,20 @@ def shown_estimate(question: Question, asking: Estimating, estimated: Estimated,
         groups=groups, runs=a.time.evidence and a.time.evidence.alike,
         used=_used(a), has_levers=a.serving is None or a.serving.made is None,
         levels=latencies(a.serving) if a.serving else None, percent=percent, seconds=show_seconds,
-        verdict=verdict, look=verdict_color(a.memory),
+        verdict=verdict, whose_peak=whose_peak, shape=_shape(a, asking, told), look=verdict_color(a.memory),
         evidence=evidence_line({(fact.group, fact.label): fact.value for fact in told}),
         gib=lambda value: f"{value / GIB:,.1f} GiB", plan=asked(question, "/plan", {"on": a.node}),
         asked=address(question), without_offload=without_offload(question, asking) if a.kind == "training" and (
             moved.optimizer or moved.parameters or moved.activations) else None)
+
+
+def _shape(a: Assignment, asking: Estimating, told: Sequence[LabeledFigure]) -> str:
+    """Return which model an estimate is of, by which stack on what, and how, in words."""
+    asked, catalog = str(getattr(asking.scenario.workload, "model", "")), asking.catalog
+    model = catalog.known_diffusion(asked) or catalog.known_model(asked)
+    said = {fact.label: fact.value for fact in told if fact.group == "layout"}
+    by = f"{said['framework']} with {a.stack}" if "framework" in said else a.stack
+    return f"{model.name if model else asked} by {by} on {a.gpus:,} x {a.gpu}: {said['in words']}"
 
 
 def _used(a: Assignment) -> dict[str, float]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 import planner
-from planner.answer.assignment import Assignment
+from planner.answer.assignment import Assignment, PostTrainingAssignment
 from planner.api.functions import estimate_asked
 from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_model, largest_of
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.jobs.posttraining.held import TRAINED
 from planner.physics.shapes import parameters
 from planner.render.sentence import largest_sentence, levers_sentence
+from planner.render.verdict import whose_peak
 
 
 def ask(model: str = "llama-3.1-8b", node: str = "dgx-h100", gpus: int = 8, **layout: str) -> Estimating:
@@ -35,6 +37,20 @@ def test_a_lever_saves_what_it_says() -> None:
     assert now.memory.fits != "fits"
     assert [full.fits, then.memory.fits] == [True, "fits"]
     assert levers_sentence([full]).endswith(" time, and it fits")
+
+
+def test_levers_of_reinforcement_learning_hold_its_own_axes() -> None:
+    """It has fewer axes than training has; with those of training nothing was found to save memory."""
+    asked = estimating(None, {"workload.model": "7b", "workload.method": "grpo", "workload.input": 512,
+                              "workload.output": 1500}, Catalog(), node="8xh100", layout={}, labels={})
+    now = asked()
+    assert isinstance(now, PostTrainingAssignment)
+    full = next(lever for lever in asked.levers(now) if lever.name == "full recompute")
+    then = asked(layout={axis: value for axis, value in now.layout.stated.items() if axis in TRAINED}
+                 | {"recompute": "full"})
+    assert now.memory.peak_bytes - then.memory.peak_bytes == full.saved_bytes > 0
+    assert whose_peak(now).startswith(max(now.phases, key=lambda phase: phase.gpu_bytes).label)
+    assert any("names a size and no model" in note for note in asked.notes)
 
 
 def test_levers_of_a_layout_that_was_chosen_are_changes_of_it() -> None:

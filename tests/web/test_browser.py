@@ -38,6 +38,9 @@ BROKEN = """[...document.querySelectorAll("#answer td:not(.source), #answer th")
     return broken;
 })"""
 """Words of tables that stand on two lines."""
+HIDDEN = """[...document.querySelectorAll(".wide")].filter(one => one.scrollWidth > one.clientWidth)
+    .map(one => one.ariaLabel)"""
+"""Tables of which a part is out of sight."""
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +78,7 @@ def test_a_screen_fits_its_width_in_both_themes(page, path, there):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             assert page.evaluate(BROKEN) == []
+        assert page.evaluate(HIDDEN) == []
     assert len(colors) == 2
     unnamed = page.evaluate("""[...document.querySelectorAll("input:not([type=hidden]), select, textarea, button")]
         .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim()).map(one => one.outerHTML)""")

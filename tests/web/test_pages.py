@@ -194,14 +194,15 @@ def test_hardware_without_work_is_drawn_with_the_months_at_which_buying_crosses_
 
 @pytest.mark.parametrize(("values", "heads"), [
     (SERVED | {"on": "l4"}, ["GPUs", "USD/h", "TTFT", "TPOT", "USD/M output"]),
-    ({"model": "gpt2,qwen2.5-0.5b", "tokens": "1 G", "on": "l40s-1x", "max_gpus": "1", "stack": "fsdp2"},
-     ["GPUs", "days", "cost, USD", "USD/GPU h", "USD per M tokens", "MFU", "kWh"])])
+    ({"model": "gpt2,qwen2.5-0.5b", "tokens": "1 G", "on": "l40s-1x,t4-1x", "max_gpus": "1", "stack": "fsdp2",
+      "deadline": "tomorrow"}, ["GPUs", "time", "cost", "USD per GPU-hour", "USD per M tokens", "MFU", "kWh"])])
 def test_a_comparison_has_the_figures_of_its_kind_and_opens_each_row(values, heads, capsys):
     told = answer(replace(question_of("compare", values), paged=True), ())
     main(["compare", *(word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", value))])
-    printed, table = capsys.readouterr().out, told.page.partition("</thead>")
+    printed, table = "".join(capsys.readouterr()), told.page.partition("</thead>")
     assert re.findall('<th class="figure">(.*?)</th>', table[0]) == heads
-    rows = [re.findall("<td.*?>(?:<a.*?>)?(.*?)(?:</a>)?</td>", row) for row in re.findall("<tr>(.*?)</tr>", table[2])]
+    rows = [re.findall("<td.*?>(?:<a.*?>)?(.*?)(?:</a>)?</td>", row) for row in re.findall(
+        "<tr>(.*?)</tr>", table[2].partition("</table>")[0])]
     best = rows[0]
     models = {row[0] for row in rows} if "," in values["model"] else {"llama-3.1-8b"}
     assert models == set(values["model"].split(","))
@@ -211,6 +212,8 @@ def test_a_comparison_has_the_figures_of_its_kind_and_opens_each_row(values, hea
     made = json.loads(answer(question_of("plan", typed(dict(parse_qsl(unescape(link))))), ()).text)
     planned = made["provenance"]["scenario"]["workload"]["model"]
     assert (made["status"], planned) == ("optimal", best[0] if len(models) > 1 else values["model"])
+    told_too = ("tomorrow is 1 d from today", "comparable published", "Without a plan")
+    assert [said in told.page and said in printed for said in told_too] == [True] * 3 or "rate" in values
 
 
 def test_what_is_empty_in_a_file_stays_there():

@@ -5,7 +5,7 @@ Colors are CSS variables of the page, so that light, dark and print each have th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -27,6 +27,8 @@ MONTH_HOURS = 730.0
 Found = Sequence[Assignment | Alternative]
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 78, 18, 16, 46
 """Size of a chart and the room around what is plotted, in px."""
+LETTER, LINE = 7, 13
+"""Width of a letter and height of a line of a label, in px."""
 FAR = 30
 """Factor between the least and the most of an axis from which on it goes by factors."""
 Point = tuple[float, float]
@@ -214,13 +216,29 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
                     for line in lines if line.label)
     if named:
         parts.append(f'<text x="{WIDE - RIGHT}" y="{TOP - 4}" text-anchor="end">{named}</text>')
-    for mark in marks:
-        a, b = place(mark.at)
-        anchor, off = ("end", -9) if a > WIDE * 0.7 else ("start", 9)
+    placed = [(place(mark.at), mark) for mark in marks]
+    for (a, b), mark in placed:
         parts.append(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="5" fill="var({mark.color})"><title>'
-                     f'{escape(mark.text or mark.label)}</title></circle><text x="{a + off:.1f}" y="{b + 15:.1f}" '
-                     f'text-anchor="{anchor}">{escape(mark.label)}</text>')
+                     f"{escape(mark.text or mark.label)}</title></circle>")
+    parts += _labels([(at, mark.label) for at, mark in placed[::-1] if mark.label])
     return framed(title, f"{WIDE} {HIGH}", parts)
+
+
+def _labels(named: Sequence[tuple[Point, str]]) -> Iterator[str]:
+    """Yield the labels of points, the first in preference, each where it covers no other; one without room is left
+    out, as pointing at the point shows it too.
+    """
+    taken: list[tuple[float, float, float]] = []
+    for (x, y), text in named:
+        wide = LETTER * len(text)
+        for down, ahead in ((15, x <= WIDE * 0.7), (15, x > WIDE * 0.7), (-7, x <= WIDE * 0.7), (-7, x > WIDE * 0.7)):
+            left, at = x + 9 if ahead else x - 9 - wide, y + down
+            if left >= LEFT and left + wide <= WIDE and TOP < at < HIGH - BOTTOM and not any(
+                    abs(at - line) < LINE and left < right and first < left + wide for first, right, line in taken):
+                taken.append((left, left + wide, at))
+                yield (f'<text x="{x + 9 if ahead else x - 9:.1f}" y="{at:.1f}" '
+                       f'text-anchor="{"start" if ahead else "end"}">{escape(text)}</text>')
+                break
 
 
 def framed(title: str, size: str, parts: Sequence[str], look: str = "", role: str = "img") -> str:

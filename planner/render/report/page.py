@@ -34,7 +34,7 @@ from planner.render.sentence import close_call_sentence, no_deadline_sentence
 from planner.render.summary import fleet_rows
 from planner.render.tables import MOST_LISTED, render_answer_line
 from planner.render.topology_svg import topology_svg
-from planner.render.verdict import verdict
+from planner.render.verdict import verdict, whose_peak
 from planner.scenario.limits import Sourcing
 from planner.scenario.sites import site_of
 from planner.units import GIB, show_seconds, show_usd
@@ -69,7 +69,8 @@ def report(plan: Plan, catalog: Catalog, *, part: bool = False,
         memory=memory_shares(first.memory) if first else [], time=time_parts(first.time) if first else [],
         bill=bill(first.purchase) if first and first.purchase else [],
         others=[_other(alternative) | {"link": link(alternative)} for alternative in plan.alternatives],
-        verdict=verdict, rent_or_buy=rent_against_buy(plan), trades=_drawn(by_days_and_cost(plan)),
+        verdict=verdict, whose_peak=whose_peak, rent_or_buy=rent_against_buy(plan),
+        trades=_drawn(by_days_and_cost(plan)),
         is_frontier=set(plan.provenance.pareto or ()) == {"cost_usd", "duration_days"},
         picture=_drawn(topology_svg(candidate)) if candidate else None,
         runs=published_runs(first, catalog) if first else None,

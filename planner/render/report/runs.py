@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import log
+from math import ceil, log, log2
 
 from markupsafe import Markup
 
@@ -13,6 +13,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.published import PublishedRun
 from planner.render.report.charts import BOTTOM, HIGH, LEFT, RIGHT, TOP, WIDE, framed
 from planner.render.report.templates import templates
+from planner.units import plural
 
 MOST_SHOWN = 6
 MOST_DRAWN = 400
@@ -44,10 +45,12 @@ def published_runs(a: Assignment, catalog: Catalog) -> Markup | None:
 
 def _drawn(near: Sequence[PublishedRun], others: Sequence[PublishedRun], band: tuple[float, float], gpus: int) -> str:
     """Return the scatter: GPUs to the right, measured over predicted upward, both logarithmic."""
-    most = max(2, gpus, *(run.gpus for run in (*near, *others)))
+    counts = [gpus, *(run.gpus for run in (*near, *others))]
+    least, most = min(counts), max(counts)
 
     def x(count: float) -> float:
-        return LEFT + 12 + log(count) / log(most) * (WIDE - LEFT - RIGHT - 24)
+        share = log(count / least) / log(most / least) if most > least else 0.5
+        return LEFT + 12 + share * (WIDE - LEFT - RIGHT - 24)
 
     def y(ratio: float) -> float:
         share = log(min(max(ratio, LEAST), MOST) / LEAST) / log(MOST / LEAST)
@@ -60,14 +63,14 @@ def _drawn(near: Sequence[PublishedRun], others: Sequence[PublishedRun], band: t
     for value in TICKS:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
                      f'<text class="tick" x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>')
-    count = 1
+    count = 2 ** ceil(log2(least)) if most > least else least
     while count <= most:
         parts.append(f'<text class="tick" x="{x(count):.1f}" y="{HIGH - BOTTOM + 18}" text-anchor="middle">{count:,}'
                      "</text>")
-        count *= 8 if most > 64 else 2
+        count *= 8 if most > 64 * least else 2
     parts.append(f'<text class="tick" x="{(LEFT + WIDE - RIGHT) / 2}" y="{HIGH - 8}" text-anchor="middle">GPUs</text>')
     for run, color, size in (*((run, "--a", 2.5) for run in others), *((run, "--b", 4.5) for run in near)):
-        told = (f"{run.what}, {run.gpus:,} GPUs: measured {run.measured:.4g}, predicted {run.predicted:.4g} "
+        told = (f"{run.what}, {plural(run.gpus, 'GPU')}: measured {run.measured:.4g}, predicted {run.predicted:.4g} "
                 f"{run.unit}; {run.source}")
         point = (f'<circle cx="{x(run.gpus):.1f}" cy="{y(run.ratio):.1f}" r="{size}" fill="var({color})">'
                  f"<title>{escape(told)}</title></circle>")

@@ -9,7 +9,7 @@ from html import escape
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Plan
 from planner.render.portfolio import in_use, moment, on_pool, outlays, span
-from planner.render.report.charts import framed, short_usd, ticks
+from planner.render.report.charts import LETTER, framed, short_usd, ticks
 from planner.units import DAY, plural, show_seconds, show_usd
 
 WIDE, LEFT, RIGHT = 960, 190, 12
@@ -18,8 +18,6 @@ USE, ROW, BAR, GAP = 56, 18, 12, 14
 """Height of a pool's use, of a job's row, of its bar, and the room between pools, in px."""
 CASH, FOOT = 220, 40
 """Height of the bars of money, and room for months below, in px."""
-LETTER = 7
-"""Width of a letter or digit, in px."""
 WHOLE = 'class="whole" '
 """However high it is, it is shown in full."""
 FEW_DAYS = 75

@@ -14,10 +14,15 @@ async function estimate() {
     clearErrors();
     if (!isPage(response)) { showError(await told(response)); return; }
     put(byId("answer"), await response.text());
-    byId("after").hidden = false;
+    showAfter(true);
   } catch (error) {
     if (error.name !== "AbortError") showError({ message: "the server is gone: start planner web again" });
   }
+}
+
+// what can be done with an answer, above it and below
+function showAfter(is) {
+  for (const part of document.querySelectorAll(".after")) part.hidden = !is;
 }
 
 function put(place, html) {
@@ -114,7 +119,7 @@ async function search() {
     put(byId("answer"), page);
     linkTo(asked());
     showMoved(before);
-    byId("after").hidden = false;
+    showAfter(true);
     showKept();
   } catch (error) {
     if (running === mine) showError(error.message ? error : { message: String(error) });
@@ -201,6 +206,8 @@ function showKept() {
   if (!link) return;
   const mine = withoutKind(asked()).toString();
   link.hidden = !kept || kept === mine;
+  byId("keep").textContent = kept === mine ? "Kept" : "Keep, to compare with another plan";
+  byId("kept").textContent = kept === mine ? "Change the question and press Plan: both stand side by side." : "";
   link.href = "/two?" + new URLSearchParams({ left: kept ?? "", right: mine });
 }
 

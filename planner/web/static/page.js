@@ -147,9 +147,17 @@ async function readFile(place) {
     else input.value = values[input.name] ?? "";
   }
   showKind();
+  unfold();
   showJobs();
   changed();
   return true;
+}
+
+// what says something is not folded
+function unfold() {
+  for (const field of document.querySelectorAll("#more .field")) {
+    if (!field.hidden && [...field.querySelectorAll("[name]")].some(one => one.type === "checkbox" ? one.checked : one.value)) form.querySelector(".fields").append(field);
+  }
 }
 
 function choose(select, value) {
@@ -269,7 +277,7 @@ if (form) {
     byId("copy").textContent = await navigator.clipboard?.writeText(location.href).then(() => "Copied", () => null) ?? location.href;
   });
   for (const link of document.querySelectorAll("[data-to^='/download']")) link.addEventListener("click", save);
-  byId("keep")?.addEventListener("click", () => { localStorage.setItem("kept", withoutKind(asked()).toString()); byId("keep").textContent = "Kept"; showKept(); });
+  byId("keep")?.addEventListener("click", () => { localStorage.setItem("kept", withoutKind(asked()).toString()); showKept(); });
   addEventListener("popstate", () => location.reload());
   if (about.wrong) showError(JSON.parse(about.wrong));
   if ("begin" in about) search();

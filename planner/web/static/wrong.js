@@ -9,7 +9,7 @@ function clearErrors() {
 function showError(error) {
   busy(false);
   byId("answer").replaceChildren();
-  byId("after").hidden = true;
+  showAfter(false);
   byId("wrong").replaceChildren("No answer: ");
   for (const one of [error, ...error.also ?? []]) showWrong(one);
   sayVerdict(byId("wrong"));
