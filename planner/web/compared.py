@@ -16,7 +16,7 @@ _TRAINED: dict[str, Callable[[Row], str]] = {
     "GPUs": lambda row: _figure(row.gpus, ","),
     "time": lambda row: "" if row.duration_days is None else days(row.duration_days),
     "cost": lambda row: "" if row.cost_usd is None else show_usd(row.cost_usd),
-    "USD per GPU-hour": lambda row: _figure(row.usd_per_gpu_hour, ",.2f"),
+    "USD/GPU-h": lambda row: _figure(row.usd_per_gpu_hour, ",.2f"),
     "USD per M tokens": lambda row: _figure(row.usd_per_million_tokens, ",.4g"),
     "MFU": lambda row: _figure(row.mfu, ".3f"),
     "kWh": lambda row: _figure(row.energy_kwh, ",.0f" if (row.energy_kwh or 0.0) >= FEW else ".3g"),

@@ -195,7 +195,7 @@ def test_hardware_without_work_is_drawn_with_the_months_at_which_buying_crosses_
 @pytest.mark.parametrize(("values", "heads"), [
     (SERVED | {"on": "l4"}, ["GPUs", "USD/h", "TTFT", "TPOT", "USD/M output"]),
     ({"model": "gpt2,qwen2.5-0.5b", "tokens": "1 G", "on": "l40s-1x,t4-1x", "max_gpus": "1", "stack": "fsdp2",
-      "deadline": "tomorrow"}, ["GPUs", "time", "cost", "USD per GPU-hour", "USD per M tokens", "MFU", "kWh"])])
+      "deadline": "tomorrow"}, ["GPUs", "time", "cost", "USD/GPU-h", "USD per M tokens", "MFU", "kWh"])])
 def test_a_comparison_has_the_figures_of_its_kind_and_opens_each_row(values, heads, capsys):
     told = answer(replace(question_of("compare", values), paged=True), ())
     main(["compare", *(word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", value))])

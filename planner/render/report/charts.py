@@ -29,6 +29,8 @@ WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 78, 18, 16, 46
 """Size of a chart and the room around what is plotted, in px."""
 LETTER, LINE = 7, 13
 """Width of a letter and height of a line of a label, in px."""
+CHART = 'class="chart" '
+"""What is read on a phone too: its text is larger there."""
 FAR = 30
 """Factor between the least and the most of an axis from which on it goes by factors."""
 Point = tuple[float, float]
@@ -221,7 +223,7 @@ def chart(title: str, x: str, y: str, lines: Sequence[Line], marks: Sequence[Mar
         parts.append(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="5" fill="var({mark.color})"><title>'
                      f"{escape(mark.text or mark.label)}</title></circle>")
     parts += _labels([(at, mark.label) for at, mark in placed[::-1] if mark.label])
-    return framed(title, f"{WIDE} {HIGH}", parts)
+    return framed(title, f"{WIDE} {HIGH}", parts, CHART)
 
 
 def _labels(named: Sequence[tuple[Point, str]]) -> Iterator[str]:

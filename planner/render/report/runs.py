@@ -11,7 +11,7 @@ from markupsafe import Markup
 from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.catalog.published import PublishedRun
-from planner.render.report.charts import BOTTOM, HIGH, LEFT, RIGHT, TOP, WIDE, framed
+from planner.render.report.charts import BOTTOM, CHART, HIGH, LEFT, RIGHT, TOP, WIDE, framed
 from planner.render.report.templates import templates
 from planner.units import plural
 
@@ -76,4 +76,4 @@ def _drawn(near: Sequence[PublishedRun], others: Sequence[PublishedRun], band: t
                  f"<title>{escape(told)}</title></circle>")
         parts.append(f'<a href="{escape(run.link)}" tabindex="-1" aria-label="{escape(told)}">{point}</a>'
                      if run.link else point)
-    return framed("Published runs, measured over predicted", f"{WIDE} {HIGH}", parts, role="group")
+    return framed("Published runs, measured over predicted", f"{WIDE} {HIGH}", parts, CHART, role="group")
