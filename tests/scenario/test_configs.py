@@ -96,7 +96,7 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
      "--kv_cache_free_gpu_memory_fraction 0.8",
      {"model": "Qwen/Qwen3-8B", "engine": "tensorrt-llm", "memory_fraction": 0.8, "gpus": 2}, {"tp": "2"}, None),
     ("compose.yaml", {"model": "meta-llama/Llama-3.3-70B-Instruct", "engine": "vllm", "quantization": "fp8",
-                      "max_model_len": 16384}, {"tp": "4"}, None),
+                      "max_model_len": 16384, "gpus": 12}, {"tp": "4"}, None),
     ("deployment.yaml", {"model": "mistralai/Mistral-7B-Instruct-v0.3", "engine": "vllm",
                          "max_batched_tokens": 1024}, {"tp": "1"}, None),
     ("python -m vllm.entrypoints.openai.api_server --model mistralai/Mistral-7B-v0.1 --pipeline-parallel-size=2",

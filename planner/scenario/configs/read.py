@@ -246,7 +246,10 @@ def _read(source: Source) -> Config:
         reading.counted.append(f"{plural(source.carried.others, 'other model')} that the file starts: left out, "
                                "ask for each alone")
     if source.carried is not None and source.carried.replicas > 1 and "workload.engine" in reading.values:
-        reading.counted.append(f"{source.carried.replicas} replicas: one of them is estimated")
+        if reading.gpus is None:
+            reading.counted.append(f"{source.carried.replicas} replicas: one of them is estimated")
+        else:
+            reading.gpus *= source.carried.replicas
     return Config(f"{reader.name} ({source.file})", reading)
 
 
