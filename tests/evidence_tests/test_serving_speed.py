@@ -136,17 +136,28 @@ def test_a_file_that_gathers_runs_of_two_measurers_is_two_sources(tmp_path):
             } <= set(by.values())
 
 
-@pytest.mark.parametrize("quantity", ["output_tok_s_per_gpu", "tpot_ms", "ttft_ms"])
-def test_intervals_follow_how_many_sources_ran_the_like(quantity):
-    """Of InferenceX's and NVIDIA's runs in one file each counts; what nobody ran is the widest."""
+def of_two_engines(quantity):
+    """Return what many ran, and what nobody ran."""
     found = catalog().serving_residuals(quantity)
     assert {"SemiAnalysisAI/InferenceX", "NVIDIA gap analysis"} <= set(found.sources)
-    alike = [found.at({"engine": engine, "kind": "dense", "architecture": "hopper", "regime": regime, "tuned": "no"})
-             for engine, regime in (("tensorrt-llm", "closed"), ("llama-cpp", "closed"))]
+    return [found.at({"engine": engine, "kind": "dense", "architecture": "hopper", "regime": "closed", "tuned": "no"})
+            for engine in ("tensorrt-llm", "llama-cpp")]
+
+
+def test_intervals_of_first_tokens_follow_how_many_sources_ran_the_like():
+    """Of InferenceX's and NVIDIA's runs in one file each counts; what nobody ran is the widest."""
+    alike = of_two_engines("ttft_ms")
     assert alike[0].backing >= 2 > alike[1].backing == 0
     few = [sum(value for name, value in one.causes if name.startswith("few ")) for one in alike]
     assert few[1] == pytest.approx(2 * alike[0].backing * few[0])
     assert alike[1].q95 / alike[1].q05 > 1.2 * alike[0].q95 / alike[0].q05
+
+
+@pytest.mark.parametrize("quantity", ["output_tok_s_per_gpu", "tpot_ms"])
+def test_what_nobody_ran_is_wider(quantity):
+    known, new = of_two_engines(quantity)
+    assert "regime" in new.unseen
+    assert new.q95 / new.q05 > 1.05 * known.q95 / known.q05
 
 
 def test_output_is_a_share_of_both_directions_by_length(tmp_path):
