@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from planner.catalog.load import Catalog
 from planner.catalog.recipes import Recipes, UsualDrafts
 from planner.cli.named_work import NamedWork
+from planner.cli.phrases import REINFORCED
 from planner.cli.plain_words import figure
 from planner.cli.read_words import Sentence
 from planner.errors import InputError
@@ -118,7 +119,7 @@ def meant_methods(flags: dict[str, list[str]], asks: set[str]) -> None:
     methods = flags.get("method", [])
     if len(methods) > 1:
         flags["method"] = [name for name in methods if name not in ("rlhf", "rl", "rlvr", "reinforcement")] or methods
-    if {"grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr"}.intersection(methods):
+    if REINFORCED.intersection(methods):
         asks.add("rl")
     if "instead" in asks:
         asks.add("why-not" if "why" in asks else "versus")

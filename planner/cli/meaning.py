@@ -151,6 +151,8 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
         return _asked(amount, about)
     if about.asks & {"step", "rl"} and (amount.of_each or amount.per == "prompt"):
         return "samples-per-prompt", amount.value
+    if "rl" in about.asks and "documents" in about.kinds and parse_count(amount.value, "samples") <= _GROUP:
+        return "samples-per-prompt", amount.value  # 128 prompts, 8 samples
     drawn = about.asks & {"generate", "batch", "serve", "hold"} and not about.tunes and not about.work.makes
     return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
 
@@ -225,6 +227,8 @@ def _models(amount: Amount, about: About) -> tuple[str, str]:
 
 _OF = 2
 """Words on from a number up to which a word names what it is: replies of 150."""
+_GROUP = 128
+"""Answers to a prompt at most; samples to learn from are more."""
 _SAME = 0.1
 """Share by which a size may differ from that of the model that it tells of."""
 _EVENLY = 86400.0

@@ -213,6 +213,13 @@ ONES = {word: str(count) for count, words in enumerate((
 """Numbers that are written out, as figures."""
 
 
+REINFORCED = frozenset(("grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr"))
+"""Names of methods that draw answers and learn from rewards."""
+DRAWS = _words("rollout rollouts generate generates generating generation generator generators sampling sampler drawing")
+TRAINS = _words("train trains trainer trainers training learner learners actor update updates")
+"""What is done on the hardware behind them, where both have their own."""
+
+
 def noun_of(word: str) -> str | None:
     """Return what kind of thing a word counts: tokens, users, time, power, ...; none where it counts nothing."""
     if word in _COUNTED:

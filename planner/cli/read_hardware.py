@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
-from planner.cli.phrases import FOLLOW, ONES, SILENT, noun_of
+from planner.cli.phrases import DRAWS, FOLLOW, ONES, REINFORCED, SILENT, TRAINS, noun_of
 from planner.errors import InputError
 from planner.scenario.hardware_names import is_hardware
 
@@ -18,6 +18,8 @@ _APART = frozenset(("or", "vs", "versus", "rent", "renting", "pay", "paying", "c
 """Words between hardware that is owned and other hardware that is not."""
 MONEYED = frozenset(("grand", "bucks", "usd", "dollars", "euros", "mil", "k"))
 """Words behind a number that is one of money: 8 grand is no Grand Teton."""
+_NEAR = 6
+"""Words before hardware that may say what is done on it."""
 VENDORS: tuple[str, ...] = get_args(Gpu.model_fields["vendor"].annotation)
 _FORMS = ("sxm", "pcie", "nvl", "40gb", "80gb", "40g", "80g")
 """Forms of a card, by the word behind its name."""
@@ -39,9 +41,19 @@ def hardware(said: Sentence) -> int:
                                  f"for how long, as in 'on 8 {text.split()[-1]} in 62 hours', or by a budget")
             apart = said.flags.get("own") and _APART.intersection(said.words[max(0, said.at - 4):said.at])
             owned = "own" in said.asks and not apart
-            said.put("own" if owned else "on", name)
+            said.put("rollouts-on" if _draws(said) else "own" if owned else "on", name)
             return many
     return _of_a_form(said) or _so_many(said)
+
+
+def _draws(said: Sentence) -> bool:
+    """Say whether hardware is that on which answers are drawn to learn from: rollouts on L40S, the trainer on H100."""
+    before = said.words[max(0, said.at - _NEAR):said.at]
+    does = [word for word in before if word in DRAWS or word in TRAINS]
+    if not does or not REINFORCED.intersection(said.words) or not DRAWS.intersection(said.words):
+        return False
+    said.unread[:] = [word for word in said.unread if word not in DRAWS | TRAINS]
+    return does[-1] in DRAWS
 
 
 def _is_of_host(words: Sequence[str], behind: int, text: str) -> bool:

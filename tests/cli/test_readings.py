@@ -91,6 +91,10 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
     ("dpo mistral-7b, 80k preference pairs", "--samples 80k"),
     ("grpo mistral-7b, 8 samples per prompt, 500 steps with 256 prompts each",
      "--samples-per-prompt 8 --steps 500 --prompts 256"),
+    ("GRPO of Qwen2.5-32B where rollouts run on L40S and the trainer on H100, 128 prompts, 8 samples, 2k token "
+     "answers, 100 steps", "--rollouts-on l40s --on h100 --prompts 128 --samples-per-prompt 8 --output 2k --steps 100"),
+    ("ppo on qwen2.5-7b, train on 8 H100, generate on 8 L40S, 100 steps",
+     "--on '8 h100' --rollouts-on '8 l40s' --steps 100"),
     ("grpo mistral-7b, 16 rollouts per prompt, 128 prompts a step, 4k token answers",
      "--samples-per-prompt 16 --prompts 128 --output 4k"),
     # what is served
