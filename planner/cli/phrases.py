@@ -215,7 +215,7 @@ ONES = {word: str(count) for count, words in enumerate((
 
 REINFORCED = frozenset(("grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr"))
 """Names of methods that draw answers and learn from rewards."""
-DRAWS = _words("rollout rollouts generate generates generating generation generator generators sampling sampler drawing")
+DRAWS = _words("rollout rollouts generate generates generating generation generators sampling")
 TRAINS = _words("train trains trainer trainers training learner learners actor update updates")
 """What is done on the hardware behind them, where both have their own."""
 

@@ -18,8 +18,8 @@ _APART = frozenset(("or", "vs", "versus", "rent", "renting", "pay", "paying", "c
 """Words between hardware that is owned and other hardware that is not."""
 MONEYED = frozenset(("grand", "bucks", "usd", "dollars", "euros", "mil", "k"))
 """Words behind a number that is one of money: 8 grand is no Grand Teton."""
-_NEAR = 6
-"""Words before hardware that may say what is done on it."""
+_LINKS = frozenset(("on", "with", "using", "run", "runs", "running", "happen", "are", "is", "the", "its", "a"))
+"""Words between what is done and the hardware that does it."""
 VENDORS: tuple[str, ...] = get_args(Gpu.model_fields["vendor"].annotation)
 _FORMS = ("sxm", "pcie", "nvl", "40gb", "80gb", "40g", "80g")
 """Forms of a card, by the word behind its name."""
@@ -48,12 +48,16 @@ def hardware(said: Sentence) -> int:
 
 def _draws(said: Sentence) -> bool:
     """Say whether hardware is that on which answers are drawn to learn from: rollouts on L40S, the trainer on H100."""
-    before = said.words[max(0, said.at - _NEAR):said.at]
-    does = [word for word in before if word in DRAWS or word in TRAINS]
-    if not does or not REINFORCED.intersection(said.words) or not DRAWS.intersection(said.words):
+    at = said.at
+    while at and said.words[at - 1] in _LINKS:
+        at -= 1
+    does, before = said.words[at - 1:at], said.words[max(0, at - 2):max(0, at - 1)]
+    drawn = DRAWS.intersection(does) and not any(word[:1].isdigit() for word in before)
+    if not REINFORCED.intersection(said.words) or not (drawn or TRAINS.intersection(does)):
         return False
-    said.unread[:] = [word for word in said.unread if word not in DRAWS | TRAINS]
-    return does[-1] in DRAWS
+    if does[0] in said.unread:
+        said.unread.remove(does[0])
+    return bool(drawn)
 
 
 def _is_of_host(words: Sequence[str], behind: int, text: str) -> bool:

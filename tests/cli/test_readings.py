@@ -95,6 +95,7 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
      "answers, 100 steps", "--rollouts-on l40s --on h100 --prompts 128 --samples-per-prompt 8 --output 2k --steps 100"),
     ("ppo on qwen2.5-7b, train on 8 H100, generate on 8 L40S, 100 steps",
      "--on '8 h100' --rollouts-on '8 l40s' --steps 100"),
+    ("grpo mistral-7b with 1024 rollouts on 8 H100, 100 steps", "--samples-per-prompt 1024 --on '8 h100' --steps 100"),
     ("grpo mistral-7b, 16 rollouts per prompt, 128 prompts a step, 4k token answers",
      "--samples-per-prompt 16 --prompts 128 --output 4k"),
     # what is served
