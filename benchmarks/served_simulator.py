@@ -52,7 +52,17 @@ class Request:
         return self.prompt + self.made
 
 
-Work = list[tuple[list[Request], list[tuple[Request, int]]]]
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Prompt tokens of a step, those before them, and whether the prompt is computed with them."""
+
+    request: Request
+    tokens: int
+    behind: int
+    is_last: bool
+
+
+Work = list[tuple[list[Request], list[Chunk]]]
 """Of each rank what decodes, and the chunks of prompts."""
 
 
@@ -111,16 +121,16 @@ class Rank:
         self.decoding: list[Request] = []
         self.used = self.there = self.busy = 0
 
-    def taken(self) -> tuple[list[Request], list[tuple[Request, int]]]:
-        """Return what decodes in the next step, and the chunks of prompts, which are taken out until it ends."""
-        kind, chunks = self.kind, list[tuple[Request, int]]()
-        most = max(1, kind.sequences)
+    def taken(self) -> tuple[list[Request], list[Chunk]]:
+        """Return what decodes in the next step, which is taken out until it ends, and the chunks of prompts.
+
+        The chunks of a prompt follow each other through the stages of a pipeline.
+        """
+        kind, chunks = self.kind, list[Chunk]()
         room = kind.chunk if kind.first else max(kind.chunk - len(self.decoding), 0)
         for request in self.reading:
-            if room > 0:
-                chunks.append((request, min(room, request.owed)))
-                room -= chunks[-1][1]
-        while self.waiting and room > 0 and self.busy + len(self.decoding) + len(self.reading) < most:
+            room -= self._read(request, room, chunks)
+        while self.waiting and room > 0 and self.busy + len(self.decoding) + len(self.reading) < kind.sequences:
             request = self.waiting[0]
             if self.used + request.held + 1 > kind.cache and self.used:
                 break
@@ -133,8 +143,8 @@ class Rank:
             request.owed = max(1, request.held - int(request.prompt * kind.hits))
             request.computed = request.held - request.owed
             self.reading.append(request)
-            chunks.append((request, min(room, request.owed)))
-            room -= chunks[-1][1]
+            room -= self._read(request, room, chunks)
+        self.reading = [request for request in self.reading if request.owed]
         while len(self.decoding) > 1 and self.used + len(self.decoding) > kind.cache:
             # the youngest gives way, and is computed again
             request = self.decoding.pop()
@@ -143,23 +153,25 @@ class Rank:
         # as many decode in each batch of a pipeline
         share = 0 if kind.first and chunks else -(-(self.busy + len(self.decoding)) // kind.stages)
         decoding, self.decoding = self.decoding[:share], self.decoding[share:]
-        self.reading = [request for request in self.reading if request not in [chunk[0] for chunk in chunks]]
-        self.busy += len(decoding) + len(chunks)
+        self.busy += len(decoding) + sum(chunk.is_last for chunk in chunks)
         return decoding, chunks
 
-    def done(self, now: float, decoding: list[Request], chunks: list[tuple[Request, int]]) -> list[Request]:
-        """Return the requests that end with a step."""
-        self.busy -= len(decoding) + len(chunks)
-        ended = list[Request]()
-        for request, tokens in chunks:
+    def _read(self, request: Request, room: int, chunks: list[Chunk]) -> int:
+        tokens = min(room, request.owed)
+        if tokens > 0:
+            chunks.append(Chunk(request, tokens, request.computed, tokens == request.owed))
             request.owed -= tokens
             request.computed += tokens
-            if request.owed > 0:
-                self.reading.append(request)
-                continue
+        return max(tokens, 0)
+
+    def done(self, now: float, decoding: list[Request], chunks: list[Chunk]) -> list[Request]:
+        """Return the requests that end with a step."""
+        read = [chunk.request for chunk in chunks if chunk.is_last]
+        self.busy -= len(decoding) + len(read)
+        ended = list[Request]()
+        for request in read:
             request.first = request.first or now
-            self._answered(request, now, ended)
-        for request in decoding:
+        for request in (*read, *decoding):
             self._answered(request, now, ended)
         self.there -= len(ended)
         return ended
@@ -200,8 +212,8 @@ class Engine:
             return None
         loads = []
         for decoding, chunks in work:
-            tokens = sum(chunk for _, chunk in chunks)
-            behind = sum((request.computed + chunk / 2) * chunk for request, chunk in chunks) / tokens if tokens else 0
+            tokens = sum(chunk.tokens for chunk in chunks)
+            behind = sum((one.behind + one.tokens / 2) * one.tokens for one in chunks) / tokens if tokens else 0
             context = sum(request.held for request in decoding) / len(decoding) if decoding else 0
             loads.append((len(decoding), context, tokens, behind))
         each, at = self.kind.seconds(loads) / self.kind.stages, now
