@@ -194,7 +194,7 @@ class Engine:
         self.kind, self.ranks = kind, [Rank(kind) for _ in range(kind.copies)]
         self.free = [0.0] * kind.stages
         """When each stage is."""
-        self.outstanding = self.running = 0
+        self.outstanding = self.running = self.turn = 0
 
     def put(self, request: Request) -> None:
         """Queue a request on the rank with fewest."""
@@ -271,7 +271,10 @@ class Fleet:
         if self.readers and not request.sent:
             # the first token is the reader's, the others come when its cache is there
             among, request.whole, request.answer = self.readers, request.answer, 1
+        # among equals in turn
+        among.sort(key=lambda one: one.turn)
         engine = min(among, key=lambda one: (one.outstanding + 1) / one.kind.weight)
+        engine.turn = next(self.order)
         engine.put(request)
         self._go(engine, now)
 
