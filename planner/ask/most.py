@@ -19,7 +19,7 @@ from planner.jobs.job import Replayable, Replaying
 from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
 from planner.jobs.settle import settle
-from planner.jobs.shown import MARGIN
+from planner.jobs.shown import Search
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
@@ -46,10 +46,11 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
                          "max_nodes, budget, max_power or what you own")
     people = per_unit.services[0].users is not None
     floor = math.floor if people else _floor
-    most = min(floor(most_of(solve(question, effort, so_far=True).fleet)), MOST_CONCURRENT if people else math.inf)
+    computed = solve(question, effort, so_far=True)
+    most = min(floor(most_of(computed.fleet)), MOST_CONCURRENT if people else math.inf)
     if not most:
         return None
-    load, beyond, solved, met = _held(question, most, floor, effort, replaying)
+    load, beyond, solved, met = _held(question, most, Search(computed, None).further, floor, effort, replaying)
     shown = at_load(per_unit, load).model_copy(update={"objective": scenario.objective})
     # above what the formula admits nothing is proven: the least load that no replay held is known
     bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)
@@ -62,10 +63,11 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     return finished(plan, solved)
 
 
-def _held(question: ResolvedScenario, most: float, floor: Callable[[float], float], effort: Effort, replaying: Replaying
-          ) -> tuple[float, float, Solved, bool]:
+def _held(question: ResolvedScenario, most: float, further: float, floor: Callable[[float], float], effort: Effort,
+          replaying: Replaying) -> tuple[float, float, Solved, bool]:
     """Return the largest load found whose fleet replays within every target, the least one that none does, the fleet,
-    and whether it does; else the least tried. `most` is the largest by formula, of which replays may hold more.
+    and whether it does; else the least tried. `most` is the largest by formula, of which replays may hold `further`
+    times as much.
     """
 
     def at(load: float) -> tuple[Solved, bool]:
@@ -81,7 +83,7 @@ def _held(question: ResolvedScenario, most: float, floor: Callable[[float], floa
         return solved, mine.tried(solved.replicas, 1.0, replaying.trace).meets
 
     # beyond that no replica is tried
-    low, high = most, floor(most * MARGIN * (1 + 10.0 ** (1 - DIGITS)) + (floor is math.floor))
+    low, high = most, floor(most * further * (1 + 10.0 ** (1 - DIGITS)) + (floor is math.floor))
     best, met = at(most)
     for _ in range(TIMES):
         if met or effort.is_over:

@@ -79,6 +79,11 @@ class Search:
             most[key] = max(column.rate, most.get(key, 0.0))
         return most
 
+    @property
+    def further(self) -> float:
+        """How many times what is computed of a column replays may show of it at most."""
+        return max([MARGIN, *(self.most[key] / rate for key, rate in self.computed.items() if rate)])
+
     @cached_property
     def _doubtful(self) -> list[tuple[Key, ReplicaColumn]]:
         return [(self.key((job, at), column), column) for job in self.jobs

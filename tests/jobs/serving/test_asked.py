@@ -29,7 +29,7 @@ def test_the_most_users_are_held_and_more_are_not():
     assert more.status == "infeasible"
     assert "users that must be met" in more.infeasible.nearest
     # who thinks between leaves room for others
-    assert planner.plan(**asked, objective="rate", think="20 s", gpus=1).objective.value > 3 * users
+    assert planner.plan(**asked, objective="rate", think="20 s", gpus=1).objective.value > 2 * users
 
 
 @pytest.mark.parametrize(("asked", "said"), [
