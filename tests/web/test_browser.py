@@ -208,12 +208,15 @@ def test_the_file_and_the_fields_edit_each_other(page):
 
 def test_a_table_sorts_and_filters_and_the_frontier_is_a_click_away(page):
     page.goto("/plan?model=gpt2&tokens=1+G&on=h100-sxm-1x,l4-1x&max_gpus=1&stack=fsdp2&pareto=cost,days")
+    page.get_by_role("button", name="Keep, to compare with another plan").click()
+    expect(page.locator("#kept")).to_contain_text("both stand side by side")
+    assert page.locator(".fields #f-stack").input_value() == "fsdp2", "what is folded and said is not folded"
     page.get_by_role("link", name="Compare all hardware").click()
     page.wait_for_selector(".sortable button")
     page.click("th button:has-text('cost')")
 
     def costs():
-        return [float(cell.replace(",", "")) for cell in page.locator(
+        return [float(cell.removesuffix(" USD").replace(",", "")) for cell in page.locator(
             ".sortable tbody tr:visible td:nth-child(5)").all_inner_texts() if cell]
 
     assert len(costs()) > 2
