@@ -10,15 +10,14 @@ import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 from benchmarks.table import table
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Option, Pool, Problem, Task
-from planner.solver.fleet.scheduling import schedule
-from planner.solver.settings import Settings
+from planner.solver.fleet.scheduling import LIMITED, schedule
 
 PERIODS_A_DAY = 24
 """So that a cent for each is a whole number of cents a day."""
@@ -132,7 +131,7 @@ def best_known(path: Path) -> dict[str, int]:
 def outcome(path: Path, best: int, seconds: float) -> Outcome:
     """Return how a project ended. Raises RuntimeError where the check contradicts an answer."""
     problem, began = project(path), time.process_time()
-    found = schedule(problem, Settings(deterministic_limit=seconds / SECONDS_A_UNIT))
+    found = schedule(problem, replace(LIMITED, deterministic_limit=seconds / SECONDS_A_UNIT))
     took = time.process_time() - began
     if wrong := check_schedule(problem, found):
         raise RuntimeError(f"{path.name}: {wrong[0]}")

@@ -29,6 +29,8 @@ def command(plan: Path, output: Path, as_json: bool, catalogs: tuple[Path, ...])
 
     if as_json:
         raise InputError("report writes a page: --json is for planner plan")
+    if output.suffix.lower() not in ("", ".html", ".htm", ".ics", ".csv"):
+        raise InputError(f"-o {output}: expected a name that ends in .html, .ics or .csv")
     made, schedule = read_plan(plan), {".ics": as_ics, ".csv": as_csv}.get(output.suffix.lower())
     write_text(output, report(made, open_catalog(catalogs)) if schedule is None else schedule(made))
     if not is_quiet():

@@ -155,6 +155,7 @@ def test_the_page_the_calendar_and_the_table_have_every_stretch_of_work(planner,
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     for name in ("page.html", "when.ics", "when.csv"):
         assert planner("report", tmp_path / "plan.json", "-o", tmp_path / name).code == 0
+    assert "ends in .html, .ics or .csv" in planner("report", tmp_path / "plan.json", "-o", "when.xlsx").err
     worked = [(a["workload"], s["start"], s["end"]) for a in plan["assignments"] for s in a.get("segments") or ()]
     rows = list(csv.DictReader(StringIO((tmp_path / "when.csv").read_text())))
     assert [(row["workload"], row["start"], row["end"]) for row in rows if row["status"] == "planned"] == worked

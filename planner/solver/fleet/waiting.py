@@ -15,7 +15,7 @@ from planner.solver.fleet.schedule import Problem, Schedule
 from planner.solver.fleet.starting import ByStart
 from planner.solver.settings import Settings
 
-BRIEF, EVEN, EVOLVED, COMPRESSED = 0.1, 0.1, 0.3, 0.4
+BRIEF, EVEN, EVOLVED, COMPRESSED = 0.1, 0.1, 0.2, 0.35
 """Shares of the time: in which CP-SAT proves what is easy, for options that use all pools evenly, for lists, and for
 windows of the best of them; the rest is for CP-SAT from the best schedule.
 """
