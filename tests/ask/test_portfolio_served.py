@@ -51,8 +51,8 @@ def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: 
 
 
 @pytest.mark.parametrize("during", [
-    "solver.fleet.scheduling._cheapest", "solver.fleet.scheduling._earlier", "ask.portfolio.served._less",
-    "ask.portfolio.plan.explained"])
+    "ask.portfolio.plan.agenda_of", "solver.fleet.scheduling._cheapest", "solver.fleet.scheduling._earlier",
+    "ask.portfolio.served._less", "ask.portfolio.plan.explained"])
 def test_ctrl_c_after_the_first_schedule_leaves_it(monkeypatch: pytest.MonkeyPatch, during: str):
     room, _, name = f"planner.{during}".rpartition(".")
     real, calls = getattr(import_module(room), name), []

@@ -117,6 +117,17 @@ def answered(portfolio: Portfolio, catalog: Catalog, search: Searching) -> Answe
 
 
 def prepared(portfolio: Portfolio, catalog: Catalog, search: Searching) -> Agenda:
+    """Return the question with the columns of every job; after Ctrl-C, whatever it cut short, with a first few."""
+    try:
+        return _prepared(portfolio, catalog, search)
+    except KeyboardInterrupt:
+        if search.interrupted or not search.so_far:
+            raise
+        search.interrupted = True
+        return _prepared(portfolio, catalog, search)
+
+
+def _prepared(portfolio: Portfolio, catalog: Catalog, search: Searching) -> Agenda:
     """Return the question with the columns of every job."""
     market, suppliers = suppliers_of(portfolio, catalog)
     jobs = jobs_of(portfolio, catalog, market)
