@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -49,6 +49,11 @@ class Effort:
     def is_over(self) -> bool:
         """Whether the time is up."""
         return self.stop is not None and time.monotonic() > self.stop
+
+    @property
+    def ended(self) -> Effort:
+        """The same with no time left: what a search then leaves open is said at once."""
+        return replace(self, stop=time.monotonic())
 
     def check(self) -> None:
         """Raise OutOfTime once the time is up."""

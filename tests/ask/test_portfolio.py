@@ -17,6 +17,7 @@ from planner.jobs.training.stacks import ByStack
 from planner.render.portfolio import outlays
 from planner.render.report.page import report
 from planner.scenario.load import load_question
+from planner.solver.search.frontier import Search
 
 CATALOG = Catalog()
 RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G", "stack": "megatron-core"}
@@ -250,6 +251,25 @@ def test_ctrl_c_while_layouts_are_searched_leaves_a_first_schedule(monkeypatch, 
     assert {one.workload: one.status for one in plan.assignments} == {"a": "planned", "b": "planned"}
     assert [stop is not None for stop in calls] == [False] * (after + 1) + [True] * (2 - after)
     recheck(plan)
+
+
+def test_ctrl_c_during_one_stack_leaves_the_others_open(monkeypatch):
+    real, asked = Search.run, []
+
+    def run(self, source):
+        asked.append(self.effort.is_over)
+        found = real(self, source)
+        found.interrupted |= len(asked) == 1
+        return found
+
+    monkeypatch.setattr(Search, "run", run)
+    monkeypatch.setattr(searching, "SOON", 60.0)
+    with pytest.raises(Interrupted) as stopped:
+        plan_of([{"name": "a", "workload": {**RUN, "stack": ["megatron-core", "fsdp2"]}}], sourcing={"rent": RENT})
+    assert (stopped.value.plan.status, stopped.value.plan.objective.bound) == ("feasible", None)
+    assert not asked[0]
+    assert len(asked) > 1
+    assert all(asked[1:])
 
 
 def test_what_is_for_one_workload_is_refused():

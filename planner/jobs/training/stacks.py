@@ -111,15 +111,15 @@ class ByStack:
         return self._each(lambda job: job.asking(update))
 
     def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> FoundByStack:
-        """Return the best layouts of all stacks as columns; of a later group only where no plan is in the ones before.
-        """
+        """Return the best layouts of all stacks as columns; of a later group only where those before have none."""
         parts: list[tuple[TrainingJob, Searched]] = []
         for group in self.groups:
             # where only GPUs count, what the stacks with the fewest axes need leaves little of the others to search
             for at, job in enumerate(group if self.first.timed else sorted(group, key=lambda job: job.parallelism)):
                 known = [staged for _, searched in parts for staged in searched.frontier.found]
+                left = effort.ended if any(searched.interrupted for _, searched in parts) else effort
                 with part(f"by {job.stack.name}" if len(group) > 1 else "", at, len(group)):
-                    parts.append((job, job.columns(effort, depth, held, known)))
+                    parts.append((job, job.columns(left, depth, held, known)))
                 if depth == "any" and parts[-1][1].runs:
                     break
             if any(searched.runs or searched.open_bound is not None for _, searched in parts):
