@@ -156,7 +156,8 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
             changed, catalog, said, effort, replaying_of, simple=simple, held=held,
             found=solve(question.limited(changed), lifts=False)))) is not None:
         return sooner
-    if found.depth != "each":
+    # who ends the first search, or has no more time, gets what it found
+    if found.depth != "each" and not found.solved.interrupted and not effort.is_over:
         found = solve(question)
     plan = _best(scenario, catalog, defaults, effort, replaying_of, simple=simple, held=held, found=found)
     if (other := _instead(plan, scenario, catalog, defaults, effort, replaying_of, simple=simple,

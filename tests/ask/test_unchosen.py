@@ -1,10 +1,12 @@
 """A "no" that hangs on a default which nobody chose is a plan with another value; what was chosen is kept."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import planner
+from planner.ask.account import Interrupted
 from planner.jobs.kinds import question_of
 from planner.jobs.settle import Settled, settle
 from planner.jobs.solved import ResolvedScenario, Solved, solve_lifted
@@ -96,6 +98,25 @@ def test_a_machine_of_ones_own_serves_in_fewer_bits_before_there_are_more_of_it(
     assert (plan.assignments[0].gpus, plan.assignments[0].layout.precision) == (2, "int4")
     assert plan.notes[0].startswith("quantization bf16, the default, has no plan here: planned for int4")
     assert planner.plan(**asked, quantization="bf16").assignments[0].gpus > 2
+
+
+def test_who_ends_the_search_for_the_least_money_gets_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    depths = list[str]()
+
+    def cut_short(question: ResolvedScenario, effort: Effort, depth: Any = "each", *asked: Any, **more: Any) -> Solved:
+        depths.append(depth)
+        found = solve_lifted(question, effort, depth, *asked, **more)
+        for columns in found.columns:
+            for _, searched in columns.parts:  # type: ignore[attr-defined]
+                searched.frontier.interrupted = True
+        return replace(found, solution=replace(found.solution, status="feasible"))
+
+    monkeypatch.setattr("planner.ask.plan.solve_lifted", cut_short)
+    with pytest.raises(Interrupted) as ended:
+        planner.plan(**YEARS)
+    plan = ended.value.plan
+    assert (plan.status, depths) == ("feasible", ["best"])
+    assert plan.assignments
 
 
 def test_what_is_as_fast_for_less_is_taken_where_nobody_asked_for_the_fastest() -> None:
