@@ -31,7 +31,7 @@ _SAID = {
     "experts": "expert", "gate up routed": "experts.gate_up_proj mlp.experts.gate_up_proj",
     "down routed": "experts.down_proj mlp.experts.down_proj",
     "other": "router layer shared_expert_gate f_a_proj f_b_proj g_a_proj g_b_proj",
-    "embeddings": "embed_tokens lm_head embedding wte output embed_out head"}
+    "embeddings": "embed_tokens lm_head embedding wte output embed_out head word_embeddings output_layer"}
 MODULES = {name: (name,) for name in PLACES} | {said: tuple(
     place for word in words.split() for place in GROUPS.get(word, (word,)))
     for words, names in _SAID.items() for said in names.split()} | GROUPS

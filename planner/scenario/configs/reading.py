@@ -73,6 +73,13 @@ class Reading:
                 first = value if first is None and not _is_open(value) else first
         return first
 
+    def several(self, key: str) -> list[object]:
+        """Return every value of a key: of a list, or of a flag that takes several."""
+        first, key = self.get(key), self.source.named(key)
+        held = self.source.keys.get(key)
+        return held if isinstance(held, list) and self.source.form == "command" else (
+            first if isinstance(first, list) else [] if first is None else [first])
+
     def number(self, *keys: str, suffixes: Mapping[str, int] = NONE) -> int | None:
         """Return a whole number above zero; suffixes: what the tool reads behind one (16k).
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 _ASSIGNED = re.compile(r"(?:export |local |readonly )?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?-([^}$]*))?\}|\$([A-Za-z_]\w*)")
+_WHOLE = re.compile(r'"(\$\{[A-Za-z_]\w*\[@\]\})"')
+"""An array in quotes, which is as many words as it has elements."""
 _ARITHMETIC = re.compile(r"\$\(\(((?:[^()$]|\([^()]*\)|\$(?!\())*)\)\)")
 _EXPR = re.compile(r"(?:\$\(|`)expr ([^()`$]+)[)`]")
 _SUBSTITUTED = re.compile(r"(?:\$\(|`)[^()`]*[)`]")
@@ -122,6 +124,7 @@ def _expanded(text: str, known: Mapping[str, str]) -> str:
         name = match.group(1) or match.group(3)
         return known.get(name, match.group(2) if match.group(2) is not None else match.group(0))
 
+    text = _WHOLE.sub(r"\1", text)
     for _ in range(3):  # a default may name another variable
         text = _VARIABLE.sub(value, text)
     for _ in range(DEEPEST):  # the inner ones first: $(( $((A * B)) / C )), $(( (A + B) * C ))

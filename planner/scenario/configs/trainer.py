@@ -6,7 +6,7 @@ Keys are those of transformers' TrainingArguments; optimizers of its OptimizerNa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from planner.errors import InputError
@@ -114,9 +114,9 @@ def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> Non
     experts: whether routed ones are linear layers to the framework; `more` is its key for those that are not. A pattern
     over modules is read by the names in it.
     """
-    said = _names(reading.get(key)) or ["all"]
-    whole = _names(reading.get("lora_modules_to_save", "modules_to_save", "additional_target"))
-    routed = _names(reading.get(more)) if more else []
+    said = _modules(reading.several(key)) or ["all"]
+    whole = [*_known(reading, "lora_modules_to_save", "modules_to_save", "additional_target")]
+    routed = _modules(reading.several(more)) if more else []
     try:
         if said in (["all"], ["all-linear"]) and not experts:
             said = ["linear"]
@@ -131,10 +131,20 @@ def adapted(reading: Reading, key: str, *, experts: bool, more: str = "") -> Non
         reading.put("workload.lora_targets", said_shortly(places), key)
 
 
-def _names(value: object) -> list[str]:
-    """Return the names in a list, or in text with commas."""
-    parts = value if isinstance(value, list) else str(value or "").split(",")
-    return [str(part).strip() for part in parts if str(part).strip()]
+def _known(reading: Reading, *keys: str) -> Iterator[str]:
+    """Yield the modules that train whole, and say which of them are not counted."""
+    for name in [name for key in keys for name in _modules(reading.several(key))]:
+        try:
+            places_of([name])
+        except ValueError:
+            reading.counted.append(f"{keys[0]} {name}: not counted")
+        else:
+            yield name
+
+
+def _modules(values: Sequence[object]) -> list[str]:
+    """Return the names in a list, whose items may be several with commas."""
+    return [part.strip() for value in values for part in str(value).split(",") if part.strip()]
 
 
 def recompute(reading: Reading, on: bool, key: str) -> None:

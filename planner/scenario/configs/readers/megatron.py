@@ -19,8 +19,8 @@ ARCHITECTURE = ("swiglu", "normalization", "disable-bias-linear", "use-rotary-po
 
 def tells(source: Source) -> bool:
     """Say whether it is one: flags that only Megatron has."""
-    # `megatron rlhf` is a line of ms-swift
-    return source.form == "command" and source.words[:1] != ("megatron",) and any(
+    # `megatron rlhf` is a line of ms-swift, with variables before it or not
+    return source.form == "command" and "megatron" not in source.words and any(
         source.has(*keys) for keys in (("tensor-model-parallel-size",), ("pipeline-model-parallel-size",),
                                        ("num-layers", "hidden-size", "num-attention-heads")))
 
@@ -35,14 +35,19 @@ def read(reading: Reading) -> None:
     reading.accumulation = 1
     parallelism(reading)
     _precision(reading)
-    if reading.on("optimizer-cpu-offload"):
-        reading.axis("offload_optimizer", reading.text("optimizer-offload-fraction") or 1, "optimizer-cpu-offload")
+    offloaded(reading)
     per_node, nodes = reading.number("nproc-per-node"), reading.number("nnodes")
     reading.gpus = per_node * (nodes or 1) if per_node else None
     reading.steps = reading.number("train-iters")
     samples, whole = reading.number("train-samples"), reading.values.get("workload.global_batch")
     if samples and isinstance(whole, int):
         reading.steps = -(-samples // whole)
+
+
+def offloaded(reading: Reading) -> None:
+    """Read the share of the optimizer's states that lies on the host."""
+    if reading.on("optimizer-cpu-offload"):
+        reading.axis("offload_optimizer", reading.text("optimizer-offload-fraction") or 1, "optimizer-cpu-offload")
 
 
 def parallelism(reading: Reading, spelled: Callable[[str], str] = str) -> None:

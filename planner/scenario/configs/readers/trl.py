@@ -59,13 +59,18 @@ def read(reading: Reading) -> None:
     trainer.sharding(reading, "trl")
 
 
-def drawing(reading: Reading, method: str, said: str, prompt: str = "max_prompt_length") -> None:
-    """Read GRPO and RLOO: a step has the answers that all GPUs take at once, and each of its micro-batches."""
+def drawing(reading: Reading, method: str, said: str, prompt: str = "max_prompt_length",
+            answers: int | None = None, each: int | None = None) -> None:
+    """Read GRPO and RLOO: a step has the answers that all GPUs take at once, and each of its micro-batches.
+
+    prompt: the key of the longest prompt; answers of a step, and to each prompt, where other keys than TRL's say them.
+    """
     trains = reading.values.pop("workload.method")
-    each = reading.number("num_generations") or 8
+    each = each or reading.number("num_generations") or 8
     gpus = launched(reading) or NODE
-    micro = int(reading.layout.pop("mbs")) * (reading.accumulation or 1)
-    batch = reading.number("generation_batch_size")
+    rounds = reading.number("steps_per_generation") or reading.accumulation or 1
+    micro = int(reading.layout.pop("mbs", 1)) * rounds
+    batch = answers or reading.number("generation_batch_size")
     reinforced.method(reading, method, said, "grpo")
     reading.put("workload.tuning", trains if trains in ADAPTERS else None, "use_peft")
     reading.put("workload.samples_per_prompt", each, "num_generations")

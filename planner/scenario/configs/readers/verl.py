@@ -46,7 +46,8 @@ def read(reading: Reading) -> None:
 def _held(reading: Reading) -> None:
     """Put down the axes of trainer and rollouts: FSDP, which splits no matrix, unless Megatron trains."""
     actor = "actor_rollout_ref.actor"
-    by_megatron = reading.word(f"{actor}.strategy") == "megatron"
+    by_megatron = reading.word(f"{actor}.strategy") == "megatron" or reading.source.has(f"{actor}.megatron") or (
+        "megatron" in (reading.word("config_name") or ""))
     for axis, key in (("tp", "tensor_model_parallel_size"), ("pp", "pipeline_model_parallel_size"),
                       ("ep", "expert_model_parallel_size")):
         reading.axis(axis, (reading.number(f"{actor}.megatron.{key}") or 1) if by_megatron else 1, key)
