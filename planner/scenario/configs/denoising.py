@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from planner.scenario.configs import trainer
 from planner.scenario.configs.reading import Reading
-from planner.scenario.configs.source import Source, beside, source_of
 
 OPTIMIZERS = {
     **dict.fromkeys(("adamw", "adamw_torch", "adamw_bf16", "adamw_fused", "adam", "adamw_optimi", "came"), "adamw"),
@@ -84,14 +83,3 @@ def recompute(reading: Reading, key: str) -> None:
 def plain_names(keys: Mapping[str, object]) -> dict[str, object]:
     """Return keys without the tables that they stand in, which trainers pass over."""
     return {key.rpartition(".")[2]: value for key, value in keys.items()}
-
-
-def file_of(reading: Reading, key: str) -> Source | None:
-    """Return the file that a key names, where it lies by the config; say so where it does not."""
-    named = reading.text(key)
-    if named is None:
-        return None
-    if (path := beside(reading.source, named)) is not None:
-        return source_of(str(path))
-    reading.counted.append(f"{key}: {named} is not there, so without what it says")
-    return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from planner.errors import InputError
-from planner.scenario.configs.source import Source
+from planner.scenario.configs.source import Source, beside, source_of
 
 AUTO = "auto"
 """What Hugging Face and DeepSpeed write where a value is left open."""
@@ -118,6 +118,16 @@ class Reading:
     def on(self, *keys: str) -> bool:
         """Say whether a switch is on: true, yes, 1, or a flag without a value."""
         return self.word(*keys) in {"true", "yes", "1", "on"}
+
+    def file(self, key: str) -> Source | None:
+        """Return the file that a key names, where it lies by the config; say so where it does not."""
+        named = self.text(key)
+        if named is None:
+            return None
+        if (path := beside(self.source, named)) is not None:
+            return source_of(str(path))
+        self.counted.append(f"{key}: {named} is not there, so without what it says")
+        return None
 
     def put(self, path: str, value: object, key: str) -> None:
         """Put down a scenario value, if there is one."""

@@ -10,6 +10,8 @@ METHODS = {"grpo": "grpo", "gae": "ppo", "ppo": "ppo", "rloo": "rloo", "remax": 
            "reinforce": "reinforce", "reinforce_baseline": "reinforce", "reinforce_plus_plus": "reinforce",
            "reinforce_plus_plus_baseline": "reinforce", "reinforce++": "reinforce"}
 """Estimators of the advantage -> the method whose step they have."""
+NODE = 8
+"""GPUs of a machine, unless told otherwise."""
 
 
 def method(reading: Reading, named: str | None, key: str, default: str) -> None:
@@ -51,6 +53,20 @@ def together(reading: Reading, nodes: tuple[str, ...], each: tuple[str, ...], de
     """Count the GPUs of all nodes."""
     per_node = reading.number(*each) or default
     reading.gpus = per_node * (reading.number(*nodes) or 1) if per_node else None
+
+
+def apart(reading: Reading, trains: int, draws: int, key: str) -> None:
+    """Put down GPUs that train, and others that draw answers."""
+    reading.put("workload.placement", "disaggregated", key)
+    reading.axis("rollout_gpus", draws, key)
+    reading.gpus = trains + draws
+
+
+def by_megatron(reading: Reading, prefix: str) -> None:
+    """Put down Megatron's degrees under a prefix, 1 where they are not stated."""
+    for axis, key in (("tp", "tensor_model_parallel_size"), ("pp", "pipeline_model_parallel_size"),
+                      ("cp", "context_parallel_size"), ("ep", "expert_model_parallel_size")):
+        reading.axis(axis, reading.number(f"{prefix}{key}") or 1, f"{prefix}{key}")
 
 
 def rank_of(reading: Reading, *keys: str) -> int | None:

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 _ASSIGNED = re.compile(r"(?:export |local |readonly )?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
-_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?-([^}$]*))?\}|\$([A-Za-z_]\w*)")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?[-=]([^}$]*))?\}|\$([A-Za-z_]\w*)")
 _WHOLE = re.compile(r'"(\$\{[A-Za-z_]\w*\[@\]\})"')
 """An array in quotes, which is as many words as it has elements."""
+_SETS = re.compile(r'^: "?\$\{([A-Za-z_]\w*):?=([^}]*)\}')
+"""A variable that is set unless it is already: : "${MODEL:=Qwen/Qwen3-8B}"."""
+_UNSET = re.compile(r"\$\{[A-Za-z_]\w*\[[@*]\]\}")
 _ARITHMETIC = re.compile(r"\$\(\(((?:[^()$]|\([^()]*\)|\$(?!\())*)\)\)")
 _EXPR = re.compile(r"(?:\$\(|`)expr ([^()`$]+)[)`]")
 _SUBSTITUTED = re.compile(r"(?:\$\(|`)[^()`]*[)`]")
@@ -50,6 +53,8 @@ def commands(text: str) -> list[Command]:
     known = {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
     lines = []
     for statement in _statements(text):
+        for name, value in _SETS.findall(statement):
+            known.setdefault(name, _expanded(value, known))
         line, assigned = statement, _ASSIGNED.fullmatch(statement)
         if assigned is not None and not _prefixes_a_command(assigned.group(3)):
             name, more, value = assigned.groups()
@@ -160,8 +165,9 @@ def _words(line: str) -> list[str]:
         words = shlex.split(line)
     except ValueError:
         return line.split()
-    # an element of an array may hold a flag with its value
-    return [part for word in words for part in (word.split() if word.startswith("--") else [word])]
+    # an element of an array may hold a flag with its value; of an array that is set elsewhere nothing is known
+    return [part for word in words for part in (word.split() if word.startswith("--") else [word])
+            if not _UNSET.fullmatch(part)]
 
 
 def _command(words: list[str]) -> Command:

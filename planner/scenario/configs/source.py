@@ -92,9 +92,12 @@ def text_source(text: str, given: str) -> Source:
         data = parser(text, given)
         if data is not None and (carried := carried_in(data)) is not None:
             with suppress(InputError):
-                return replace(_command(carried.line, given), carried=carried)
+                line = _command(carried.line, given)
+                # a worker that a config starts (python -m areal.infra.rpc) says nothing of what is asked
+                if line.keys.keys() - {"m"} or "serve" in line.words:
+                    return replace(line, carried=carried)
         if data is not None:
-            return Source(given, form, _interpolated(dict(flat(data))))
+            return Source(given, form, interpolated(dict(flat(data))))
     if (script := script_of(text)) is not None:
         return Source(given, "python", script.keys, tuple(script.words))
     return _command(text, given)
@@ -143,7 +146,7 @@ def flat(data: object, prefix: str = "") -> Iterator[tuple[str, object]]:
             yield f"{prefix}{key}", value
 
 
-def _interpolated(keys: dict[str, object]) -> dict[str, object]:
+def interpolated(keys: dict[str, object]) -> dict[str, object]:
     """Return keys with values that stand for those of other keys (`${model.name}`), or have a default, put in."""
 
     def value(given: object, depth: int = 0) -> object:

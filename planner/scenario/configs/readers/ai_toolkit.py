@@ -109,7 +109,7 @@ def _diffusion_pipe(reading: Reading) -> None:
 
 def _files(reading: Reading) -> float:
     """Read the size of images and clips in diffusion-pipe's file of the data set, and return how often each is seen."""
-    data = denoising.file_of(reading, "dataset")
+    data = reading.file("dataset")
     if data is None:
         return 1
     sets = data.keys.get("directory")

@@ -31,7 +31,7 @@ def read(reading: Reading) -> None:
     """Read model, adapters, size of images, batch, optimizer and steps."""
     if reading.source.form == "toml":
         reading.source = replace(reading.source, keys=denoising.plain_names(reading.source.keys))
-    if (more := denoising.file_of(reading, "config_file")) is not None:
+    if (more := reading.file("config_file")) is not None:
         reading.source = replace(reading.source, keys={**{
             reading.source.named(key): value for key, value in denoising.plain_names(more.keys).items()},
             **reading.source.keys})
@@ -88,7 +88,7 @@ def _trained(reading: Reading, script: str, *, by_kohya: bool) -> None:
 
 def _samples(reading: Reading, default: int) -> None:
     """Read the size of images and the batch, which the file of the data set states where the line does not."""
-    data = denoising.file_of(reading, "dataset_config")
+    data = reading.file("dataset_config")
     sets = data.keys.get("datasets") if data is not None else None
     found = [one for one in sets if isinstance(one, dict)] if isinstance(sets, list) else []
     general = denoising.plain_names(data.keys) if data is not None else {}

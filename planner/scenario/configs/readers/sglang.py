@@ -12,7 +12,8 @@ def tells(source: Source) -> bool:
     # the value of a dotted key is of another program's
     words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
-    return source.form == "command" and any(word.startswith(("sglang", "lmsysorg/sglang")) for word in words)
+    return source.form == "command" and not source.has("rollout-batch-size") and any(
+        word.startswith(("sglang", "lmsysorg/sglang")) for word in words)
 
 
 def read(reading: Reading) -> None:

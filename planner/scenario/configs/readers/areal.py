@@ -1,0 +1,65 @@
+"""AReaL's YAML (examples/*.yaml): actor, rollout and answers by their blocks, degrees as `fsdp:d4p1t1`."""
+
+from __future__ import annotations
+
+import re
+
+from planner.scenario.configs import reinforced
+from planner.scenario.configs.reading import Reader, Reading
+from planner.scenario.configs.source import Source
+
+_DEGREE = re.compile(r"([a-z])(\d{1,6})")
+_AXES = {"t": "tp", "p": "pp", "c": "cp", "e": "ep"}
+
+
+def tells(source: Source) -> bool:
+    """Say whether it is one: a policy, and how its answers are drawn."""
+    return source.form == "yaml" and source.has("actor.path", "gconfig")
+
+
+def read(reading: Reading) -> None:
+    """Read the policy, the answers of a step, what trains, degrees and GPUs."""
+    reading.put("workload.model", reading.text("actor.path"), "actor.path")
+    reinforced.method(reading, "ppo" if reading.source.has("critic.path") else "grpo", "critic.path", "grpo")
+    if reading.values["workload.method"] == "ppo":
+        reading.put("workload.critic", reading.text("critic.path"), "critic.path")
+    reinforced.answers(reading, ("train_dataset.batch_size",), ("gconfig.n_samples",), (32, 1))
+    reinforced.lengths(reading, ("train_dataset.max_length",), ("gconfig.max_new_tokens",))
+    reinforced.adapters(reading, reinforced.rank_of(reading, "actor.lora_rank") if reading.on("actor.use_lora") else
+                        None, "actor.lora_rank")
+    kl = reading.text("actor.kl_ctl")
+    reading.put("workload.reference", "none" if kl in ("0", "0.0") else "initial", "actor.kl_ctl")
+    if reading.source.has("actor.gradient_checkpointing"):
+        reading.axis("recompute", "full" if reading.on("actor.gradient_checkpointing") else "none",
+                     "actor.gradient_checkpointing")
+    mode = (reading.text("allocation_mode") or "").split("+")
+    rollout = reading.text("rollout.backend") or mode[0]
+    actor = reading.text("actor.backend") or (mode[1] if len(mode) > 1 else "")
+    drawn, trained = _degrees(rollout), _degrees(actor)
+    for letter, axis in _AXES.items():
+        reading.axis(axis, trained.get(letter, 1), "actor.backend")
+    reading.axis("rollout_tp", drawn.get("t", 1), "rollout.backend")
+    engine = rollout.partition(":")[0].partition(".")[0]
+    reading.put("workload.engine", engine if engine in ("vllm", "sglang") else None, "rollout.backend")
+    nodes, each = reading.number("cluster.n_nodes"), reading.number("cluster.n_gpus_per_node")
+    if drawn and trained:
+        reinforced.apart(reading, _gpus(trained), _gpus(drawn), "rollout.backend")
+        reading.put("workload.policy_lag", reading.number("rollout.max_head_offpolicyness"),
+                    "rollout.max_head_offpolicyness")
+    elif each:
+        reading.gpus = each * (nodes or 1)
+    reading.of_samples = {"workload.epochs": epochs} if (epochs := reading.number("total_train_epochs")) else {}
+    reading.put("workload.steps", reading.number("total_train_steps"), "total_train_steps")
+    reading.put("workload.stack", "areal", "the kind of file")
+
+
+def _degrees(said: str) -> dict[str, int]:
+    """Return degrees by their letters: sglang:d4p1t1, d2t2."""
+    return {letter: int(count) for letter, count in _DEGREE.findall(said.replace(".", ":").rpartition(":")[2])}
+
+
+def _gpus(degrees: dict[str, int]) -> int:
+    return degrees.get("d", 1) * degrees.get("t", 1) * degrees.get("p", 1) * degrees.get("c", 1)
+
+
+READER = Reader("a config of AReaL", tells, read)

@@ -1,0 +1,110 @@
+"""Configs of frameworks of reinforcement learning: the answers of a step, degrees, and which GPUs draw."""
+
+from pathlib import Path
+
+import pytest
+
+from planner.scenario.configs.read import read_config
+
+SKYRL = (": \"${MODEL:=Qwen/Qwen3-4B}\"\nuv run -m skyrl.train.entrypoints.main_base trainer.policy.model.path=$MODEL "
+         "trainer.strategy=megatron trainer.policy.megatron_config.tensor_model_parallel_size=4 "
+         "trainer.algorithm.advantage_estimator=grpo trainer.algorithm.use_kl_loss=false trainer.train_batch_size=64 "
+         "generator.n_samples_per_prompt=5 trainer.max_prompt_length=2048 "
+         "generator.sampling_params.max_generate_length=8192 generator.inference_engine.num_engines=4 "
+         "generator.inference_engine.tensor_parallel_size=2 generator.inference_engine.backend=vllm "
+         "trainer.placement.policy_num_gpus_per_node=8 trainer.placement.colocate_all=")
+SLIME = """CKPT_ARGS=(
+   --hf-checkpoint /root/Qwen3-4B
+   #--hf-checkpoint /root/Qwen3-4B-FP8
+)
+ROLLOUT_ARGS=(
+   --rollout-batch-size 64
+   --n-samples-per-prompt 5
+   --rollout-max-response-len 8192
+)
+PERF_ARGS=(
+   --tensor-model-parallel-size 4
+   --recompute-granularity full
+)
+ray job submit -- python3 train.py --actor-num-nodes 1 --actor-num-gpus-per-node 8 %s ${MODEL_ARGS[@]} \\
+   ${CKPT_ARGS[@]} \\
+   ${ROLLOUT_ARGS[@]} ${PERF_ARGS[@]} --rollout-num-gpus-per-engine 2
+"""
+AREAL = """actor:
+  backend: "megatron:d2t4"
+  path: Qwen/Qwen3-4B
+  kl_ctl: 0.0
+  scheduling_spec:
+    - {cmd: python3 -m areal.infra.rpc.rpc_server, gpu: 1}
+gconfig: {n_samples: 5, max_new_tokens: 8192}
+rollout: {backend: "vllm:d4t2", max_head_offpolicyness: 4}
+train_dataset: {batch_size: 64}
+"""
+PRIME = """seq_len = 10240
+[deployment]
+num_train_gpus = 8
+num_infer_gpus = 8
+[model]
+name = "Qwen/Qwen3-4B"
+[trainer.model]
+tp = 4
+[orchestrator]
+batch_size = 320
+group_size = 5
+[orchestrator.train.sampling]
+max_completion_tokens = 8192
+[inference.parallel]
+tp = 2
+"""
+NEMO = """defaults: base.yaml
+policy:
+  model_name: Qwen/Qwen3-4B
+  megatron_cfg: {enabled: true, tensor_model_parallel_size: 4}
+  generation: {vllm_cfg: {tensor_parallel_size: 2}}
+"""
+NEMO_BASE = """grpo: {num_prompts_per_step: 64, num_generations_per_prompt: 5, max_num_steps: 500}
+loss_fn: {reference_policy_kl_penalty: 0.0}
+policy:
+  model_name: Qwen/Qwen2.5-1.5B
+  max_total_sequence_length: 10240
+  dtensor_cfg: {enabled: true, tensor_parallel_size: 1}
+  generation: {backend: vllm, max_new_tokens: "${policy.max_total_sequence_length}"}
+cluster: {gpus_per_node: 8, num_nodes: 1}
+"""
+
+
+@pytest.mark.parametrize(("name", "text", "stack", "gpus", "draws"), [
+    ("sky.sh", SKYRL + "true", "skyrl", 8, None), ("sky.sh", SKYRL + "false", "skyrl", 16, "8"),
+    ("slime.sh", SLIME % "--colocate", "slime", 8, None),
+    ("slime.sh", SLIME % "--rollout-num-gpus 4", "slime", 12, "4"),
+    ("areal.yaml", AREAL, "areal", 16, "8"), ("rl.toml", PRIME, "prime-rl", 16, "8"),
+    ("nemo.yaml", NEMO, "nemo-rl", 8, None)])
+def test_the_answers_of_a_step_and_who_draws_them_are_read(
+        tmp_path: Path, name: str, text: str, stack: str, gpus: int, draws: str | None):
+    (tmp_path / "base.yaml").write_text(NEMO_BASE)
+    (tmp_path / name).write_text(text)
+    reading = read_config(str(tmp_path / name)).reading
+    values = {path.removeprefix("workload."): value for path, value in reading.values.items()}
+    assert (values["kind"], values["method"], values["stack"]) == ("posttraining", "grpo", stack)
+    assert (values["prompts"], values["samples_per_prompt"]) == (64, 5)
+    assert "Qwen/Qwen3-4B" in (values.get("model"), *reading.names) or "Qwen3-4B" in reading.names
+    assert (reading.layout["tp"], reading.layout["rollout_tp"]) == ("4", "2")
+    assert (reading.gpus, reading.layout.get("rollout_gpus")) == (gpus, draws)
+    assert values.get("placement") == ("disaggregated" if draws else "colocated" if stack != "nemo-rl" else None)
+    assert reading.longest_answer in (8192, 10240)
+
+
+def test_a_recipe_without_its_base_says_so(tmp_path: Path):
+    (tmp_path / "nemo.yaml").write_text(NEMO)
+    reading = read_config(str(tmp_path / "nemo.yaml")).reading
+    assert any("base.yaml is not there" in said for said in reading.counted)
+
+
+def test_nemos_preferences_are_tuning(tmp_path: Path):
+    (tmp_path / "dpo.yaml").write_text(
+        "dpo: {max_num_steps: 150}\npolicy: {model_name: Qwen/Qwen3-4B, train_global_batch_size: 128, "
+        "train_micro_batch_size: 2, max_total_sequence_length: 1024, dtensor_cfg: {enabled: true}}\n"
+        "cluster: {gpus_per_node: 8}\n")
+    reading = read_config(str(tmp_path / "dpo.yaml")).reading
+    assert (reading.values["workload.method"], reading.values["workload.stack"]) == ("dpo", "nemo-automodel")
+    assert (reading.layout["mbs"], reading.steps) == ("2", 150)
