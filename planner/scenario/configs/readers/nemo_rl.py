@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from planner.scenario.configs import reinforced, trainer
 from planner.scenario.configs.reading import Reader, Reading
-from planner.scenario.configs.source import DEEPEST, Source, interpolated
+from planner.scenario.configs.shell import DEEPEST
+from planner.scenario.configs.source import Source, interpolated
 
 MODEL = "policy.model_name"
 VERBS = ("grpo", "dpo", "sft", "rm", "distillation")
