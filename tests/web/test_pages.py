@@ -306,7 +306,7 @@ def test_a_pasted_config_is_a_model_as_when_it_is_imported(web, tmp_path, monkey
     assert answer.text == capsys.readouterr().out
     page = web.get("/part/estimate", params={"config": text, "node": "l4-1x"}).text
     assert "/plan?config=" in page
-    assert "For my-llama, the model of the pasted config, of 43.3 M parameters" in page
+    assert "For the model of the pasted config, my-llama: 43.3 M parameters" in page
     assert "model=" not in page
     for wrong in ("{", "{}", json.dumps(config | {"model_type": "nothing-known"})):
         error = web.post("/api/estimate", json={"config": wrong, "node": "l4-1x"}).json()["error"]
