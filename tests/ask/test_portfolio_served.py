@@ -35,7 +35,7 @@ def test_every_fleet_of_a_service_meets_its_targets_by_replay():
 def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: pytest.MonkeyPatch):
     before = plan_of(JOBS, length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
 
-    def half(catalog, service, candidates, picks, factor, given=None):
+    def half(catalog, service, candidates, picks, factor, *others):
         each = service.rate * factor / sum(pick.replicas for pick in picks)
         return Tried(each < 8, (each,), (each if each < 8 else 5.0,), 1, "" if each < 8 else "TTFT 3 s at p95 for 2 s")
     monkeypatch.setattr(serving_job, "tried", half)
