@@ -22,6 +22,7 @@ _CALLED = {"average": "mean", "avg": "mean", "median": "p50", "std": "sd", "stdd
            "max": "p99.9", "maximum": "p99.9", "longest": "p99.9"}
 """The longest is taken for that of a thousand."""
 _PERCENTILE = re.compile(r"p(\d{2}(?:\.\d)?)", re.ASCII)
+_PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _STANDARD = NormalDist()
 _Z95 = _STANDARD.inv_cdf(0.95)
 
@@ -73,11 +74,21 @@ class Length(NamedTuple):
 def _length(value: object) -> Length:
     if isinstance(value, Length):
         return value
+    if isinstance(value, str) and (said := _said(value)):
+        value = said
     if isinstance(value, dict):
         return _distribution(value)
     if not isinstance(value, int | str):
         raise ValueError(f"{value!r} is not a length in tokens: {_FORMS}")
     return Length("mean", float(_bounded(parse_count(value, "length", "2000"))), 0.0)
+
+
+def _said(text: str) -> dict[str, object]:
+    """Return a distribution that is written on one line: mean 2000 cv 0.8, {mean: 2000, p95: 6000}, p50=1k,p95=6k."""
+    words = re.split(r"[\s,:={}]+", text.strip(" {},"))
+    named = len(words) % 2 == 0 and all(word[:1].isalpha() for word in words[::2])
+    return {key: float(value) if _PLAIN.fullmatch(value) else value
+            for key, value in zip(words[::2], words[1::2], strict=True)} if named and len(words) > 2 else {}
 
 
 def _answer(value: object) -> Length:

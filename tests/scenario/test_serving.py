@@ -32,6 +32,8 @@ def read(data):
     ("input", 2000, Length("mean", 2000, 0)), ("input", "2000", Length("mean", 2000, 0)),
     ("input", "2000 tokens", Length("mean", 2000, 0)), ("input", "8k", Length("mean", 8000, 0)),
     ("output", {"mean": 300, "cv": 0.8}, Length("mean", 300, 0.8)),
+    ("output", "mean 300 cv 0.8", Length("mean", 300, 0.8)),
+    ("output", "{p50: 1k, p95: 6k}", Length("p50", 1000, 6000)),
     ("output", {"mean": "300 tokens", "cv": 0}, Length("mean", 300, 0)),
     ("output", {"p50": 100, "p95": 600}, Length("p50", 100, 600)),
     ("arrivals", "poisson", Arrivals(1.0)), ("arrivals", {"cv": 2}, Arrivals(2.0)),
