@@ -165,6 +165,9 @@ def _time(amount: Amount, about: About) -> tuple[str, str]:
         about.assumed.append(f"{amount.text} are {seconds / 864:.4g}% of the time")
         return "utilization", f"{seconds / 864:.4g}%"
     flag = about.placed("time", amount, seconds)
+    if flag == "e2e" and _WHOLE.isdisjoint(amount.near):
+        about.assumed.append(f"{value} are read as those of the whole answer: --ttft '{value}' asks for its first "
+                             "token")
     if flag == "frames" or (amount.of_each and about.work.makes == "video"):
         frames = round(seconds * about.work.frames_per_second) + 1
         about.assumed.append(f"{value} are {frames} frames, {about.work.frames_per_second} a second")
@@ -180,6 +183,11 @@ def _time(amount: Amount, about: About) -> tuple[str, str]:
 
 
 def _money(amount: Amount, about: About) -> tuple[str, str]:
+    of_tokens = not {"token", "tokens", "mtok"}.isdisjoint(amount.near) and not amount.per
+    if of_tokens and 0 < amount.near.get("per", 0) <= _OF + 1:
+        about.assumed.append(f"{amount.text} per million tokens is what another takes: the USD/M tokens of the answer "
+                             "are to be set beside it")
+        return NOTHING, ""
     flag, value = money_of(amount)
     if flag == "electricity":
         about.used.update(("power", "electricity", "energy"))
@@ -225,6 +233,7 @@ def _models(amount: Amount, about: About) -> tuple[str, str]:
     return (NOTHING if parse_count(amount.value, "models") == about.work.models else ""), amount.value
 
 
+_WHOLE = frozenset(("whole", "entire", "full", "complete", "e2e", "end-to-end", "round-trip", "total"))
 _OF = 2
 """Words on from a number up to which a word names what it is: replies of 150."""
 _GROUP = 128

@@ -65,10 +65,11 @@ _ASKING = {
              "responses start|reply starts|replies start|start answering|starts answering|starts streaming|"
              "starts to answer",
     "each-token": "per token|tpot|each token|between tokens",
-    "cost": "charge|charges|bill|bills|expense|spend|run me|run us|cost|costs|price|how much|cheapest|cheap|cheaper|"
+    "cost": "charge|charges|bill|bills|expense|spend|run me|run us|cost|costs|price|how much|cheapest|cheap|"
             "cost per million tokens|"
             "price per million tokens|per million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|"
             "cost per token|cost per million|dollars per million tokens|cheapest way",
+    "cost better": "cheaper",
     "cost energy": "how much power|electricity cost|power bill|electricity bill|power and electricity cost|energy use|"
             "energy usage|energy consumption|power draw|power consumption|carbon footprint|energy|"
             "carbon|kwh|electricity",

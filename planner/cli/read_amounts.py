@@ -27,6 +27,8 @@ _LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", 
                "is", "after", "needs", "of", "every", "lasts", "around", "roughly", "like", "inside", "by", "be", "got",
                "just", "at", "most", "and", "with")
 """Words before a time that is a length."""
+_METHODS = frozenset(("sft", "dpo", "grpo", "ppo", "kto", "orpo", "simpo"))
+"""Methods before what they train on: 100k SFT samples."""
 _HEADS = ("user", "person", "head")
 _LEAD = 4
 """Words before a number in which "each" may stand."""
@@ -151,7 +153,7 @@ class _Before:
         elif (measure := _measure(said.words, self.at)) is not None:
             self.found.append(measure[0])
             self.at = measure[1] - 1
-        elif word in LEADING or _of_another(said.words, self.at):
+        elif word in LEADING or (not bare and word in _METHODS) or _of_another(said.words, self.at):
             self.leading.add(word)
         elif not bare and (many := said.model_at(self.at)):
             self.models.append(self.at)

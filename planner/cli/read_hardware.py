@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, get_args
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
 from planner.cli.phrases import DRAWS, FOLLOW, ONES, REINFORCED, SILENT, TRAINS, noun_of
-from planner.errors import InputError
 from planner.scenario.hardware_names import is_hardware
 
 if TYPE_CHECKING:
@@ -37,9 +36,11 @@ def hardware(said: Sentence) -> int:
                 return many + 1
             if said.words[said.at + many:said.at + many + 1] in (["hours"], ["hour"], ["hrs"]) and any(
                     map(str.isdigit, text.split()[0])) and many > 1:
-                raise InputError(f"'{text} hours': hours of GPUs are an answer and no limit; ask by how many GPUs and "
-                                 f"for how long, as in 'on 8 {text.split()[-1]} in 62 hours', or by a budget")
-            apart = said.flags.get("own") and _APART.intersection(said.words[max(0, said.at - 4):said.at])
+                said.denied.append(f"{text} hours (the answer's GPUs times its hours are to stay below)")
+                said.put("own" if "own" in said.asks else "on", " ".join(text.split()[1:]))
+                return many + 1
+            one = text.split()[0] in ("a", "an")  # our A100, or an H200
+            apart = said.flags.get("own") and (one or _APART.intersection(said.words[max(0, said.at - 4):said.at]))
             owned = "own" in said.asks and not apart
             said.put("rollouts-on" if _draws(said) else "own" if owned else "on", name)
             return many

@@ -10,6 +10,7 @@ from itertools import takewhile
 from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
 from planner.catalog.regions import area_of
+from planner.catalog.sized import size_of
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
@@ -177,11 +178,24 @@ class Sentence:
 
 def _phrase(said: Sentence) -> int:
     for many, text in said.phrase(said.at):
+        if text in ("my", "our") and not _owns(said):
+            return many  # our 13B is no machine
         if text in PHRASES:
             said.ask(PHRASES[text])
             said.heard.update(range(said.at, said.at + many))
             return many
     return 0
+
+
+def _owns(said: Sentence) -> bool:
+    """Say whether what is ours is hardware: no model is named before any."""
+    words = said.words[said.at + 1:said.at + 1 + _MOST]
+    for at, word in enumerate(words):
+        if size_of(word) or word == ",":
+            return False
+        if noun_of(word) == "gpus" or (at == 0 and word in _WE) or word in _MACHINES or hardware(Sentence(words, said.catalog, at=at)):
+            return True
+    return False
 
 
 def _date(said: Sentence) -> int:
@@ -237,7 +251,12 @@ def _silent(said: Sentence) -> int:
     return 1 if word in SILENT or (noun_of(word) and before not in COMPARES) else 0
 
 
-_BESIDE = frozenset(("each", "apiece", "and", "or", "vs", "with", "for", "on", "without", "not", "but"))
+_MACHINES = frozenset(("cluster", "node", "nodes", "machine", "machines", "server", "servers", "box", "boxes",
+                       "hardware", "workstation", "rack", "gpu"))
+_WE = frozenset(("team", "company", "lab", "group", "startup", "university"))
+"""Words behind "our" that are of whoever has what is named behind them."""
+_BESIDE = frozenset(("takes", "took", "take", "each", "apiece", "and", "or", "vs", "with", "for", "on", "without",
+                     "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
     marked, clock, ranged, bounded, axis, idle, keyed, how_many, _phrase, excluded, grown, percentile, resolution,
     _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)

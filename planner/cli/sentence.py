@@ -27,6 +27,7 @@ from planner.cli.completed import (
     typed,
     verb_of,
 )
+from planner.cli.implied import compared, for_a_time, one_machine, stages
 from planner.cli.meaning import asked_of
 from planner.cli.memory_of import memory_of
 from planner.cli.named_work import NamedWork, named_work
@@ -36,8 +37,6 @@ from planner.cli.what_is_left import without
 from planner.cli.written import words_of
 from planner.errors import InputError
 from planner.scenario.unmodeled import seeing
-from planner.units import SECONDS, parse
-from planner.units.reading import parse_count
 
 LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests",
                    "objective"))
@@ -45,9 +44,6 @@ LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency
 _ENDLESS = LOADS - {"documents", "samples"}
 PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
-_DAY = 86400.0
-_MONTH = 30 * _DAY
-"""A service is planned by the month."""
 _NOTHING: Mapping[str, str] = {}
 _KIND = re.compile(r"^an? (?=[^0-9])")
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
@@ -96,7 +92,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     if not flags and not asks:
         return None
     _one_kind(flags)
-    _once(flags, told)
+    _once(flags, told, many=len(flags.get("method", ())))
     _had(asks, flags, told.left_out)
     modeled(flags, asks, told, catalog)
     with _numbers():
@@ -106,36 +102,29 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _seen(sentence, asks, flags, chosen)
     _settle(asks, flags, given, work)
     _imply(asks - ({"duration"} if work.makes else set()), flags, given, chosen, makes=bool(work.makes))
+    compared(asks, flags, given, chosen, told)
+    if told.left_out is not None:
+        one_machine(sentence, asks, flags, chosen, catalog)
     if flags.get("method") == ["inference"] and "deadline" in flags and not (
             told.part or _ENDLESS.isdisjoint(flags)):
-        _for_a_time(flags, told)
+        for_a_time(flags, told)
+    return _answered(sentence, chosen, flags, told, given, beside)
+
+
+def _answered(sentence: Sentence, chosen: str, flags: dict[str, list[str]], told: Told, given: Set[str],
+              beside: Mapping[str, str]) -> list[str]:
+    """Return the command, and note those before it and what none of them carries. Raises InputError."""
     command = typed(chosen, flags)
-    _leave_out(sentence, asks, given, command, told)
-    if "memory" in asks and (taken := memory_of(flags, catalog)):
+    _leave_out(sentence, sentence.asks, given, command, told)
+    if "memory" in sentence.asks and (taken := memory_of(flags, sentence.catalog)):
         told.assumed.append(taken)
-    command = once_more(sentence, chosen, flags, told) or command
+    each = stages(sentence, flags, told)
+    told.first += [(" ".join(stage["method"]), typed(chosen, stage)) for stage in each[:-1]]
+    command = typed(chosen, each[-1]) if each else once_more(sentence, chosen, flags, told) or command
     if told.left_out is not None:
         commands = [shown(each) for each in (command, *(before for _, before in told.first))]
         told.left_out += unheard(sentence, " ".join((*commands, *told.assumed, *told.left_out, *beside.values())))
     return command
-
-
-def _for_a_time(flags: dict[str, list[str]], told: Told) -> None:
-    """Take how long a service runs for the time of its budget, as it has no end."""
-    try:
-        seconds = parse(flags["deadline"][0], SECONDS, "time", "1 year")
-    except ValueError:
-        return
-    if seconds < _DAY:
-        return
-    span = flags.pop("deadline")[0]
-    money = (flags.get("budget") or [""])[0]
-    number, _, coin = money.partition(" ")
-    if coin and "/" not in money:
-        flags["budget"] = [f"{parse_count(number, 'budget') * _MONTH / seconds:.6g} {coin}/month"]
-        told.assumed.append(f"{money} for {span} is a budget of {flags['budget'][0]}")
-    else:
-        told.assumed.append(f"a service runs on: {span} changes neither what it needs nor its price a month")
 
 
 def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collection[str], work: NamedWork) -> None:
@@ -212,6 +201,9 @@ def _kept(asks: set[str], flags: dict[str, list[str]], sentence: Sentence) -> No
         flags["own"] = list(flags["on"])  # what they draw is what owned ones cost
         flags.setdefault("utilization", ["100%"])
         sentence.assumed.append("the row 'owned' is what their electricity costs, and the power of their site with it")
+    if "rent" in asks and "model" in flags and "on" not in flags and "own" not in flags:
+        asks.discard("rent")  # what an API takes is set beside what the answer costs
+        asks |= {"cost", "versus"}
     if "cost" in asks and alone and kinds <= {"time", "share"} and asks <= {"cost", "energy", "own", "fit"}:
         asks.add("rent")
 
@@ -228,7 +220,7 @@ def _one_kind(flags: Mapping[str, Sequence[str]]) -> None:
             f"{models[-1]}, {load}: {flags[load][0]}}}]")
 
 
-def _once(flags: dict[str, list[str]], told: Told) -> None:
+def _once(flags: dict[str, list[str]], told: Told, *, many: int) -> None:
     """Take the last of two deadlines. Raises InputError for two of another number of which a question has one, where
     these are no two questions.
     """
@@ -240,7 +232,8 @@ def _once(flags: dict[str, list[str]], told: Told) -> None:
     several = [flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]]
     for flag in several:
         values = flags[flag]
-        if told.left_out is None or told.part or len(several) > 1 or len(values) > MOST:
+        if told.left_out is None or told.part or len(values) > MOST or (
+                len(several) > 1 and len(values) != many):
             raise InputError(f"--{flag} is said twice: {' and '.join(map(repr, values))}; ask about each alone")
 
 

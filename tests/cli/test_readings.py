@@ -50,7 +50,7 @@ READ = [  # words beside one question, and flags that they are
     ("9 to 5 only", "--day 9h-17h"), ("between 9 and 5", "--day 9h-17h"), ("from 8am to 6pm", "--day 8h-18h"),
     ("during business hours", "--day 9h-17h"),
     ("between 4k and 8k token prompts", "--input 8k"), ("2-4k tokens in", "--input 4k"),
-    ("on 8 H100, no wait, 16", "--on '16 h100'"), ("on 8 H100 - sorry, 4x L40S", "--on '4x l40s'"),
+    ("on 8 H100, no wait, 16", "--on '16 h100'"), ("on 8 H100 - sorry, 4x L40S", "--on '4x l40s' --max-nodes 1"),
     ("300 tokens out, make that 400", "--output 400"), ("tp 4", "--layout tp=4"),
     ("tensor parallel size 2", "--layout tp=2"),
     ("over infiniband", ""), ("with nvlink and 64gb ram", ""), ("on a 3090 with 64gb ram", "--on 'a 3090'"),
@@ -115,8 +115,8 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
     ("embed 12 mil product descriptions (200 tokens each) with bge-m3", "--documents 12M --input 200 --output 0"),
     ("biggest context I can serve for mistral-7b on 4xL4 with 10 simultaneous users",
      "--on 4xl4 --users 10 --max sequence"),
-    ("can 2 x 5090 handle mistral-7b for a team (10 ppl)", "--on '2 x 5090' --users 10"),
-    ("throughput of mistral-7b on 2 MI300X, batch 64", "--on '2 mi300x' --concurrency 64"),
+    ("can 2 x 5090 handle mistral-7b for a team (10 ppl)", "--on '2 x 5090' --users 10 --max-nodes 1"),
+    ("throughput of mistral-7b on 2 MI300X, batch 64", "--on '2 mi300x' --concurrency 64 --max-nodes 1"),
     ("what do 1 billion tokens of output cost on mistral-7b if I host it", "--output 211 --documents 4739336"),
     ("serve mistral-7b to 10 users w/ 4k prompts", "--users 10 --input 4k"),
     ("100k EUR for 365 days of serving mistral-7b to 50 users", "--users 50 --budget '8219.18 eur/month'"),
@@ -138,6 +138,29 @@ AMOUNTS = [  # the end of a question, and the flags that its numbers are
     ("transcribe 50,000 hours of call centre recordings with whisper-large-v3, any deadline is fine",
      "--documents 6000000"),
     ("transcribe 20k hours of podcasts with whisper-large-v3 in 3 days", "--documents 2400000 --deadline '3 days'")]
+
+
+WHOLE = [  # questions, and the commands that they are
+    ("We trained our 7B for 12 days on 64 A100 last year. Now a 13B on 2T, how many H100 for 30 days?",
+     "plan --on h100 --model 13b --tokens 2T --deadline '30 days'"),
+    ("our p4d.24xlarge sft of a 13B takes about 20 hours, is an H200 box cheaper?",
+     "compare --own p4d.24xlarge --on h200 --method sft --model 13b --tokens 100M"),
+    ("hey all, pretrain mistral 7b on 8B tokens on 8 H100",
+     "plan --method pretrain --model mistral-7b --tokens 8B --on '8 h100' --max-nodes 1"),
+    ("20 H100 hours left, enough for 30M tokens lora on llama 70b?",
+     "estimate --on h100 --method lora --model llama-70b --tokens 30M"),
+    ("is llama 70b cheaper self hosted vs $0.9 per million tokens", "compare --model llama-70b --documents 1M"),
+    ("how much slower is bf16 vs fp8 when pretraining 70B on 512 H100",
+     "compare --method pretrain --on '512 h100' --model 70b --precision bf16,fp8 --tokens chinchilla"),
+    ("speculative decoding for llama 70b, 60% acceptance, 16 users", "plan --model llama-70b --users 16 "
+     "--speculative 3:0.6 --method inference")]
+
+
+@pytest.mark.parametrize(("line", "meant"), WHOLE)
+def test_a_whole_question_is_a_command(line: str, meant: str) -> None:
+    read = spoken([line], CATALOG, told=Told(left_out=[]))
+    assert read is not None
+    assert sorted(shown(read).split(" --")) == sorted(meant.split(" --"))
 
 
 @pytest.mark.parametrize(("line", "flags"), AMOUNTS)

@@ -251,6 +251,11 @@ def test_jobs_in_words_are_planned_on_one_fleet(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(("line", "before", "last"), [
+    ("SFT then DPO llama 3.1 70b, 100k sft samples and 40k preference pairs, 16 H100. total time?",
+     "plan --method sft --model llama-3.1-70b --on '16 h100' --samples 100k", "--samples 40k"),
+    ("serve mistral 7b to 50 users or 80 users", "plan --model mistral-7b --users 50 --method inference", "--users 80"),
+    ("if we double the global batch from 1024 to 2048, is the 30B pretraining on 256 GPUs faster?",
+     "plan --global-batch 1024 --method pretrain --model 30b --gpus 256 --tokens chinchilla", "--global-batch 2048"),
     ("what if my traffic doubles? right now 50 requests a second on qwen3 8b",
      "plan --model qwen3-8b --rate '50 requests/second' --method inference", "--rate '100 requests/second'"),
     ("why cant i full finetune llama 3 70b on one node of 8 h100s",
