@@ -33,7 +33,9 @@ def compared(asks: Collection[str], flags: dict[str, list[str]], given: Collecti
     method = next(iter(flags.get("method", ())), "")
     trains = method not in ("", "inference") or not {"train", "tune"}.isdisjoint(asks)
     several = any(len(flags.get(flag, ())) > 1 for flag in ("global-batch", "seq-len", "precision"))
-    if told.part or "tokens" in flags or not trains or not (WORK - {"deadline"}).isdisjoint(given) or "model" not in given or not {
+    if "tokens" in flags or not (WORK - {"deadline"}).isdisjoint(given):
+        return
+    if told.part or not trains or "model" not in given or not {
             *GROWING, "documents"}.isdisjoint(given) or not (verb == "compare" or several):
         return
     pretrains = method == "pretrain" or (method == "" and "tune" not in asks)
@@ -47,8 +49,8 @@ def one_machine(sentence: Sentence, asks: Collection[str], flags: dict[str, list
                 ) -> None:
     """Limit a plan to the GPUs that a sentence counts: on 8 H100 are no 16, unless it asks how many, or for nodes."""
     named = flags.get("on", [])
-    if verb != "plan" or len(named) != 1 or not {"own", "gpus", "max-nodes"}.isdisjoint(flags) or not {"gpus", "rl"}.isdisjoint(
-            asks) or (_LOADED.isdisjoint(flags)):
+    if verb != "plan" or len(named) != 1 or not {"gpus", "rl"}.isdisjoint(asks) or _LOADED.isdisjoint(flags) or not {
+            "own", "gpus", "max-nodes"}.isdisjoint(flags):
         return
     count = _COUNT.match(named[0])
     words = sentence.words

@@ -193,7 +193,8 @@ def _owns(said: Sentence) -> bool:
     for at, word in enumerate(words):
         if size_of(word) or word == ",":
             return False
-        if noun_of(word) == "gpus" or (at == 0 and word in _WE) or word in _MACHINES or hardware(Sentence(words, said.catalog, at=at)):
+        if noun_of(word) == "gpus" or (at == 0 and word in _WE) or word in _MACHINES or hardware(
+                Sentence(words, said.catalog, at=at)):
             return True
     return False
 
