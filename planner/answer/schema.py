@@ -33,7 +33,7 @@ class ByReplay(Frozen):
     """Whether the fleet meets every latency target."""
     gap: float | None = Field(ge=0)
     """By what share of the objective a fleet that no replay has refuted may be below it; none where no cheaper fleet
-    was replayed, as of a portfolio."""
+    was replayed, as of a portfolio, or hours with a replica less of one kind of hardware alone."""
     missed: tuple[str, ...] = ()
     """The targets that the fleet misses, with what the replay has: empty where it meets all."""
 

@@ -34,8 +34,10 @@ class Settled:
     solved: Solved
     met: bool
     """Whether its replay meets every target."""
-    gap: float = 0.0
-    """By what share of its value a cheaper fleet that no replay has refuted may be below it."""
+    gap: float | None = 0.0
+    """By what share of its value a cheaper fleet that no replay has refuted may be below it; none where nobody knows,
+    as hours with a replica less are tried for the best hardware alone.
+    """
     missed: tuple[str, ...] = ()
     """Which targets are missed by how much, where some are."""
     interrupted: bool = False
@@ -113,7 +115,8 @@ def _settled(search: Search, best: Solved) -> Settled:
             if settled.interrupted:
                 return settled
             if not search.counts_changes:
-                settled = replace(settled, solved=_fewer_by_hour(search, settled.solved))
+                fewer = _fewer_by_hour(search, settled.solved)
+                settled = replace(settled, solved=fewer, gap=settled.gap if fewer is settled.solved else None)
             best, missed = settled.solved, list(search.misses_of_day(settled.solved)) if search.changing else []
             if not missed:
                 return settled

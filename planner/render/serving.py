@@ -50,9 +50,12 @@ def serving_sentence(plan: Plan) -> str:
                      f"{_pace(mine)}")
     seen = plan.objective.by_replay
     within = seen.gap if seen is not None and plan.status == "optimal" else None
-    best = BEST[plan.objective.name] if plan.status == "optimal" and not within else "Best found"
+    daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
+    # hours of a day with less than the formula has are tried for one kind of hardware
+    less = daily and seen is not None and seen.met and seen.gap is None
+    best = BEST[plan.objective.name] if plan.status == "optimal" and not within and not less else "Best found"
     proof = (f"within {gap_shown(within)} of the best by replay" if within else
-             "proven optimal" if plan.status == "optimal" else "not proven")
+             "not proven" if less or plan.status != "optimal" else "proven optimal")
     if (documents := documents_of(plan)) is not None:
         (a,) = plan.assignments
         usd = "" if a.cost_usd is None else f" for {show_usd(a.cost_usd)}"
@@ -62,7 +65,6 @@ def serving_sentence(plan: Plan) -> str:
         return (f"{best}: {_fleet(a)} {answer} {whole} of {a.workload} in "
                 f"{show_seconds((a.duration_days or 0.0) * DAY)}{usd} ({proof})")
     cost = hourly(plan)
-    daily = any(a.serving and a.serving.nodes_by_hour for a in plan.assignments)
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):
         price = f", {show_usd(cost)}/h in all" + (" on average over the day" if daily else "")
