@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from planner.cli.amounts import Amount
 from planner.units import SECONDS
 from planner.units.reading import parse_count
 
+HOUR = 3600.0
+_LIMITS = frozenset(("under", "below", "budget", "most", "max", "maximum", "spend", "limit", "within", "less"))
+_QUOTED = frozenset(("quoted", "quote", "quotes", "priced", "charged", "charges"))
+_GPU = re.compile(r"[a-z]{0,3}\d{2,4}[a-z]{0,2}s?")
+"""How GPUs are called: h100, 4090s, mi300x."""
+_NEAR = 3
 _COINS = ("euros", "eur", "euro", "pounds", "gbp", "chf", "francs")
 
 
@@ -18,6 +25,16 @@ def is_paid(amount: Amount, kinds: Collection[str]) -> bool:
         set(kinds) & {"requests", "rate", "users", "images", "clips"})
 
 
+def _is_price(amount: Amount) -> bool:
+    """Say whether money of an hour is what a GPU costs, and not the most of all: quoted, or at it beside a GPU."""
+    near = amount.near
+    if not near.keys().isdisjoint(_LIMITS):
+        return False
+    of_gpu = any(far <= _NEAR and (word in ("gpu", "gpus") or _GPU.fullmatch(word)) for word, far in near.items())
+    asked = any(near.get(word, 99) <= far for word, far in (("at", 1), ("pay", _NEAR), ("paying", _NEAR)))
+    return not near.keys().isdisjoint(_QUOTED) or (of_gpu and asked)
+
+
 def money_of(amount: Amount) -> tuple[str, str]:
     """Return the key that money is of, and its value."""
     coin = amount.noun if amount.noun in _COINS else "USD"
@@ -25,6 +42,8 @@ def money_of(amount: Amount) -> tuple[str, str]:
     if amount.per == "kwh":
         return "electricity", f"{value} {coin}/kWh"
     if amount.per in ("gpu", "gpu-hour", "gpu-hr"):
+        return "price", value if coin == "USD" else f"{value} {coin}"
+    if SECONDS.factor(amount.per) == HOUR and _is_price(amount):
         return "price", value if coin == "USD" else f"{value} {coin}"
     if amount.per and not SECONDS.factor(amount.per):
         return "unpriced", f"{value} {coin} per {amount.per}"

@@ -126,6 +126,7 @@ SILENT = _words(
     "day's dense do does done during each each, either estimate every explain fast finish finished for from get give "
     "given go going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
     "instances into is it its job jobs just keep kind latency least less idle sitting pay paying pays order continue "
+    "quoted quote quotes charged charges priced willing were "
     "difference footprint reproduce like llm llms load long lowest machine machines many max maximum me memory "
     "memory? min minimum model models most much music need needed needs node nodes now of offload offloading on "
     "on-prem once one only over pace parallel parameter parameters params per picture pictures plan please ram "
