@@ -150,7 +150,7 @@ def test_a_config_of_another_tool_answers(config: Any, expected: tuple[str, str,
     (LLAMA_FACTORY | {"stage": "ppo"}, "stage: expected a stage that is estimated"),
     (LLAMA_FACTORY | {"stage": "dpo", "pref_loss": "new"}, "pref_loss: expected orpo, simpo"),
     (AXOLOTL | {"rl": "grpo"}, "rl: expected dpo, ipo, kto, orpo, simpo"),
-    (f"{SWIFT} --rlhf_type grpo", "rlhf-type: expected dpo, kto"),
+    (f"{SWIFT} --rlhf_type ppo", "rlhf-type: expected dpo, kto"),
 ])
 def test_a_config_of_what_is_not_estimated_is_refused(config: Any, why: str, tmp_path: Path) -> None:
     said = config

@@ -114,10 +114,11 @@ def test_lengths_beyond_any_model_are_refused_with_the_limit() -> None:
         question(workload__model="gpt2", workload__tokens="1G", workload__sequence_length="100_000_001")
 
 
-def test_padded_tokens_may_leave_64_bits() -> None:
+def test_samples_of_one_token_are_as_many_as_tokens() -> None:
+    """Padding adds no tokens: they would leave 64 bits at a length of 1,024."""
     prepared = training(question(workload__model="gpt2", workload__tokens="10_000T", workload__mean_length="1",
                                 hardware__candidates="rtx-4090-1x"), catalog())
-    assert prepared.search.tokens > 2**63
+    assert prepared.search.tokens == 10**16
     batch = prepared.question.global_batch
     steps = Pricing(prepared.search, prepared.question.candidates).steps(from_rows([{}], batch))
     assert steps[0] == -(-10**16 // batch)

@@ -129,7 +129,7 @@ class Pricing:
 
     def steps(self, rows: Layouts) -> Ints:
         """Return the optimizer steps that cover the job's tokens, by each row's own batch."""
-        sequences = -(-self.job.tokens // self.job.sequence_length)  # in 64 bits, which padded tokens may leave
+        sequences = -(-self.job.tokens // self.job.sequence_length)
         return -(-sequences // rows.batch)
 
     def nodes(self, rows: Layouts) -> Ints:
