@@ -166,8 +166,8 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
             if not fewer:
                 break
             better = search.solve(raised=fewer)
-            if better.solution.value is None or _worth(better) >= _worth(best):
-                break
+            if (better.solution.value is None or _worth(better) >= _worth(best)) and not search.start.effort.is_over:
+                continue  # another kind may do with less
         _tell(best, best.solution.value, bound)
         over = search.changing and len(best.fleet.periods()[0]) > 1 and rounds > CHANGED
         if over or search.requests - spent > REQUESTS or search.start.effort.is_over or _worth(better) >= _worth(best):

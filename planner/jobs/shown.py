@@ -44,6 +44,8 @@ class Search:
     """Replicas of a kind whose replays hold but vary: they say nothing of fewer, which may vary less."""
     asked: set[tuple[Key, int]] = field(default_factory=set)
     """Replicas of a kind by which a fleet was asked for that has fewer."""
+    out: set[tuple[Key, frozenset[tuple[Key, int]]]] = field(default_factory=set)
+    """Replicas of a kind that a fleet was asked for with one less of, all others answering more."""
     caps: dict[tuple[object, ...], float] = field(default_factory=dict)
     """What layouts were shown to answer then with some settings, over the most by formula with targets that are eased:
     others of their settings with as large a chunk get no more of theirs.
@@ -137,7 +139,25 @@ class Search:
             if missed < less and (key, less) not in self.asked:
                 self.asked.add((key, less))
                 raised[key] = pick.column.rate * pick.replicas / less * ROUNDED
-        return raised
+        return raised or self._one_out(best)
+
+    def _one_out(self, best: Solved) -> dict[Key, float]:
+        """Return the rates at which a fleet of several kinds does with one replica less of one, which the others share;
+        none where each was asked for so.
+        """
+        counts = self._counts(best)
+        picks = [pick for pick in best.picks if isinstance(pick, Pick)]
+        for pick in sorted(picks, key=lambda pick: pick.column.rate):
+            owner, role = owner_of(pick), pick.column.role
+            mine = [other for other in picks if owner_of(other) == owner and other.column.role == role]
+            place = self.key(owner, pick.column), counts
+            if len(mine) < 2 or pick.hourly or not self.job(owner).can_miss or place in self.out:
+                continue
+            self.out.add(place)
+            whole = sum(other.replicas * other.column.rate for other in mine)
+            more = whole / (whole - pick.column.rate) * ROUNDED
+            return {self.key(owner, other.column): other.column.rate * more for other in mine}
+        return {}
 
     def note(self, missed: Solved, owner: Owner, short: list[Pick], *, unsure: bool) -> None:
         """Note that so many replicas of some kinds were too few, or may be."""
