@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -169,12 +169,18 @@ def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -
 
 def _places(found: Plan | Assignment, catalog: Catalog, targets: str | None, alternative: int | None) -> str:
     """Return the schedulers that take the same files; empty where none does."""
-    can = []
-    for place in all_places():
-        with suppress(PlannerError):
-            _every(found, catalog, targets, place, alternative)
-            can.append(place)
+    can = _able(all_places(), lambda place: _every(found, catalog, targets, place, alternative))
     return f"it can with --scheduler {_either(can)}" if can else ""
+
+
+def _able(names: Iterable[str], writes: Callable[[str], object]) -> list[str]:
+    """Return the names with which files can be written."""
+    can = []
+    for name in names:
+        with suppress(PlannerError):
+            writes(name)
+            can.append(name)
+    return can
 
 
 def _either(names: Sequence[str]) -> str:
@@ -183,11 +189,7 @@ def _either(names: Sequence[str]) -> str:
 
 def _others(found: Plan | Assignment, catalog: Catalog, scheduler: str | None, alternative: int | None) -> str:
     """Return the targets that start the same plan; empty where none does."""
-    can = []
-    for name in all_targets():
-        with suppress(PlannerError):
-            _every(found, catalog, name, scheduler, alternative)
-            can.append(name)
+    can = _able(all_targets(), lambda name: _every(found, catalog, name, scheduler, alternative))
     return f"as it is it can be started with --for {_either(can)}" if can else ""
 
 

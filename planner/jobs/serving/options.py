@@ -174,10 +174,10 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
 def again(service: Service, blocks: Sequence[Block], rows: Sequence[Collection[int]], tokens: int | None
            ) -> Iterator[tuple[int, ReplicaColumn]]:
     """Yield what some rows of each block answer with a chunk, each for every candidate of its own."""
-    again = [replace(block, rows=block.rows.take(mine), held=block.held[:, :, mine])
-             for block, some in zip(blocks, rows, strict=True)
-             if any(c.tokens == tokens for c in block.choices) and len(mine := np.array(sorted(set(some)), np.int64))]
-    for block, answered in zip(again, _answered(service, again, tokens, None), strict=True):
+    few = [replace(block, rows=block.rows.take(mine), held=block.held[:, :, mine])
+           for block, some in zip(blocks, rows, strict=True)
+           if any(c.tokens == tokens for c in block.choices) and len(mine := np.array(sorted(set(some)), np.int64))]
+    for block, answered in zip(few, _answered(service, few, tokens, None), strict=True):
         for at in block.candidates:
             yield from ((at, replace(column, candidate=at)) for _, column in answered)
 

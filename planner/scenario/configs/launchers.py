@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.scenario.configs.reading import Reading
 
 NODE = 8
-"""GPUs of a machine where a launcher counts machines alone."""
+"""GPUs of a machine, where machines alone are counted."""
 
 
 def launched(reading: Reading) -> int | None:

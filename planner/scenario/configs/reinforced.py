@@ -10,8 +10,6 @@ METHODS = {"grpo": "grpo", "gae": "ppo", "ppo": "ppo", "rloo": "rloo", "remax": 
            "reinforce": "reinforce", "reinforce_baseline": "reinforce", "reinforce_plus_plus": "reinforce",
            "reinforce_plus_plus_baseline": "reinforce", "reinforce++": "reinforce"}
 """Estimators of the advantage -> the method whose step they have."""
-NODE = 8
-"""GPUs of a machine, unless told otherwise."""
 
 
 def method(reading: Reading, named: str | None, key: str, default: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.scenario.configs import reinforced, trainer
+from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.shell import DEEPEST
 from planner.scenario.configs.source import Source, interpolated
@@ -32,10 +33,10 @@ def read(reading: Reading) -> None:
         _drawn(reading, verb)
     else:
         _tuned(reading, verb)
-    reinforced.together(reading, ("cluster.num_nodes",), ("cluster.gpus_per_node",), reinforced.NODE)
+    reinforced.together(reading, ("cluster.num_nodes",), ("cluster.gpus_per_node",), NODE)
     if verb in ("grpo", "distillation") and reading.word(f"{DRAWS}colocated.enabled") == "false":
-        whole, colocated = reading.gpus or reinforced.NODE, f"{DRAWS}colocated.resources."
-        each = reading.number(f"{colocated}gpus_per_node") or reinforced.NODE
+        whole, colocated = reading.gpus or NODE, f"{DRAWS}colocated.resources."
+        each = reading.number(f"{colocated}gpus_per_node") or NODE
         draws = each * (reading.number(f"{colocated}num_nodes") or 1)
         reinforced.apart(reading, max(1, whole - draws), draws, f"{DRAWS}colocated.enabled")
 

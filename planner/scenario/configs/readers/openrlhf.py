@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from planner.scenario.configs import reinforced, trainer
+from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 PROGRAM = "openrlhf.cli.train_"
 EVERY = 10**8
 """Of --max-samples: all there are, as its default is."""
-NODE = 8
-"""GPUs of a machine, unless told otherwise, as its own defaults have them."""
 TUNING = {"sft": None, "dpo": "dpo", "kto": "kto", "rm": "reward-model"}
 
 

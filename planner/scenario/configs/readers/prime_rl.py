@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.scenario.configs import reinforced
+from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
@@ -55,7 +56,7 @@ def _placed(reading: Reading) -> None:
     """Count the GPUs that train and those that draw: whole nodes, or GPUs of one."""
     parts = ("deployment.num_train_", "deployment.num_infer_")
     nodes = [reading.number(f"{part}nodes") for part in parts]
-    each = reading.number("deployment.gpus_per_node") or reinforced.NODE
+    each = reading.number("deployment.gpus_per_node") or NODE
     trains, draws = (count * each if count else reading.number(f"{part}gpus") or 1
                      for count, part in zip(nodes, parts, strict=True))
     reinforced.apart(reading, trains, draws, "deployment")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.scenario.configs import reinforced
+from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
@@ -51,7 +52,7 @@ def _placed(reading: Reading) -> None:
     """Count the GPUs that train, and those of the engines beside them where they do not share."""
     placed = "trainer.placement."
     trains = (reading.number(f"{placed}policy_num_nodes") or 1) * (
-        reading.number(f"{placed}policy_num_gpus_per_node") or reinforced.NODE)
+        reading.number(f"{placed}policy_num_gpus_per_node") or NODE)
     wide = reading.number(*(f"{before}tensor_parallel_size" for before in ENGINE)) or 1
     many = reading.number(*(f"{before}num_engines" for before in ENGINE), "generator.num_inference_engines") or 1
     reading.axis("rollout_tp", wide, f"{ENGINE[0]}tensor_parallel_size")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from planner.scenario.configs import reinforced
+from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.readers import megatron
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
@@ -28,7 +29,7 @@ def read(reading: Reading) -> None:
     granularity = reading.word("recompute-granularity")
     reading.axis("recompute", granularity or "none", "recompute-granularity")
     megatron.offloaded(reading)
-    trains = (reading.number("actor-num-nodes") or 1) * (reading.number("actor-num-gpus-per-node") or reinforced.NODE)
+    trains = (reading.number("actor-num-nodes") or 1) * (reading.number("actor-num-gpus-per-node") or NODE)
     reading.axis("rollout_tp", reading.number("rollout-num-gpus-per-engine") or 1, "rollout-num-gpus-per-engine")
     if reading.on("colocate"):
         reading.put("workload.placement", "colocated", "colocate")
