@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from planner.scenario.configs.reading import Reading
 from planner.scenario.tuned import RANK
 
@@ -10,6 +12,46 @@ METHODS = {"grpo": "grpo", "gae": "ppo", "ppo": "ppo", "rloo": "rloo", "remax": 
            "reinforce": "reinforce", "reinforce_baseline": "reinforce", "reinforce_plus_plus": "reinforce",
            "reinforce_plus_plus_baseline": "reinforce", "reinforce++": "reinforce"}
 """Estimators of the advantage -> the method whose step they have."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Under which keys a framework says what all of them say: of several, the first that stands in a config."""
+
+    model: tuple[str, ...]
+    estimator: tuple[str, ...]
+    usual: str  # estimator where none is named
+    prompts: tuple[str, ...]
+    each: tuple[str, ...]
+    counts: tuple[int, int]  # prompts and answers to each where neither is said
+    prompt: tuple[str, ...]
+    answer: tuple[str, ...]
+    rank: tuple[str, ...] = ()
+    adapts: str = ""  # switch without which the rank is not taken
+    four_bits: tuple[str, ...] = ()
+    critic: tuple[str, ...] = ()
+    checkpointing: tuple[str, ...] = ()
+    epochs: str = ""
+    steps: str = ""
+
+
+def policy(reading: Reading, keys: Keys, estimator: str | None = None) -> None:
+    """Put down the policy, the method (of the estimator, where it is told otherwise), answers, what trains, how long."""
+    reading.put("workload.model", reading.text(*keys.model), keys.model[-1])
+    method(reading, estimator or reading.word(*keys.estimator), keys.estimator[-1], keys.usual)
+    answers(reading, keys.prompts, keys.each, keys.counts)
+    lengths(reading, keys.prompt, keys.answer)
+    if not keys.adapts or reading.on(keys.adapts):
+        adapters(reading, rank_of(reading, *keys.rank), keys.rank[-1], four_bits=reading.on(*keys.four_bits))
+    if keys.critic and reading.values["workload.method"] == "ppo":
+        reading.put("workload.critic", reading.text(*keys.critic), keys.critic[0])
+    if any(map(reading.source.has, keys.checkpointing)):
+        reading.axis("recompute", "full" if reading.on(*keys.checkpointing) else "none", keys.checkpointing[-1])
+    if keys.steps:
+        steps = reading.text(keys.steps)
+        reading.put("workload.steps", int(steps) if steps and steps.isdecimal() else None, keys.steps)
+    if keys.epochs and (epochs := reading.number(keys.epochs)):
+        reading.of_samples = {"workload.epochs": epochs}
 
 
 def method(reading: Reading, named: str | None, key: str, default: str) -> None:

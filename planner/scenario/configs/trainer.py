@@ -160,14 +160,13 @@ def offload(reading: Reading, axis: str, key: str, share: object = 1) -> None:
         reading.axis("offload_to", "nvme" if device == "nvme" else None, key)
 
 
-def deepspeed(reading: Reading) -> bool:
-    """Read the ZeRO stage and offload of the DeepSpeed file that a config names; say whether it names one.
+def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
+    """Read the ZeRO stage and offload of the DeepSpeed file that a config names by a key; say whether it names one.
 
     The file is read where it lies beside the config; one that the framework ships is told by its name.
     """
     from planner.scenario.configs.readers.deepspeed import zero
 
-    key = "deepspeed"
     named = reading.text(key)
     if named is None:
         if reading.source.has(f"{key}.zero_optimization"):

@@ -8,6 +8,11 @@ from planner.scenario.configs import reinforced
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
+KEYS = reinforced.Keys(
+    model=("actor.path",), estimator=("critic.path",), usual="grpo", counts=(32, 1), prompts=("train_dataset.batch_size",),
+    each=("gconfig.n_samples",), prompt=("train_dataset.max_length",), answer=("gconfig.max_new_tokens",),
+    rank=("actor.lora_rank",), adapts="actor.use_lora", critic=("critic.path",),
+    checkpointing=("actor.gradient_checkpointing",), epochs="total_train_epochs", steps="total_train_steps")
 _DEGREE = re.compile(r"([a-z])(\d{1,6})")
 _AXES = {"t": "tp", "p": "pp", "c": "cp", "e": "ep"}
 
@@ -19,19 +24,9 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read the policy, the answers of a step, what trains, degrees and GPUs."""
-    reading.put("workload.model", reading.text("actor.path"), "actor.path")
-    reinforced.method(reading, "ppo" if reading.source.has("critic.path") else "grpo", "critic.path", "grpo")
-    if reading.values["workload.method"] == "ppo":
-        reading.put("workload.critic", reading.text("critic.path"), "critic.path")
-    reinforced.answers(reading, ("train_dataset.batch_size",), ("gconfig.n_samples",), (32, 1))
-    reinforced.lengths(reading, ("train_dataset.max_length",), ("gconfig.max_new_tokens",))
-    reinforced.adapters(reading, reinforced.rank_of(reading, "actor.lora_rank") if reading.on("actor.use_lora") else
-                        None, "actor.lora_rank")
+    reinforced.policy(reading, KEYS, estimator="ppo" if reading.source.has("critic.path") else "grpo")
     kl = reading.text("actor.kl_ctl")
     reading.put("workload.reference", "none" if kl in ("0", "0.0") else "initial", "actor.kl_ctl")
-    if reading.source.has("actor.gradient_checkpointing"):
-        reading.axis("recompute", "full" if reading.on("actor.gradient_checkpointing") else "none",
-                     "actor.gradient_checkpointing")
     mode = (reading.text("allocation_mode") or "").split("+")
     rollout = reading.text("rollout.backend") or mode[0]
     actor = reading.text("actor.backend") or (mode[1] if len(mode) > 1 else "")
@@ -48,8 +43,6 @@ def read(reading: Reading) -> None:
                     "rollout.max_head_offpolicyness")
     elif each:
         reading.gpus = each * (nodes or 1)
-    reading.of_samples = {"workload.epochs": epochs} if (epochs := reading.number("total_train_epochs")) else {}
-    reading.put("workload.steps", reading.number("total_train_steps"), "total_train_steps")
     reading.put("workload.stack", "areal", "the kind of file")
 
 

@@ -40,13 +40,9 @@ def read(reading: Reading) -> None:
     if spread not in SPREAD:
         raise reading.wrong(("dist_config.name",), spread, ", ".join(SPREAD))
     reading.put("workload.stack", SPREAD[spread], "dist_config.name")
-    file = reading.text("dist_config.config_file")
-    if spread == "deepspeed":
-        stage = next((stage for part, stage in trainer.ZERO_NAMES.items() if part in (file or "").lower()), None)
-        if stage is None:
-            raise InputError(f"dist_config.config_file: {file} does not say its ZeRO stage", file=reading.source.file)
-        reading.axis("zero", stage, "dist_config.config_file")
-    else:
+    if spread == "deepspeed" and not trainer.deepspeed(reading, "dist_config.config_file"):
+        raise InputError("dist_config.config_file: missing, and with it the ZeRO stage", file=reading.source.file)
+    if spread != "deepspeed":
         reading.axis("zero", 3 if spread == "fsdp2" else 0, "dist_config.name")
     reading.degree("cp", "cp_size")
     reading.degree("ep", "dist_config.ep_size")

@@ -19,7 +19,6 @@ CORE, FSDP, DRAWS = "policy.megatron_cfg.", "policy.dtensor_cfg.", "policy.gener
 def tells(source: Source) -> bool:
     """Say whether it is one: a policy with NeMo RL's keys, or a recipe over another file with some of them."""
     policy = source.has(MODEL) and any(map(source.has, (*VERBS, "policy.tokenizer", "cluster")))
-    policy = source.has(MODEL) and any(map(source.has, (*VERBS, "policy.tokenizer", "cluster")))
     over = source.has("defaults") and any(map(source.has, (*VERBS, "policy", "cluster", "loss_fn")))
     return source.form == "yaml" and (policy or over)
 

@@ -10,6 +10,13 @@ from planner.scenario.configs.source import Source
 PROGRAM = "openrlhf.cli.train_"
 EVERY = 10**8
 """Of --max-samples: all there are, as its default is."""
+KEYS = reinforced.Keys(
+    model=("actor.model-name-or-path", "pretrain"), estimator=("algo.advantage.estimator", "advantage-estimator"),
+    usual="gae", counts=(1024, 1),
+    prompts=("rollout.batch-size", "rollout-batch-size"), each=("rollout.n-samples-per-prompt", "n-samples-per-prompt"),
+    prompt=("prompt-max-len", "data.max-prompt-len"), answer=("rollout.max-new-tokens", "generate-max-len"),
+    rank=("ds.lora.rank", "lora-rank"), four_bits=("ds.load-in-4bit", "load-in-4bit"),
+    checkpointing=("actor.gradient-checkpointing-enable", "gradient-checkpointing"))
 TUNING = {"sft": None, "dpo": "dpo", "kto": "kto", "rm": "reward-model"}
 
 
@@ -28,15 +35,7 @@ def read(reading: Reading) -> None:
     if _verb(reading.source) in TUNING:
         _tuned(reading, _verb(reading.source) or "")
         return
-    reading.put("workload.model", reading.text("actor.model-name-or-path", "pretrain"), "pretrain")
-    estimator = reading.word("algo.advantage.estimator", "advantage-estimator")
-    reinforced.method(reading, estimator, "advantage-estimator", "gae")
-    reinforced.answers(reading, ("rollout.batch-size", "rollout-batch-size"),
-                       ("rollout.n-samples-per-prompt", "n-samples-per-prompt"), (1024, 1))
-    reinforced.lengths(reading, ("prompt-max-len", "data.max-prompt-len"), (
-        "rollout.max-new-tokens", "generate-max-len"))
-    rank = reinforced.rank_of(reading, "ds.lora.rank", "lora-rank")
-    reinforced.adapters(reading, rank, "lora-rank", four_bits=reading.on("ds.load-in-4bit", "load-in-4bit"))
+    reinforced.policy(reading, KEYS)
     judge = reading.text("reward.model-name-or-path", "reward-pretrain", "remote-rm-url")
     judged = judge is not None and "://" not in judge and not judge.endswith(".py")
     reading.put("workload.reward_model", judge if judged else None, "reward-pretrain")
@@ -49,8 +48,6 @@ def read(reading: Reading) -> None:
     _placed(reading)
     if reading.on("ds.adam-offload", "adam-offload"):
         reading.axis("offload_optimizer", 1, "adam-offload")
-    reading.axis("recompute", "full" if reading.on("actor.gradient-checkpointing-enable", "gradient-checkpointing")
-                 else None, "gradient-checkpointing")
     if (stage := reading.text("ds.zero-stage", "zero-stage")) not in (None, "3"):
         reading.counted.append(f"zero-stage {stage}: as ZeRO-3")
     samples = reading.number("data.max-samples", "max-samples")

@@ -8,6 +8,12 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 MODEL = "trainer.policy.model.path"
+KEYS = reinforced.Keys(
+    model=(MODEL,), estimator=("trainer.algorithm.advantage_estimator",), usual="grpo", counts=(1024, 5),
+    prompts=("trainer.train_batch_size",), each=("generator.n_samples_per_prompt",),
+    prompt=("trainer.max_prompt_length", "generator.max_input_length"),
+    answer=("generator.sampling_params.max_generate_length",), rank=("trainer.policy.model.lora.rank",),
+    critic=("trainer.critic.model.path",), checkpointing=("trainer.gradient_checkpointing",), epochs="trainer.epochs")
 ENGINE = ("generator.inference_engine.", "generator.inference_engine_", "generator.")
 """Before what is said of an engine, by release."""
 
@@ -19,19 +25,10 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read the policy, the method, the answers of a step, what trains, and the GPUs."""
-    reading.put("workload.model", reading.text(MODEL), MODEL)
-    estimator = "trainer.algorithm.advantage_estimator"
-    reinforced.method(reading, reading.word(estimator), estimator, "grpo")
-    reinforced.answers(reading, ("trainer.train_batch_size",), ("generator.n_samples_per_prompt",), (1024, 5))
-    reinforced.lengths(reading, ("trainer.max_prompt_length", "generator.max_input_length"),
-                       ("generator.sampling_params.max_generate_length",))
-    rank = "trainer.policy.model.lora.rank"
-    reinforced.adapters(reading, reinforced.rank_of(reading, rank), rank)
+    reinforced.policy(reading, KEYS)
     with_kl = reading.on("trainer.algorithm.use_kl_loss", "trainer.algorithm.use_kl_in_reward") or not (
         reading.source.has("trainer.algorithm.use_kl_loss"))
     reading.put("workload.reference", "initial" if with_kl else "none", "trainer.algorithm.use_kl_loss")
-    if reading.values["workload.method"] == "ppo":
-        reading.put("workload.critic", reading.text("trainer.critic.model.path"), "trainer.critic.model.path")
     if reading.word("trainer.strategy") == "megatron":
         reinforced.by_megatron(reading, "trainer.policy.megatron_config.")
     else:
@@ -40,10 +37,6 @@ def read(reading: Reading) -> None:
         reading.axis("cp", reading.number("trainer.policy.sequence_parallel_size") or 1,
                      "trainer.policy.sequence_parallel_size")
     _placed(reading)
-    if reading.source.has("trainer.gradient_checkpointing"):
-        reading.axis("recompute", "full" if reading.on("trainer.gradient_checkpointing") else "none",
-                     "trainer.gradient_checkpointing")
-    reading.of_samples = {"workload.epochs": epochs} if (epochs := reading.number("trainer.epochs")) else {}
     reading.put("workload.stack", "skyrl", "the program")
     reading.get("m")
 

@@ -7,6 +7,12 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 MODEL = "actor_rollout_ref.model.path"
+KEYS = reinforced.Keys(
+    model=(MODEL,), estimator=("algorithm.adv_estimator",), usual="gae", counts=(1024, 1),
+    prompts=("data.train_batch_size",), each=("actor_rollout_ref.rollout.n",), prompt=("data.max_prompt_length",),
+    answer=("data.max_response_length",), rank=("actor_rollout_ref.model.lora_rank",), critic=("critic.model.path",),
+    checkpointing=("actor_rollout_ref.model.enable_gradient_checkpointing",), epochs="trainer.total_epochs",
+    steps="trainer.total_training_steps")
 
 
 def tells(source: Source) -> bool:
@@ -16,26 +22,15 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read the policy, the method, the answers of a step, who judges, what trains, and the GPUs."""
-    reading.put("workload.model", reading.text(MODEL), MODEL)
-    estimator = "algorithm.adv_estimator"
-    reinforced.method(reading, reading.word(estimator), estimator, "gae")
-    reinforced.answers(reading, ("data.train_batch_size",), ("actor_rollout_ref.rollout.n",), (1024, 1))
-    reinforced.lengths(reading, ("data.max_prompt_length",), ("data.max_response_length",))
-    rank = "actor_rollout_ref.model.lora_rank"
-    reinforced.adapters(reading, reinforced.rank_of(reading, rank), rank)
+    reinforced.policy(reading, KEYS)
     held = reading.on("actor_rollout_ref.actor.use_kl_loss"), reading.on("algorithm.use_kl_in_reward")
     reading.put("workload.reference", "initial" if any(held) else "none", "actor_rollout_ref.actor.use_kl_loss")
-    critic = reading.text("critic.model.path") if reading.values["workload.method"] == "ppo" else None
-    reading.put("workload.critic", critic, "critic.model.path")
     judge = next((key for key in ("reward.reward_model.model_path", "reward_model.model.path")
                   if reading.source.has(key)), None)
     if judge is not None and (reading.on("reward_model.enable", "reward.reward_model.enable")):
         reading.put("workload.reward_model", reading.text(judge), judge)
     reinforced.together(reading, ("trainer.nnodes",), ("trainer.n_gpus_per_node",))
     reading.put("workload.stack", "verl", "the program")
-    steps = reading.text("trainer.total_training_steps")
-    reading.put("workload.steps", int(steps) if steps and steps.isdecimal() else None, "trainer.total_training_steps")
-    reading.of_samples = {"workload.epochs": epochs} if (epochs := reading.number("trainer.total_epochs")) else {}
     _held(reading)
     reading.get("m")
     engine = reading.word("actor_rollout_ref.rollout.name")
@@ -55,9 +50,6 @@ def _held(reading: Reading) -> None:
                                       f"{actor}.ulysses_sequence_parallel_size") or 1, "ulysses_sequence_parallel_size")
     reading.axis("rollout_tp", reading.number("actor_rollout_ref.rollout.tensor_model_parallel_size"),
                  "actor_rollout_ref.rollout.tensor_model_parallel_size")
-    checkpointing = "actor_rollout_ref.model.enable_gradient_checkpointing"
-    if reading.source.has(checkpointing):
-        reading.axis("recompute", "full" if reading.on(checkpointing) else "none", checkpointing)
     if reading.on(f"{actor}.fsdp_config.optimizer_offload"):
         reading.axis("offload_optimizer", 1, f"{actor}.fsdp_config.optimizer_offload")
 
