@@ -36,7 +36,7 @@ class Keys:
 
 
 def policy(reading: Reading, keys: Keys, estimator: str | None = None) -> None:
-    """Put down the policy, the method (of the estimator, where it is told otherwise), answers, what trains, how long."""
+    """Put down the policy, the method, answers, what trains and how long; estimator: where no key names it."""
     reading.put("workload.model", reading.text(*keys.model), keys.model[-1])
     method(reading, estimator or reading.word(*keys.estimator), keys.estimator[-1], keys.usual)
     answers(reading, keys.prompts, keys.each, keys.counts)

@@ -9,8 +9,9 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 KEYS = reinforced.Keys(
-    model=("actor.path",), estimator=("critic.path",), usual="grpo", counts=(32, 1), prompts=("train_dataset.batch_size",),
-    each=("gconfig.n_samples",), prompt=("train_dataset.max_length",), answer=("gconfig.max_new_tokens",),
+    model=("actor.path",), estimator=("critic.path",), usual="grpo", counts=(32, 1),
+    prompts=("train_dataset.batch_size",), each=("gconfig.n_samples",), prompt=("train_dataset.max_length",),
+    answer=("gconfig.max_new_tokens",),
     rank=("actor.lora_rank",), adapts="actor.use_lora", critic=("critic.path",),
     checkpointing=("actor.gradient_checkpointing",), epochs="total_train_epochs", steps="total_train_steps")
 _DEGREE = re.compile(r"([a-z])(\d{1,6})")
