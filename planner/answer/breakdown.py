@@ -68,9 +68,9 @@ class Evidence(Frozen):
     """Median of the relative error of these rows; none without rows."""
     validated: bool
     """Whether the stack has measured runs of the method."""
-    unlike: tuple[str, ...] = Field(default=(), exclude=True)
+    unlike: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
     """By what none of them is like the question; not part of the JSON."""
-    causes: tuple[tuple[str, float], ...] = Field(default=(), exclude=True)
+    causes: tuple[tuple[str, float], ...] = Field(default=(), exclude=True, repr=False)
     """Variances of the logarithm of measured over predicted, by cause; not part of the JSON."""
     alike: dict[str, str] | None = Field(default=None, exclude_if=absent)
     """Traits that they share with the question, by name; none without rows."""

@@ -36,8 +36,8 @@ _CLUSTER = 3
 """Digits of a number of GPUs from which on it is one of a cluster, or of a card (3090)."""
 _USUAL = 8
 """GPUs of a node where it is not said; DGX-2 and racks have more."""
-_TIMES = "x*×:"
-"""8xH100, 16 H200, 2 nodes of 8xH100; and behind the name H100x8, H100:8."""
+_BEHIND = re.compile(r"(?P<what>.*?[^ *×:-]) ?(?:[x*×:] ?(?P<count>\d{1,9})|[- ](?P<times>\d{1,9})[x×])", re.IGNORECASE)
+"""H100x8, H100:8, and h100-8x as node types are called."""
 _AZURE = re.compile(r"(?P<family>n[cdv])\d+[a-z]*_(?P<rest>.+)")
 """Azure's names of instances: the family, how many vCPUs and what they have, and the GPU and generation."""
 _SIZE = re.compile(r"(\.(\d{0,3}xlarge|metal[-a-z0-9]{0,12})|-\d{1,4}g)$")
@@ -112,11 +112,19 @@ def _plain(name: str) -> str:
 
 
 def is_counted(name: str) -> bool:
-    """Say whether a name of hardware has a number of GPUs: 8xh100, 8 H100, eight H100, H100:8; 24 GB has none."""
+    """Say whether a name of hardware has a number of GPUs: 8xh100, 8 H100, eight H100, H100:8; 24 GB has none, and
+    l40s-8x is the name of a node type.
+    """
     text = _plain(name).strip()
-    front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
-    count = front["count"] if front else text[len(what):] if what[-1:].lower() in _TIMES else ""
-    return 0 < len(count.strip()) < _CLUSTER and _MEMORY.match(text) is None
+    counted = _COUNTED.fullmatch(text) or _BEHIND.fullmatch(text)
+    count = (counted["count"] or "") if counted else ""
+    return 0 < len(count) < _CLUSTER and _MEMORY.match(text) is None
+
+
+def _behind(text: str) -> tuple[str, str]:
+    """Return what a name with a number behind it counts, and the number; nothing of any other."""
+    behind = _BEHIND.fullmatch(text)
+    return (behind["what"], behind["count"] or behind["times"]) if behind else ("", "")
 
 
 def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
@@ -196,13 +204,12 @@ def _found(name: str, catalog: Catalog) -> Meant | None:
 
 def _counted(name: str, text: str, catalog: Catalog) -> Meant | None:
     """Return what a name with a number before or behind it means; none where it means nothing."""
-    front, what = _COUNTED.fullmatch(text), text.rstrip("0123456789").rstrip()
+    front = _COUNTED.fullmatch(text)
     said = front["what"] if front else ""
     if front and front["nodes"] and _gpu(said, catalog) is not None:
         said = f"{said} node"  # 2 nodes of h100 are so many whole ones
-    for count, meant in ((front["count"], said) if front else ("", ""),
-                       (text[len(what):], what[:-1].rstrip()) if what[-1:].lower() in _TIMES else ("", "")):
-        if meant and count and (several := _several(name, meant, int(count), catalog)):
+    for meant, count in ((said, front["count"]) if front else ("", ""), _behind(text)):
+        if meant and (several := _several(name, meant, int(count), catalog)):
             return several
     return None
 
@@ -251,9 +258,7 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
 
 def _is_gpus(text: str, catalog: Catalog) -> bool:
     """Say whether a name is that of a GPU, and how many of them at most: H100 SXM, L40S x8."""
-    what = text.rstrip("0123456789").rstrip()
-    return any(_gpu(name, catalog) is not None
-               for name in (text, what[:-1].rstrip() if what[-1:].lower() in _TIMES else "") if name)
+    return any(_gpu(name, catalog) is not None for name in (text, _behind(text)[0]) if name)
 
 
 def _gpu(name: str, catalog: Catalog) -> str | None:

@@ -53,7 +53,8 @@ def test_a_file_and_flags_say_the_same(scenario):
 
 @pytest.mark.parametrize(("name", "nodes"), [
     ("8 x H100", ["dgx-h100"]), ("8xH100-80GB", ["dgx-h100"]), ("8 h100s", ["dgx-h100"]), ("8 H100 GPUs", ["dgx-h100"]),
-    ("H100:8", ["dgx-h100"]), ("H100x8", ["dgx-h100"]), ("2x4090", ["rtx-4090-2x"]), ("p5.48xlarge", ["dgx-h100"]),
+    ("H100:8", ["dgx-h100"]), ("H100x8", ["dgx-h100"]), ("h100-8x", ["dgx-h100"]), ("mi300x-8x", ["mi300x-platform"]),
+    ("2x4090", ["rtx-4090-2x"]), ("p5.48xlarge", ["dgx-h100"]),
     ("NVIDIA GeForce RTX 4090", [f"rtx-4090-{count}x" for count in (1, 2, 4, 8)]),
     ("NVIDIA H100 80GB HBM3", ["dgx-h100", "h100-sxm-1x", "h100-sxm-2x", "h100-sxm-4x"]),
     ("a100 80gb", ["a100-sxm-80gb-1x", "a100-sxm-80gb-4x", "dgx-a100"]), ("1x L4", ["l4-1x"]),
