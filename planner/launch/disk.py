@@ -8,13 +8,10 @@ from planner.answer.assignment import Assignment, TrainingAssignment
 from planner.catalog.load import Catalog
 from planner.physics.serving.formats import format_of
 from planner.physics.serving.weights import weight_bytes
-from planner.physics.shapes import parameters
 
 GB = 10**9
 ROOM = 100
 """GB of an image, packages, caches and data."""
-STATE = 14
-"""Bytes of a parameter in a checkpoint of AdamW: weights in 16 bits, and a copy and two moments in 32."""
 STEP = 50
 """GB to which it is rounded up."""
 
@@ -30,7 +27,6 @@ def disk_of(placed: Assignment, nodes: int, catalog: Catalog) -> int:
     assert weights is not None
     one = np.ones(1, dtype=np.int64)
     held = float(weight_bytes(model, weights, one, one)[0])
-    if nodes == 1 and isinstance(placed, TrainingAssignment) and (placed.tuning or placed.method or "full") in (
-            "pretrain", "full"):
-        held += STATE * parameters(model)
+    if nodes == 1 and isinstance(placed, TrainingAssignment) and placed.failures is not None:
+        held += placed.failures.checkpoint_bytes
     return STEP * -(-round(ROOM + held / GB) // STEP)

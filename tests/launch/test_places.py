@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import planner as package
+from planner.answer.placement import Failures
 from planner.launch.check import misplaced
 from planner.launch.folder import launched
 from planner.launch.given import estimated
+from planner.physics.shapes import parameters
 from planner.yaml_io import parse
 from tests.launch.services import serving
 from tests.launch.test_services import apart
@@ -117,6 +119,11 @@ def test_a_container_of_slurm_has_its_image_and_sees_what_it_reads(tmp_path, set
     (serving("tp=2", gpus="2"), None), (placed("tp=2,dp=4", gpus="8"), None),  # 8.03e9 x (2 + 14) bytes: 250
     (placed("tp=8", model="qwen2.5-32b", gpus="8"), 650)])  # 32.8e9 x (2 + 14) bytes
 def test_a_rented_disk_holds_the_weights_and_what_one_node_saves(one, disk):
+    if not one.serving:
+        saved = 14 * parameters(CATALOG.model(one.model))
+        one = one.model_copy(update={"failures": Failures(
+            seconds_between=1e6, checkpoint_bytes=saved, checkpoint_interval_seconds=1e3, checkpoint_write_seconds=10,
+            restart_seconds=600)})
     task = parse(made("skypilot", "vllm" if one.serving else "megatron-lm", rented(one))["sky.yaml"], "sky.yaml").data
     assert task["resources"].get("disk_size") == disk
 
