@@ -11,7 +11,7 @@ from planner.catalog.diffusion_law import Residue
 from planner.catalog.hardware import Precision
 from planner.catalog.ranges import Factor, Few, Held, Passes, Share, Width
 from planner.catalog.sourced import Sourced
-from planner.units import Bytes, FlopRate, Seconds
+from planner.units import ByteRate, Bytes, FlopRate, Seconds
 from planner.yaml_io import Frozen
 
 Stored = Literal["bf16", "fp8", "fp8-weights", "int8", "int8-weights", "fp6", "fp5", "fp4", "int4", "nf4", "q8_0",
@@ -45,6 +45,8 @@ class SmallUnits(Frozen):
     products: Share
     convolutions: Share
     attention: Share
+    wide: dict[str, Factor]
+    """By architecture: by how much attention is faster with wide heads."""
 
 
 class WideHeads(Frozen):
@@ -103,12 +105,16 @@ class GenerationLaw(Sourced):
     """The host's time to launch one block."""
     host_fused: Seconds
     """The same of a compiled one."""
+    host_shared: Seconds
+    """The same of one that is not compiled and whose attention several GPUs share."""
     host_image: Seconds
     """The host's own time of a call: the prompt, the scheduler, writing."""
     host_coding: Seconds
     """The same of the autoencoder."""
-    pageable: Share
-    """Of the rate of PCIe, what copies from memory that is not pinned reach."""
+    copied_in: ByteRate
+    """Bytes/s from the host's memory that is not pinned to the GPU, of any link as fast."""
+    copied_out: ByteRate
+    """The same back, into memory that is new and has to be mapped."""
     overlap: Share
     """Fraction of a tile's side that tiles share."""
     encoder: Share

@@ -13,7 +13,7 @@ from planner.cli.money import is_paid, money_of
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import SIDES, noun_of
 from planner.cli.places import PLACES
-from planner.scenario.posttraining import PostTraining
+from planner.scenario.posttraining import usual_answers
 from planner.units import SECONDS
 from planner.units.reading import parse_count
 
@@ -214,7 +214,7 @@ def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
     """Read answers drawn to a prompt, or in a step to all of its prompts."""
     if amount.per != "step":
         return "samples-per-prompt", amount.value
-    drawn = int(PostTraining.model_fields["samples_per_prompt"].default)
+    drawn = usual_answers(None)
     prompts = max(1, parse_count(amount.value, "rollouts") // drawn)
     about.assumed.append(f"{amount.text} are those of {prompts:,} prompts, {drawn} of each")
     return "prompts", str(prompts)

@@ -17,6 +17,7 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.hardware_names import meant_by
 from planner.scenario.limits import COUNTED, owned_in_words
 from planner.scenario.pool import ANY
+from planner.scenario.posttraining import usual_answers
 from planner.scenario.usual import usual
 from planner.scenario.words import method_named
 from planner.units.reading import parse_count
@@ -62,7 +63,7 @@ def _batch(document: Document, catalog: Catalog) -> tuple[Document, Defaults]:
     made = each * times * gpus
     why = f"{each:,} of a GPU x {times:,} accumulated x {gpus:,} GPU{'s' if gpus > 1 else ''}"
     if kind == "posttraining":
-        drawn = _count(document, work, "samples_per_prompt", 8)
+        drawn = _count(document, work, "samples_per_prompt", usual_answers(work.get("method")))
         made, why = max(1, made // drawn), f"{why}, in groups of {drawn:,} answers"
     return (replace(document, data={**data, "workload": {**rest, key: made}}),
             [Default(name=key, value=f"{made:,}", why=f"{why}; the plan chooses how many a GPU takes at once")])

@@ -116,7 +116,8 @@ TABLE: dict[str, Flag] = {
                        "online.", choices=get_args(Latents)),
           ema=Flag("", "Of a diffusion model: keep a moving average of the weights.", switch=True),
           prompts=Flag("", "Of reinforcement learning: prompts of a step. Default: 128.", "N"),
-          samples_per_prompt=Flag("", "Of reinforcement learning: answers drawn to each prompt. Default: 8.", "N"),
+          samples_per_prompt=Flag("", "Of reinforcement learning: answers drawn to each prompt. Default: 8, of ppo and "
+                                  "reinforce 1.", "N"),
           reward=Flag("", "Who judges answers: rule (default), model, or the seconds of a step that it takes "
                       "elsewhere.",
                       "WHO"),

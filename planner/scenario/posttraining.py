@@ -20,6 +20,10 @@ from planner.yaml_io import Frozen
 RlMethod = Literal["grpo", "ppo", "rloo", "reinforce", "on-policy-distillation", "rejection-sampling"]
 UNCOMPARED = ("on-policy-distillation", "rejection-sampling")
 """Methods whose update needs neither the log-probabilities before it nor a reference."""
+UNGROUPED = ("ppo", "reinforce")
+"""Methods that compare an answer with no other to its prompt, and usually draw one."""
+GROUP = 8
+"""Answers to a prompt of the others, unless told."""
 Placement = Literal["any", "colocated", "disaggregated"]
 Reference = Literal["initial", "none"]
 MOST = 10**7
@@ -57,6 +61,11 @@ def _listed(value: object) -> object:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
+def usual_answers(method: object) -> int:
+    """Return the answers to a prompt that a method draws unless told."""
+    return 1 if method in UNGROUPED else GROUP
+
+
 class PostTraining(Frozen):
     """Reinforcement learning: each step draws answers to prompts, has them judged, and updates the policy."""
 
@@ -79,8 +88,8 @@ class PostTraining(Frozen):
     """Passes over the samples; none means one."""
     prompts: Whole = Field(default=128, ge=1, le=10**6)
     """Prompts of a step."""
-    samples_per_prompt: int = Field(default=8, ge=1, le=10**5)
-    """Answers to each prompt."""
+    samples_per_prompt: int = Field(default_factory=lambda data: usual_answers(data.get("method")), ge=1, le=10**5)
+    """Answers to each prompt; unless told 8, and 1 where a critic or a running mean is what they are compared with."""
     input: Lengths = Length("mean", 512.0, 0.0)
     """Tokens of a prompt; unless told as verl's example on GSM8K has at most."""
     output: Lengths = Length("mean", 1024.0, 0.0)

@@ -63,9 +63,25 @@ def test_what_is_skipped_says_why() -> None:
     assert any("resolution is not stated" in reason for reason in reasons)
 
 
-@pytest.mark.parametrize("name", ["hv-2-a100", "hv-2-a800", "hv-92-a800", "hv-2-h800"])
-def test_wide_heads_attend_as_fast_as_flash_attention_does(name: str) -> None:
-    """HunyuanVideo at 720p on A100 and A800: attention over 119,000 tokens is most of it, 71% too slow as with 64."""
+def error_of(name: str) -> float:
     read = read_evidence(ROWS)
     mine = compare(replace(read, rows=tuple(row for row in read.rows if row.id == name), unread=()), Catalog())
-    assert abs(mine.entries[0].error) < 0.16
+    return mine.entries[0].error or 0.0
+
+
+@pytest.mark.parametrize("name", [
+    "hv-2-a100", "hv-2-a800", "hv-92-a800", "hv-2-h800", "xdit-hv720-l20-1", "xdit-hv720-h20-1",
+    "lx2v-diffusers-4090d"])
+def test_wide_heads_attend_as_fast_as_flash_attention_does(name: str) -> None:
+    """HunyuanVideo at 720p on A100 and A800: attention over 119,000 tokens is most of it, 71% too slow as with 64; on
+    L20 39%, and on H20, whose multiprocessors are as small, right.
+    """
+    assert abs(error_of(name)) < 0.16
+
+
+@pytest.mark.parametrize(("name", "most"), [
+    ("xdit-flux-ulysses4-e", 0.20), ("xdit-flux-ulysses2-e", 0.20), ("xdit-flux-ulysses4-c", 0.15),
+    ("xdit-hv720-h20-8", 0.25), ("cdit-flux-h100-2", 0.10), ("cdit-flux-l20-model", 0.20)])
+def test_what_the_host_does_is_counted(name: str, most: float) -> None:
+    """Launches of attention that GPUs share (57% too fast without), and copies from memory that is not pinned."""
+    assert abs(error_of(name)) < most

@@ -166,21 +166,22 @@ def call_seconds(picture: Picture, split: Split, law: GenerationLaw, rates: Rate
                  ) -> dict[str, float]:
     """Return the seconds of one call, which makes a batch, by what they go into. Raises MissingFact."""
     model = picture.model
-    moved = rates.gpu.pcie_bandwidth * law.pageable
+    inward, outward = (min(rate, rates.gpu.pcie_bandwidth) for rate in (law.copied_in, law.copied_out))
     computed = law.step_caches[picture.cache]
     one = _pass(picture, split, law, rates)
-    loaded = denoiser_bytes(model, picture.stored, law) / moved if split.offload == "sequential" else 0.0
+    loaded = denoiser_bytes(model, picture.stored, law) / inward if split.offload == "sequential" else 0.0
     sent = _exchanged(picture, split, law, exchange)
     # patches follow each other through the stages after the first steps, which are computed stage by stage
     whole = 1 + (split.pipefusion - 1) * min(1.0, law.stale / picture.steps)
     passes = picture.steps * computed
-    there = on_host(picture, split, law) / moved
+    there = on_host(picture, split, law)
     vae = model.autoencoder
     return {
         "encode": _encoding(picture, split, law, rates),
         "denoise": passes * one * whole,
         "exchange": passes * sent,
-        "offload": passes * loaded + (2 * there if split.offload == "model" else 0.0),
+        "offload": passes * loaded + (
+            there * (1 / inward + 1 / outward) if split.offload == "model" else 0.0),
         "decode": coding_seconds(picture, split, law, rates, vae.decode),
         "other": law.host_image}
 
@@ -210,7 +211,8 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
                       for size in (stored.weight, 0.0 if picture.compiled else stored.expands))
     attention = scores / rates.attention(law, picture.model.denoiser.head)
     busy = max(products, read) + attention + times * kept / rates.memory + expanded
-    launched = sum(block.count for block in blocks) * (law.host_fused if picture.compiled else law.host_block)
+    eager = law.host_shared if split.ulysses * split.ring > 1 else law.host_block
+    launched = sum(block.count for block in blocks) * (law.host_fused if picture.compiled else eager)
     shared = math.pow(law.sharing, math.log2(split.gpus))
     return max(busy / shared, launched / split.pipefusion)
 

@@ -49,11 +49,13 @@ class Rates:
 
     def attention(self, law: GenerationLaw, head: int) -> float:
         """Return the rate of attention with heads of that width."""
-        if peak := self.small(law):
-            return peak * law.small.attention
+        small = self.small(law)
+        faster = law.small.wide if small else law.wide_heads.faster
+        wide = faster.get(self.gpu.architecture, 1.0) if head >= law.wide_heads.width else 1.0
+        if small:
+            return small * law.small.attention * wide
         peak = self.gpu.halves or self.products()
         share = law.attention.get(self.gpu.architecture, law.attention["others"])
-        wide = law.wide_heads.faster.get(self.gpu.architecture, 1.0) if head >= law.wide_heads.width else 1.0
         return peak * self.known.attention_forward * share * wide
 
     def holds(self, elements: float) -> float:

@@ -157,13 +157,17 @@ def test_parts_that_wait_on_the_host_leave_the_gpu_to_the_one_at_work() -> None:
     assert model.moments["encode"].weights == 2 * max(encoder.parameters for encoder in flux.text_encoders)
     assert blocks.peak < model.peak < whole.peak
     assert whole.call < model.call
-    # every block comes over PCIe in each of 28 steps
-    assert blocks.seconds["offload"] == pytest.approx(28 * 2 * 11.9e9 / (31.5e9 * 0.35), rel=0.01)
+    # every block comes from memory that is not pinned in each of 28 steps; parts go back, which takes twice as long
+    assert blocks.seconds["offload"] == pytest.approx(28 * 2 * 11.9e9 / 4.8e9, rel=0.01)
+    assert model.seconds["offload"] == pytest.approx(all_of_it * (1 / 4.8e9 + 1 / 2.4e9), rel=0.001)
 
 
 def test_gpus_that_share_a_call_make_it_sooner_and_exchange() -> None:
-    one, four = (way("flux.1-dev", "dgx-h100", Split(ulysses=count)) for count in (1, 4))
+    one, four = (way("flux.1-dev", "dgx-h100", Split(ulysses=count), compile=True) for count in (1, 4))
     assert 2.5 < one.seconds["denoise"] / four.seconds["denoise"] < 4
+    # without a compiler the host launches no faster: 1.6 times on four H100 with xDiT
+    eager = [way("flux.1-dev", "dgx-h100", Split(ulysses=count)).seconds["denoise"] for count in (1, 4)]
+    assert 1.3 < eager[0] / eager[1] < 1.9
     assert four.seconds["exchange"] > 0
     both = way("wan2.1-14b", "dgx-h100", Split(cfg=2))
     assert 1.7 < way("wan2.1-14b", "dgx-h100", Split()).seconds["denoise"] / both.seconds["denoise"] < 2

@@ -198,6 +198,12 @@ def test_axes_are_held_by_name() -> None:
     assert held.keeps_row({"tp": 2, "recompute": 2})
 
 
+def test_what_compares_no_answers_draws_one_to_a_prompt() -> None:
+    drawn = {method: PostTraining.model_validate({"model": "llama-3.1-8b", "method": method}).samples_per_prompt
+             for method in ("ppo", "reinforce", "rloo", "grpo")}
+    assert drawn == {"ppo": 1, "reinforce": 1, "rloo": 8, "grpo": 8}
+
+
 @pytest.mark.parametrize("name", ["qwen2.5-7b-grpo-8xh100", "32b-grpo-trainer-h100-rollouts-l40s"])
 def test_shipped_scenarios_are_proven(name: str) -> None:
     plan = shipped_answer(name)
