@@ -28,7 +28,7 @@ from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.schedule import Problem
 from planner.solver.fleet.scheduling import LIMITED, schedule
 from planner.solver.settings import Settings
-from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem
+from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, turning
 
 PAGE = Path(__file__).parents[1] / "docs" / "scheduling.md"
 SIZES = ((40, 4, 52, 3), (100, 10, 182, 2), (300, 10, 182, 1), (1000, 10, 182, 1))
@@ -41,6 +41,8 @@ KINDS: Mapping[str, Callable[[Problem, Random], Problem]] = {
     "the same with a service that grows and needs more by day than by night, beside tasks that pause, on owned nodes "
     "with maintenance and on delivered ones": by_night,
     "nights and budgets both": lambda problem, random: paying(by_night(problem, random), random),
+    "one task and a service whose hours turn into each other, on nodes that pay to start and to empty, with budgets":
+        lambda problem, random: paying(turning(problem, random), random),
     "tasks on several pools at once, with stocks that they use up": holding_more,
 }
 """What is asked of small questions -> how a drawn one is made so."""

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import TypeAlias
 
 from planner.catalog.calibration import Reliability
 from planner.jobs.columns import MICRO, Columns, Demand, ReplicaColumn
@@ -29,9 +31,12 @@ from planner.solver.fleet.schedule import (
     Purse,
     Service,
     Task,
+    Turn,
 )
 
 MONTHS_OF_QUARTER = 3
+Alike: TypeAlias = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
+"""Of a period what a service needs in how many hours, and what is there of the pools that have nodes."""
 POWER = ("max_power", "site_power")
 """Limits in watts."""
 
@@ -134,8 +139,8 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
             blocks = offering.blocks(asked, mine)
             standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in blocks), round((
                 (asked.from_ or portfolio.horizon.start) - portfolio.horizon.start).total_seconds())))
-            services.append(Service(tuple(block for block, _, _ in blocks),
-                                    tuple(_loads(portfolio, asked, mine.demands[0], blocks, suppliers))))
+            loads, turns = _loads(portfolio, asked, mine.demands[0], blocks, suppliers)
+            services.append(Service(tuple(block for block, _, _ in blocks), loads, turns, mine.demands[0].changing))
             empty += [] if blocks else [at]
             continue
         options = runs[at]
@@ -217,13 +222,14 @@ def _task(portfolio: Portfolio, asked: PortfolioJob, release: datetime, options:
 
 
 def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
-           blocks: Sequence[tuple[Block, ReplicaColumn, int]], suppliers: Sequence[Supplier]) -> list[Load]:
-    """Return what a service needs: periods that need the same where as many nodes are there."""
+           blocks: Sequence[tuple[Block, ReplicaColumn, int]], suppliers: Sequence[Supplier]
+           ) -> tuple[tuple[Load, ...], tuple[Turn, ...]]:
+    """Return what a service needs, of periods that need the same where as many nodes are there; and when that turns."""
     horizon, start = portfolio.horizon, asked.from_ or portfolio.horizon.start
     day = demand.day or (1.0,) * 24
     spare = spare_of(demand, [(block, replicas) for block, _, replicas in blocks])
-    alike: dict[object, list[int]] = {}
-    needs: dict[object, tuple[tuple[int, int], ...]] = {}
+    alike: dict[Alike, list[int]] = {}
+    hours: list[tuple[int, tuple[Alike, int]]] = []
     for period in range(horizon.periods):
         begin = horizon.start + timedelta(seconds=period * horizon.period)
         end = begin + timedelta(seconds=horizon.period)
@@ -231,14 +237,20 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
             continue
         factor = max((1 + (asked.growth or 0.0)) ** max(0, months_since(start, moment))
                      for moment in (begin, end - timedelta(seconds=1)))
-        hours = Counter(math.ceil(demand.needed * factor * day[(begin + timedelta(hours=hour)).hour] * MICRO) + spare
-                        for hour in range(round(horizon.period / HOUR_SECONDS))
-                        if begin + timedelta(hours=hour + 1) > start)
-        need = tuple(sorted((micro, count) for micro, count in hours.items()))
+        needs = [math.ceil(demand.needed * factor * day[(begin + timedelta(hours=hour)).hour] * MICRO) + spare
+                 for hour in range(round(horizon.period / HOUR_SECONDS)) if begin + timedelta(hours=hour + 1) > start]
         there = tuple(supplier.pool.capacity[period] for supplier in suppliers if supplier.pool.capacity is not None)
-        alike.setdefault((need, there), []).append(period)
-        needs[need, there] = need
-    return [Load(tuple(periods), needs[key]) for key, periods in alike.items()]
+        key = tuple(sorted(Counter(needs).items())), there
+        alike.setdefault(key, []).append(period)
+        hours += [(period, (key, need)) for need in needs]
+    loads = tuple(Load(tuple(periods), key[0]) for key, periods in alike.items())
+    place = {(key, need): (at, number) for at, key in enumerate(alike)
+             for number, (need, _) in enumerate(key[0])}
+    turns: dict[tuple[tuple[int, int], tuple[int, int]], list[int]] = {}
+    for (_, before), (period, then) in pairwise(hours if demand.changing else ()):
+        if before != then:
+            turns.setdefault((place[before], place[then]), []).append(period)
+    return loads, tuple(Turn(before, then, tuple(periods)) for (before, then), periods in turns.items())
 
 
 def spare_of(demand: Demand, blocks: Sequence[tuple[Block, int]]) -> int:

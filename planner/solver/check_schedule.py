@@ -6,7 +6,20 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from planner.solver.check import claims
-from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Ceiling, Placed, Pool, Problem, Purse, Schedule, Task
+from planner.solver.fleet.schedule import (
+    CENT,
+    DAY_SECONDS,
+    HOUR_SECONDS,
+    Ceiling,
+    Counts,
+    Placed,
+    Pool,
+    Problem,
+    Purse,
+    Schedule,
+    Service,
+    Task,
+)
 
 
 def check_schedule(problem: Problem, schedule: Schedule) -> list[str]:
@@ -42,10 +55,25 @@ def spent(problem: Problem, schedule: Schedule) -> Iterator[tuple[int, int, int]
                       for count, block in zip(row, service.blocks, strict=True))
             for period in load.periods:
                 yield usd, period * size, (period + 1) * size
+        yield from _changed(problem, service, counts)
     for pool, counts_of in zip(problem.pools, schedule.lots, strict=True):
         for lot, nodes in zip(pool.lots, counts_of, strict=True):
             if nodes:
                 yield lot.cost(nodes), lot.start * size, lot.end * size
+
+
+def _changed(problem: Problem, service: Service, counts: Counts) -> Iterator[tuple[int, int, int]]:
+    """Yield what is paid for nodes while they start, and while they end the requests that they have."""
+    for turn in service.turns:
+        (load, need), (later, other) = turn.before, turn.then
+        usd = 0
+        for at, block in enumerate(service.blocks):
+            more, pool = counts[later][other][at] - counts[load][need][at], problem.pools[block.pool]
+            if more > 0 and pool.is_endless:
+                each = -(-pool.micro_usd_per_node_hour * service.changing // HOUR_SECONDS)
+                usd += more * block.nodes * each
+        for period in turn.periods:
+            yield usd, period * problem.period_seconds, (period + 1) * problem.period_seconds
 
 
 def spent_within(problem: Problem, schedule: Schedule, purse: Purse) -> Fraction:

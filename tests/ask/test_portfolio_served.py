@@ -82,3 +82,19 @@ def test_a_service_that_grows_costs_what_its_months_cost_alone():
     alone = sum(plan.objective.value * days / 30 for plan, days in zip(months, (31, 28), strict=True))
     assert year.objective.by_replay.met
     assert year.objective.value == pytest.approx(alone, abs=0.01)
+
+
+@pytest.mark.parametrize("period", ["7 d", "12 h"])
+def test_a_day_costs_what_it_costs_alone_with_its_starts_and_last_answers(period: str):
+    chat = {**CHAT, "day": [0.3] * 8 + [1.0] * 12 + [0.3] * 4}
+    market = {"hardware": {"candidates": ["dgx-h100"]}, "sourcing": {"rent": {"providers": ["nebius"]}}}
+    alone, at_once, weeks = (make_plan(load_question({**market, **asked}, {}, CATALOG)[0], CATALOG) for asked in (
+        {"workload": chat}, {"workload": {**chat, "startup": "1 s"}},
+        {"jobs": [{"name": "chat", "workload": chat}], "horizon": {"length": "28 d", "period": period}}))
+    assert weeks.objective.value == pytest.approx(alone.objective.value * 28 / 30, abs=0.011)
+    # by hand: ten minutes for a start, not one second, of the nodes that 8:00 adds
+    (day,) = at_once.assignments
+    added = day.nodes - 1
+    each = day.usd_per_node_hour * 599 / 3600
+    assert weeks.objective.value == pytest.approx(at_once.objective.value * 28 / 30 + 28 * added * each, abs=0.3)
+    assert sum(one.usd for one in weeks.cash) == pytest.approx(weeks.objective.value, abs=1e-6)

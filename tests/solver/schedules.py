@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise, product
 from random import Random
 
-from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Purse, Service, Task
+from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Purse, Service, Task, Turn
 
 HOUR = 3600
 
@@ -104,6 +104,16 @@ def by_night(problem: Problem, random: Random) -> Problem:
     return replace(problem, pools=(own, *problem.pools[1:]), tasks=tasks, services=(Service(blocks, tuple(loads)),))
 
 
+def turning(problem: Problem, random: Random) -> Problem:
+    """Return the question with a service whose hours turn into each other, on nodes that pay to start and to empty."""
+    service = Service((Block(1, 1, random.randint(2, 4)), Block(random.choice((0, 1, 1, 1)), random.randint(1, 2), 5)),
+                      tuple(Load((period,), ((random.randint(0, 6), problem.period_seconds // HOUR),))
+                            for period in range(3)))
+    turns = [Turn((at, 0), (at + 1, 0), (at + 1,) * random.choice((1, 1, 3))) for at in range(2)]
+    return replace(problem, tasks=problem.tasks[:1], services=(replace(
+        service, turns=tuple(turns), changing=random.choice((600, HOUR, 5 * HOUR))),))
+
+
 def ways(problem: Problem, task: Task) -> list:
     """Return every way to do a task: nodes by (pool, period), second of its start and end, and money."""
     size, found = problem.period_seconds, []
@@ -149,6 +159,41 @@ def covers(problem: Problem, service: Service, load: Load) -> list:
         g != f and all(x <= y for x, y in zip(g[0], f[0], strict=True)) and g[1] <= f[1] for g in found))
 
 
+def answers(problem: Problem, service: Service) -> list:
+    """Return every way to answer a service: micro-USD, nodes by pool of each load, and what is paid from when to when.
+
+    Where a turn costs more nodes than are needed may stay.
+    """
+    size = problem.period_seconds
+    if not service.turns:
+        return [(sum(usd for _, usd in several), [nodes for nodes, _ in several], [
+            (Fraction(usd, len(load.periods)), t * size, (t + 1) * size)
+            for load, (_, usd) in zip(service.loads, several, strict=True) for t in load.periods])
+            for several in product(*(covers(problem, service, load) for load in service.loads))]
+    most = max(need for load in service.loads for need, _ in load.needs)
+    all_counts = list(product(*(range(-(-most // b.micro_rate) + 1) for b in service.blocks)))
+    prices = [problem.pools[b.pool].micro_usd_per_node_hour for b in service.blocks]
+    found = []
+    for counts in product(all_counts, repeat=len(service.loads)):
+        if any(sum(c * b.micro_rate for c, b in zip(mine, service.blocks, strict=True)) < load.needs[0][0]
+               for mine, load in zip(counts, service.loads, strict=True)):
+            continue
+        spreads, nodes = [], []
+        for mine, load in zip(counts, service.loads, strict=True):
+            nodes.append([sum(c * b.nodes for c, b in zip(mine, service.blocks, strict=True) if b.pool == pool)
+                          for pool in range(len(problem.pools))])
+            usd = sum(c * b.nodes * load.needs[0][1] * usd for c, b, usd in zip(
+                mine, service.blocks, prices, strict=True))
+            spreads += [(usd, t * size, (t + 1) * size) for t in load.periods]
+        for turn in service.turns:
+            for c, d, b, usd in zip(counts[turn.before[0]], counts[turn.then[0]], service.blocks, prices, strict=True):
+                if d > c and problem.pools[b.pool].capacity is None and not problem.pools[b.pool].lots:
+                    more = (d - c) * b.nodes * -(-usd * service.changing // HOUR)
+                    spreads += [(more, t * size, (t + 1) * size) for t in turn.periods]
+        found.append((sum(usd for usd, _, _ in spreads), nodes, spreads))
+    return sorted(found, key=lambda one: one[0])
+
+
 def supplies_of(problem: Problem) -> list:
     """Return every number of nodes of every lot: money, nodes by pool and period, when it is paid; cheapest first."""
     flat, found = [(p, lot) for p, pool in enumerate(problem.pools) for lot in pool.lots], []
@@ -189,7 +234,7 @@ def done(problem: Problem, picked: tuple) -> tuple | None:
 def cheapest(problem: Problem) -> int | None:
     """Return the least micro-USD of any schedule; none where there is none."""
     best, supplies = None, supplies_of(problem)
-    loads = [(load, covers(problem, service, load)) for service in problem.services for load in service.loads]
+    services = [answers(problem, service) for service in problem.services]
     choices = [ways(problem, task) + ([None] if task.worth is not None else []) for task in problem.tasks]
     for picked in product(*choices):
         tasks = done(problem, picked)
@@ -197,15 +242,16 @@ def cheapest(problem: Problem) -> int | None:
             continue
         money, priced, nodes = tasks
         runs = [spread for way in picked if way is not None for spread in spent(problem, way)]
-        for served in product(*(options for _, options in loads)):
-            paid = money + sum(usd for _, usd in served)
-            spreads = runs + [(Fraction(usd, len(load.periods)), t * problem.period_seconds,
-                               (t + 1) * problem.period_seconds)
-                              for (load, _), (_, usd) in zip(loads, served, strict=True) for t in load.periods]
+        for served in product(*services):
+            paid = money + sum(usd for usd, _, _ in served)
+            if best is not None and paid + priced >= best:
+                continue
+            spreads = runs + [spread for _, _, spreads in served for spread in spreads]
             total = [list(row) for row in nodes]
-            for (load, _), (more, _) in zip(loads, served, strict=True):
-                for t, p in product(load.periods, range(len(more))):
-                    total[p][t] += more[p]
+            for service, (_, taken, _) in zip(problem.services, served, strict=True):
+                for load, more in zip(service.loads, taken, strict=True):
+                    for t, p in product(load.periods, range(len(more))):
+                        total[p][t] += more[p]
             for usd, held, bought in supplies:
                 dear = best is not None and paid + usd + priced >= best
                 if dear or (problem.budget is not None and paid + usd > problem.budget):

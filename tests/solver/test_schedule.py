@@ -15,7 +15,7 @@ from planner.solver.fleet.schedule import CENT, Lot, Option, Placed, Pool, Probl
 from planner.solver.fleet.scheduling import LIMITED, keeping, schedule
 from planner.solver.fleet.waiting import EVOLVED, PLACED_A_UNIT, by_start
 from planner.solver.settings import Settings
-from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, waiting
+from tests.solver.schedules import by_night, cheapest, holding_more, paying, random_problem, turning, waiting
 
 DAY = 86_400
 SEEDS = range(0, 500, 50)
@@ -40,7 +40,8 @@ def test_options_that_hold_several_pools_and_use_up_stocks_are_as_cheap_as_every
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
-@pytest.mark.parametrize("asked", [paying, by_night])
+@pytest.mark.parametrize("asked", [paying, by_night, turning, lambda problem, random: paying(turning(
+    problem, random), random)])
 def test_budgets_by_time_and_nights_of_services_are_as_cheap_as_every_schedule_tried(asked, first):
     for seed in range(first, first + 20):
         problem = asked(random_problem(Random(seed)), Random(seed + 1))

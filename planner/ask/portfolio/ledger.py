@@ -13,7 +13,7 @@ from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
 from planner.scenario.moment import iso, next_month
 from planner.solver.check_schedule import serving, spent, there, used
-from planner.solver.fleet.schedule import CENT, Schedule
+from planner.solver.fleet.schedule import CENT, Schedule, changes
 
 
 def supply_of(agenda: Agenda, schedule: Schedule) -> tuple[Supply, ...]:
@@ -74,6 +74,9 @@ def _served(agenda: Agenda, schedule: Schedule, at: int) -> Iterator[tuple[int, 
                        for count, block in zip(row, service.blocks, strict=True) if block.pool == at)
             for period in load.periods:
                 usd[period] = each
+        for period, more in ((period, more) for pool, more, turn in changes(agenda.problem, service, counts)
+                             if pool == at for period in turn.periods):
+            usd[period] += more
         for first, then, nodes in stretches(nodes_of[number][at]):
             if nodes:
                 yield max(first * size, agenda.services[number].start), then * size, nodes, sum(usd[first:then])

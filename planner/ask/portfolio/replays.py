@@ -55,7 +55,7 @@ def busiest(load: Load) -> int:
 
 def eased(agenda: Agenda, less: Mapping[tuple[int, Need], int]) -> Agenda:
     """Return the question with other needs; less: what becomes of some, by service and need."""
-    services = tuple(replace(service, loads=tuple(Load(load.periods, tuple(
+    services = tuple(replace(service, loads=tuple(replace(load, needs=tuple(
         (less.get((number, (need, busiest(load))), need), hours) for need, hours in load.needs))
         for load in service.loads)) for number, service in enumerate(agenda.problem.services))
     return replace(agenda, problem=replace(agenda.problem, services=services)) if less else agenda

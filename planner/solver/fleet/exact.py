@@ -19,7 +19,7 @@ NEAR = 1_000
 """Ways near the relaxation's best, which a first schedule is sought among."""
 NEAR_GAP, NEAR_NODES = 5e-3, 20
 """At which that schedule is good enough, and nodes of branch and bound for it."""
-MOST_BRANCHED, NODES = 20_000, 2_000
+MOST_BRANCHED, NODES = 30_000, 2_000
 """Variables up to which HiGHS bounds the whole in little time, and its nodes for it."""
 FEW_NODES = 50
 """Of HiGHS, before anything else is known of services."""
@@ -51,6 +51,8 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
         return found
     if problem.services:
         found = _whole(problem, model, found, stop)
+        if _is_done(found) and problem.tasks and found.status == "feasible":
+            found = better(found, _tried(problem, model, settings, LONGER, found, stop))
         if _is_done(found):
             return found
     if problem.tasks:  # services alone are nodes and no ways: there is nothing to relax

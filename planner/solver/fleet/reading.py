@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.solver.fleet.pausing import runs_of
-from planner.solver.fleet.schedule import Placed, Problem, Runs, Schedule, Task, late_cost, lateness
+from planner.solver.fleet.schedule import Placed, Problem, Runs, Schedule, Task, changes, late_cost, lateness
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.scheduling_tasks import TaskVars
 from planner.solver.fleet.stating import Stated
@@ -76,6 +76,7 @@ def value_of(problem: Problem, found: Schedule) -> int:
                 hours * count * block.nodes * problem.pools[block.pool].micro_usd_per_node_hour
                 for (_, hours), row in zip(load.needs, rows, strict=True)
                 for block, count in zip(service.blocks, row, strict=True))
+        total += sum(usd * len(turn.periods) for _, usd, turn in changes(problem, service, counts))
     for pool, nodes in zip(problem.pools, found.lots, strict=True):
         total += sum(lot.cost(count) for lot, count in zip(pool.lots, nodes, strict=True))
     return total

@@ -6,6 +6,7 @@ what there is down, before it comes here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -111,11 +112,26 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """An hour after which a service needs something else: both as numbers of a load and of a need of it."""
+
+    before: tuple[int, int]
+    then: tuple[int, int]
+    periods: tuple[int, ...]
+    """In which the second of the two hours lies, once for each time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """Work that does not end: blocks that answer every load."""
 
     blocks: tuple[Block, ...]
     loads: tuple[Load, ...]
+    turns: tuple[Turn, ...] = ()
+    changing: int = 0
+    """Seconds for which a node that a turn adds is paid besides where it is taken as needed: it starts before the hour
+    and ends its requests after it, and no block turns into another.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +173,11 @@ class Problem:
     def horizon(self) -> int:
         """Seconds of all periods."""
         return self.periods * self.period_seconds
+
+    def change(self, service: Service, block: Block) -> int:
+        """Return the micro-USD of a block that a turn adds."""
+        pool = self.pools[block.pool]
+        return block.nodes * -(-pool.micro_usd_per_node_hour * service.changing // HOUR_SECONDS) * pool.is_endless
 
     def length(self, option: Option) -> int:
         """Return the periods that an option takes without a pause."""
@@ -220,6 +241,15 @@ class Schedule:
     bound: int | None = None
     interrupted: bool = False
     """Whether Ctrl-C ended the search."""
+
+
+def changes(problem: Problem, service: Service, counts: Counts) -> Iterator[tuple[int, int, Turn]]:
+    """Yield what the blocks that each turn adds cost each time: the pool, micro-USD, and the turn."""
+    for turn in service.turns:
+        before, then = (counts[load][need] for load, need in (turn.before, turn.then))
+        for block, had, has in zip(service.blocks, before, then, strict=True):
+            if has > had and (usd := problem.change(service, block)):
+                yield block.pool, (has - had) * usd, turn
 
 
 def lateness(problem: Problem, task: Task, placed: Placed) -> int:

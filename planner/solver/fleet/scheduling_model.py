@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from planner.solver.fleet.schedule import Lot, Placed, Problem, Schedule
+from planner.solver.fleet.schedule import Lot, Placed, Problem, Schedule, Service
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT, TaskModel
 from planner.solver.fleet.ways import Ways
 
@@ -22,6 +22,8 @@ class Model(TaskModel):
                         for load in service.loads] for service in problem.services]
         self.busiest: list[tuple[int, list[list[tuple[int, int]]]]] = []
         """Variables of the nodes that a service is on, and the terms of which each is the largest."""
+        self.added: list[tuple[int, int, int]] = []
+        """Variables of the blocks that a turn adds, and of those there are before and then."""
         self._services()
         self.numbered: list[tuple[int, range, tuple[int, int]]] = []
         """Variables of a lot's nodes and of each number of them, and the rows that one number holds, and that it is
@@ -32,24 +34,44 @@ class Model(TaskModel):
             self._alike()
 
     def _services(self) -> None:
-        program, size = self.program, self.problem.period_seconds
+        program = self.program
         for service, counts in zip(self.problem.services, self.counts, strict=True):
+            peak = max((need for load in service.loads for need, _ in load.needs), default=0)
             each = [block.nodes * self.problem.pools[block.pool].micro_usd_per_node_hour for block in service.blocks]
             for load, rows in zip(service.loads, counts, strict=True):
                 for (need, hours), row in zip(load.needs, rows, strict=True):
                     program.row([(one, block.micro_rate) for block, one in zip(service.blocks, row, strict=True)], need)
                     for block, one, usd in zip(service.blocks, row, each, strict=True):
-                        program.upper[one] = -(-need // max(1, block.micro_rate))
-                        program.price[one] = len(load.periods) * hours * usd
-                        if self.budget is not None:
-                            program.put(self.budget, one, len(load.periods) * hours * usd)
-                        for purse, at in zip(self.problem.purses, self.purses, strict=True):
-                            inside = sum(max(0, min((period + 1) * size, purse.end) - max(period * size, purse.start))
-                                         for period in load.periods)
-                            program.put(at, one, -(-hours * usd * inside // (size * PURSE_UNIT)))
+                        # more than are needed may stay through a short dip, where starting them again costs more
+                        most = peak if service.turns and self.problem.change(service, block) else need
+                        program.upper[one] = -(-most // max(1, block.micro_rate))
+                        self._paid(one, hours * usd, load.periods)
                 for pool in sorted({block.pool for block in service.blocks}):
                     self._busy(pool, load.periods, [[(one, block.nodes) for block, one in zip(
                         service.blocks, row, strict=True) if block.pool == pool] for row in rows])
+            self._turns(service, counts)
+
+    def _paid(self, one: int, usd: int, periods: Sequence[int]) -> None:
+        """State what a variable costs in some periods, each time."""
+        size = self.problem.period_seconds
+        self.program.price[one] = len(periods) * usd
+        if self.budget is not None:
+            self.program.put(self.budget, one, len(periods) * usd)
+        for purse, at in zip(self.problem.purses, self.purses, strict=True):
+            inside = sum(max(0, min((period + 1) * size, purse.end) - max(period * size, purse.start))
+                         for period in periods)
+            self.program.put(at, one, -(-usd * inside // (size * PURSE_UNIT)))
+
+    def _turns(self, service: Service, counts: Sequence[Sequence[Sequence[int]]]) -> None:
+        """State what the blocks that turns add cost."""
+        for turn in service.turns:
+            before, then = (counts[load][need] for load, need in (turn.before, turn.then))
+            for block, had, has in zip(service.blocks, before, then, strict=True):
+                if usd := self.problem.change(service, block):
+                    more = self.program.variable(self.program.upper[has])
+                    self._paid(more, usd, turn.periods)
+                    self.program.row([(more, 1), (has, -1), (had, 1)], least=0)
+                    self.added.append((more, had, has))
 
     def _busy(self, pool: int, periods: Sequence[int], needs: list[list[tuple[int, int]]]) -> None:
         """State that a service is on nodes of a pool, as many as in its busiest hour."""
@@ -131,6 +153,8 @@ class Model(TaskModel):
             for load, rows in zip(service, counts, strict=True):
                 for variables, numbers in zip(load, rows, strict=True):
                     values.update(zip(variables, numbers, strict=True))
+        for more, had, has in self.added:
+            values[more] = max(0, values.get(has, 0) - values.get(had, 0))
         for most, needs in self.busiest:
             values[most] = max(sum(values.get(one, 0) * nodes for one, nodes in terms) for terms in needs)
         for lots, nodes in zip(self.lots, known.lots, strict=True):
