@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.errors import InputError
-from planner.scenario.moment import moment_of
+from planner.scenario.moment import end_of, moment_of, written
 from planner.scenario.serving import LOADS
 from planner.units import DAY
 
@@ -38,6 +38,9 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("file", "path", "include", "import", "scenario", "from_file"),
                     "jobs stand in the portfolio's own file; one in a file of its own joins it on the command line: "
                     "planner plan PORTFOLIO.yaml --add JOB.yaml"),
+    **dict.fromkeys(("duration", "runtime", "gpu_hours", "gpu-hours", "walltime", "wall_time"),
+                    "how long a job takes follows from its model and its tokens; jobs of known GPUs and hours are a "
+                    "log: planner plan --jobs LOG.csv --on dgx-h100"),
     **dict.fromkeys(("budget", "max_cost"), "a budget is of all jobs together: budget at the top")}
 """Keys of a job that it has not, with what to write."""
 _START, _END = ("start", "begin", "start_date"), ("end", "finish", "end_date")
@@ -45,6 +48,9 @@ _START, _END = ("start", "begin", "start_date"), ("end", "finish", "end_date")
 
 def with_jobs_listed(data: dict[Any, Any]) -> dict[Any, Any]:
     """Return a file with its list of jobs under `jobs`; of jobs under their names a list with these."""
+    whole = data.get("portfolio")
+    if len(data) == 1 and isinstance(whole, dict) and "jobs" in whole:
+        data = whole
     key = next((key for key in MANY if isinstance(data.get(key), list | dict)), None)
     if key is None or (key != "jobs" and "jobs" in data):
         return data
@@ -89,10 +95,19 @@ def with_horizon(data: dict[Any, Any]) -> dict[Any, Any]:
             began = moment_of(stated[first]) if first is not None else None
             if began is None:
                 raise ValueError(f"{last} needs a start")
-            told["length"] = f"{(moment_of(stated[last]) - began).total_seconds() / DAY:g} d"
+            told["length"] = f"{(end_of(stated[last]) - began).total_seconds() / DAY:g} d"
     except ValueError as error:
         raise InputError(f"horizon: {error}") from None
     return {**rest, "horizon": told} if "length" in told else {**rest, "horizon": {"length": "52 weeks", **told}}
+
+
+def in_a_stretch(said: str | int) -> dict[str, object]:
+    """Return a horizon of one value: a year, a quarter or a month by name, else its length."""
+    try:
+        start, end = moment_of(str(said)), end_of(str(said))
+    except ValueError:
+        return {"length": said}
+    return {"start": written(start), "length": f"{(end - start).total_seconds() / DAY:g} d"}
 
 
 _QUARTERS = ("budget_by_quarter", "budget_per_quarter", "quarterly_budget")

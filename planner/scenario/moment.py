@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import calendar
 import re
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
+from planner.scenario.dates import MONTHS, stretch
 from planner.units import DAY, HOUR, SECONDS, USD, Quantity, parse, trimmed
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2})?", re.ASCII)
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)(?:Z|\+00:00)?", re.ASCII)
 _GROWTH = re.compile(r"([+-]?\d+(?:\.\d+)?) ?% ?(?:/|per|a) ?(month|year)", re.IGNORECASE | re.ASCII)
 _AT_ONCE = re.compile(r"0 ?(?:s|min|h|d|days?|w|weeks?)", re.ASCII)
 WEEK = 7 * DAY
-MONTHS = 12
 PER_DAY = {f"{usd}/{time}": factor * DAY / seconds for usd, factor in USD.items()
            for time, seconds in (("d", DAY), ("day", DAY), ("h", HOUR), ("week", WEEK), ("w", WEEK))}
 
@@ -24,28 +24,51 @@ def moment_of(value: object) -> datetime:
     """Return a date, or a date with a time. Raises ValueError."""
     if isinstance(value, datetime):
         return value
-    if not isinstance(value, str) or not _DATE.fullmatch(trimmed(value, "date")):
-        raise ValueError(f"{value!r} is not a date: write for example 2027-06-30, or 2027-06-30T18:00 (UTC), or a span "
-                         "from the start of the horizon such as 3 d")
-    try:
-        return datetime.fromisoformat(trimmed(value, "date"))
-    except ValueError:
-        raise ValueError(f"{value!r} is not a date: there is no such day or hour") from None
+    written_out = _DATE.fullmatch(trimmed(value, "date")) if isinstance(value, str) else None
+    if written_out is not None:
+        try:
+            return datetime.fromisoformat(written_out[1])
+        except ValueError:
+            raise ValueError(f"{value!r} is not a date: there is no such day or hour") from None
+    named = stretch(value, None) if isinstance(value, str) else None
+    if named is None:
+        raise ValueError(f"{value!r} is not a date: write for example 2027-06-30, 2027-06-30T18:00 (UTC), March, end "
+                         "of Q2, or a span from the start of the horizon such as 3 d")
+    return _midnight(named[0])
 
 
-def after(start: datetime, value: object) -> object:
-    """Return the date that lies a span of time after the start; anything else as it is."""
+def end_of(value: object) -> datetime:
+    """Return the first moment after what ends with a date or, as 2027-12, with all of a month. Raises ValueError."""
+    whole = stretch(value, None) if isinstance(value, str) and not _DATE.fullmatch(value.strip()) else None
+    return moment_of(value) if whole is None else _midnight(whole[1])
+
+
+def after(start: datetime, value: object, *, begins: bool = False) -> object:
+    """Return the date that lies a span of time after the start, or that is named by the calendar; anything else as it
+    is. What `begins` with a month that began before the start begins with that.
+    """
     if isinstance(value, str) and _AT_ONCE.fullmatch(value.strip()):
         return written(start)
+    named = stretch(value, start.date()) if isinstance(value, str) and not _DATE.fullmatch(value.strip()) else None
+    if named is not None:
+        first, then = (_midnight(day) for day in named)
+        return written(start if begins and first < start < then else first)
     try:
         return written(start + timedelta(seconds=parse(value, SECONDS, "span of time", "3 d")))
     except (ValueError, OverflowError):
         return value
 
 
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)
+
+
 def written(moment: datetime) -> str:
-    """Write a moment as it is read: without the time where that is midnight."""
-    return moment.strftime("%Y-%m-%d" if moment == moment.replace(hour=0, minute=0) else "%Y-%m-%dT%H:%M")
+    """Write a moment as it is read: without the time where that is midnight, and without seconds where there are none.
+    """
+    if moment == moment.replace(hour=0, minute=0, second=0):
+        return moment.strftime("%Y-%m-%d")
+    return moment.strftime("%Y-%m-%dT%H:%M:%S" if moment.second else "%Y-%m-%dT%H:%M")
 
 
 def iso(moment: datetime) -> str:
@@ -73,8 +96,24 @@ def _growth(value: object) -> float:
 Growth = Annotated[float, PlainValidator(_growth, json_schema_input_type=str),
                    PlainSerializer(lambda share: f"{share * 100:.10g}%/month", return_type=str)]
 """Share by which a rate grows from month to month."""
+_EACH = {"hourly": "hour", "daily": "day", "weekly": "week", "biweekly": "2 weeks", "monthly": "month",
+         "quarterly": "3 months", "yearly": "year"}
+
+
+def _one_of(value: object) -> object:
+    """Read `a week`, `weekly` and `week` as 1 week."""
+    said = value.strip().lower() if isinstance(value, str) else ""
+    said = _EACH.get(said, said.removeprefix("every ").removeprefix("a "))
+    counted = said if said[:1].isdecimal() else f"1 {said}"
+    try:
+        parse(counted, SECONDS, "span of time", "3 d")
+    except ValueError:
+        return value
+    return counted if said.isalpha() or said in _EACH.values() else value
+
+
 Span = Annotated[float, Quantity(SECONDS, "span of time", "52 weeks", "d", "h", "min", "s", least="1 s",
-                                 most="36525 d")]
+                                 most="36525 d"), BeforeValidator(_one_of)]
 PerDay = Annotated[float, Quantity(PER_DAY, "price of a day", "20,000 USD/d", "USD/d", least="0.01 USD/d",
                                    most="1,000,000,000 USD/d")]
 

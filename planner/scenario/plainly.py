@@ -13,6 +13,7 @@ from planner.scenario.headings import USUAL, read_headings
 from planner.scenario.job_words import (
     JOB,
     JOB_WORDS,
+    in_a_stretch,
     in_words_of_jobs,
     with_horizon,
     with_jobs_listed,
@@ -38,6 +39,8 @@ OWN_PRICES = (
     "USD/h}], where node is a node type (planner catalog list nodes) and price that of the whole node; then --catalogs "
     "DIR --provider mine. Of one kind of GPU, --price 2.20 (sourcing.rent.price, USD of a GPU and hour) is enough")
 """What to write for prices in a question."""
+_ALLOWED: Mapping[bool, dict[str, object] | None] = {True: {}, False: None}
+"""What `buy: true` and `rent: false` say."""
 _BLOCKS = {"rent": "sourcing.rent", "buy": "sourcing.buy", "nodes": "hardware.candidates", "gpu": "hardware.candidates"}
 """Keys of blocks that no flag is called by."""
 
@@ -68,11 +71,15 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
     data = with_quarters(data) if "jobs" in data else data
     data = read_headings(_rented_on(data), TOP | _BLOCKS.keys(), usual)
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
+    sourcing = blocks.get("sourcing")
+    if isinstance(sourcing, dict):
+        blocks["sourcing"] = {key: _ALLOWED.get(value, value) if key in ("rent", "buy") and isinstance(value, bool)
+                              else value for key, value in sourcing.items()}
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
         blocks["jobs"] = [_job(job, usual, at) for at, job in enumerate(jobs)]
-    if "jobs" in blocks and isinstance(blocks.get("horizon"), str):
-        blocks["horizon"] = {"length": blocks["horizon"]}
+    if "jobs" in blocks and isinstance(blocks.get("horizon"), str | int):
+        blocks["horizon"] = in_a_stretch(blocks["horizon"])
     if "jobs" in blocks:
         return with_horizon(blocks)
     for key in blocks:

@@ -20,6 +20,10 @@ from planner.yaml_io import Frozen
 
 MOST_JOBS = 1000
 AnyWork: TypeAlias = Training | Serving | DiffusionTraining | Generation | PostTraining
+DATES = ("release", "deadline", "from")
+"""Keys of a job that are dates."""
+_FIRST_AND_LAST = {(first, last) for first in ("from", "start", "first", "begin")
+                   for last in ("until", "end", "last", "to")}
 _OF_SERVICES = ("from_", "growth")
 _OF_RUNS = ("release", "deadline", "late", "worth", "after", "may_pause", "count", "every")
 
@@ -118,6 +122,14 @@ class Owned(Frozen):
     until: Moment | None = None
     """They are gone from then on."""
 
+    @field_validator("maintenance", mode="before")
+    @classmethod
+    def _first_and_last(cls, value: object) -> object:
+        """Read a date alone, and {from: 2027-02-01, until: 2027-02-05}."""
+        if isinstance(value, str):
+            return (value, value)
+        return tuple(value.values()) if isinstance(value, dict) and tuple(value) in _FIRST_AND_LAST else value
+
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.maintenance is not None and self.maintenance[1] < self.maintenance[0]:
@@ -132,6 +144,13 @@ class PortfolioRent(Rent):
 
     quota: dict[str, Annotated[Nodes, Field(gt=0, le=MOST)]] = Field(default_factory=dict)
     """Most nodes of a node type that are rented at any time, over all its offers."""
+
+    @field_validator("quota", mode="before")
+    @classmethod
+    def _by_node_type(cls, value: object) -> object:
+        if isinstance(value, int | str):
+            raise ValueError(f"a quota is of a node type: write for example {{dgx-h100: {value}}}")
+        return value
 
 
 class PortfolioBuy(Buy):
@@ -224,7 +243,7 @@ class Portfolio(Frozen):
             start = moment_of(horizon.get("start", USUAL_START))
         except ValueError:
             return data
-        return {**data, "jobs": [{key: after(start, value) if key in ("release", "deadline", "from") else value
+        return {**data, "jobs": [{key: after(start, value, begins=key != "deadline") if key in DATES else value
                                   for key, value in job.items()} if isinstance(job, dict) else job
                                  for job in data["jobs"]]}
 

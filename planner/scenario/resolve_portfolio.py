@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from planner.catalog.load import Catalog
+from planner.scenario.dates import stretch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.hardware_names import owned_nodes
@@ -10,7 +13,7 @@ from planner.scenario.horizon import Horizon
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.moment import written
 from planner.scenario.pool import named, pool
-from planner.scenario.portfolio import AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
+from planner.scenario.portfolio import DATES, AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.resolve import NO_FILE, in_precision, named_nodes, resolve_service, resolve_training
 from planner.scenario.resolve_diffusion import resolved_diffusion
@@ -40,6 +43,7 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         defaults.append(Default(name="horizon", value=f"{horizon.length / DAY:g} d from {written(horizon.start)}" + (
             " by the hour" if hourly else ""), why="unless said: services run, and cost, to its end" if not hourly else
             "some jobs are due within hours, which a year of days does not tell apart: services cost this long"))
+    defaults += told_of_dates(portfolio, document)
     jobs: list[tuple[PortfolioJob, AnyWork]] = []
     for at, job in enumerate(portfolio.jobs):
         work, decided = _resolved(job.workload, catalog, document, ("jobs", at, "workload"))
@@ -62,6 +66,22 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         "jobs": resolved, "hardware": supply["hardware"],
         "limits": portfolio.limits.model_copy(update={"max_gpus": limits.max_gpus}),
         "sourcing": sourcing.model_copy(update={"rent": rent})}), defaults
+
+
+def told_of_dates(portfolio: Portfolio, document: Document) -> Iterator[Default]:
+    """Yield what dates without a year, and deadlines that are more than a day, were taken for."""
+    said = document.data.get("jobs") if isinstance(document.data, dict) else None
+    for job, given in zip(portfolio.jobs, said if isinstance(said, list) else (), strict=False):
+        for key in DATES if isinstance(given, dict) else ():
+            text, moment = given.get(key), getattr(job, "from_" if key == "from" else key)
+            named = stretch(text, portfolio.horizon.start.date()) if isinstance(text, str) else None
+            if named is None or moment is None:
+                continue
+            long = key == "deadline" and (named[1] - named[0]).days > 1
+            if long or stretch(text, None) is None:
+                yield Default(name=f"{job.name}.{key}", value=written(moment), why=(
+                    f"{text} is its first day, before which the job must have ended: write end of {text} for its end"
+                    if long else f"{text} is the first from the start of the horizon on"))
 
 
 def due_in_hours(portfolio: Portfolio) -> bool:

@@ -18,6 +18,9 @@ TODAY = date(2026, 11, 26)
     ("by march 15", date(2027, 3, 15)), ("15 March 2028", date(2028, 3, 15)), ("March 1st, 2027", date(2027, 3, 1)),
     ("december", date(2026, 12, 1)), ("November", date(2027, 11, 1)), ("end of December", date(2027, 1, 1)),
     ("end of the year", date(2027, 1, 1)), ("tomorrow", date(2026, 11, 27)),
+    ("Q2", date(2027, 4, 1)), ("end of Q1 2027", date(2027, 4, 1)), ("2027-Q3", date(2027, 7, 1)),
+    ("end of H1", date(2027, 7, 1)), ("mid-July", date(2027, 7, 15)), ("early May", date(2027, 5, 1)),
+    ("end of 2027", date(2028, 1, 1)), ("middle of Q2", None), ("q5", None), ("2027-13", None), ("2027", None),
     ("friday", date(2026, 11, 27)), ("next thursday", date(2026, 12, 3)),
     ("30d", None), ("2 weeks", None), ("Smarch", None), ("feb 30", None), ("5", None),
     ("", None), ("march april", None)])

@@ -54,6 +54,35 @@ def test_any_kind_of_work_is_a_job():
     assert again == portfolio
 
 
+@pytest.mark.parametrize(("key", "said", "meant"), [
+    ("release", "2027-02", "2027-02-01"), ("release", "January", "2027-01-04"), ("release", "Feb 1", "2027-02-01"),
+    ("deadline", "February", "2027-02-01"), ("deadline", "end of January", "2027-02-01"),
+    ("deadline", "mid-February 2027", "2027-02-15"), ("deadline", "2027-02-01T12:00Z", "2027-02-01T12:00"),
+    ("deadline", "2027-02-01T12:00:30+00:00", "2027-02-01T12:00:30"), ("release", "Q1", "2027-01-04"),
+    ("every", "week", "7 d"), ("every", "weekly", "7 d"), ("every", "2 weeks", "14 d")])
+def test_dates_are_said_by_the_calendar(key, said, meant):
+    portfolio, defaults = load_question(asked(job(**{key: said})), {}, CATALOG)
+    assert portfolio.jobs[0].model_dump(mode="json", by_alias=True)[key] == meant
+    assert [default.value for default in defaults if default.name == f"base.{key}"] == (
+        [meant] if said in ("January", "Feb 1", "February", "Q1", "end of January") else [])
+
+
+@pytest.mark.parametrize(("horizon", "first", "days"), [
+    ({"start": "2027-01", "end": "2027-12"}, "2027-01-01", 365), ("2027-Q2", "2027-04-01", 91),
+    (2027, "2027-01-01", 365), ("8 weeks", "2027-01-04", 56)])
+def test_a_horizon_is_a_year_a_quarter_or_ends_with_a_month(horizon, first, days):
+    portfolio, _ = load_question(asked(horizon=horizon), {}, CATALOG)
+    assert (f"{portfolio.horizon.start:%Y-%m-%d}", portfolio.horizon.periods) == (first, days)
+
+
+@pytest.mark.parametrize("maintenance", [["2027-02-01", "2027-02-05"], {"from": "2027-02-01", "until": "2027-02-05"}])
+def test_nodes_are_maintained_and_bought_as_people_say_it(maintenance):
+    portfolio, _ = load_question({"portfolio": asked(sourcing={"buy": True, "own": [
+        {"node": "dgx-h100", "nodes": 2, "maintenance": maintenance}]})}, {}, CATALOG)
+    assert portfolio.sourcing.own[0].maintenance == (datetime(2027, 2, 1), datetime(2027, 2, 5))
+    assert portfolio.sourcing.buy is not None
+
+
 @pytest.mark.parametrize(("data", "words"), [
     (asked(job(after=["other"])), "after: 'other' is not a job: base"),
     (asked([{"name": "a", "workload": RUN, "after": ["b"]}, {"name": "b", "workload": RUN, "after": ["a"]}]),
@@ -63,6 +92,10 @@ def test_any_kind_of_work_is_a_job():
     (asked(job(release="2027-02-01", deadline="2027-01-20")), "deadline 2027-01-20 is not after the release"),
     (asked(job(deadline="2028-01-01")), "deadline 2028-01-01 is outside the horizon, 2027-01-04 to 2027-03-01"),
     (asked(job(deadline="2027-02-30")), "there is no such day"),
+    (asked(job(deadline="02/15/2027")), "is not a date: write for example 2027-06-30"),
+    (asked(sourcing={"rent": {"quota": 16}}), "a quota is of a node type: write for example {dgx-h100: 16}"),
+    (asked(job(duration="10 d")), "how long a job takes follows from its model and its tokens"),
+    (asked(job(every="fortnight")), "'fortnight' is not a span of time"),
     (asked(job(deadline="someday")), "is not a date: write for example 2027-06-30"),
     (asked(job(late="5 kUSD/d")), "there is none: give deadline"),
     (asked(job(growth="10%/month")), "growth applies to a service"),

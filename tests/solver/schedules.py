@@ -247,11 +247,7 @@ def cheapest(problem: Problem) -> int | None:
             if best is not None and paid + priced >= best:
                 continue
             spreads = runs + [spread for _, _, spreads in served for spread in spreads]
-            total = [list(row) for row in nodes]
-            for service, (_, taken, _) in zip(problem.services, served, strict=True):
-                for load, more in zip(service.loads, taken, strict=True):
-                    for t, p in product(load.periods, range(len(more))):
-                        total[p][t] += more[p]
+            total = beside(problem, nodes, served)
             for usd, held, bought in supplies:
                 dear = best is not None and paid + usd + priced >= best
                 if dear or (problem.budget is not None and paid + usd > problem.budget):
@@ -260,6 +256,16 @@ def cheapest(problem: Problem) -> int | None:
                     best = paid + usd + priced
                     break
     return best
+
+
+def beside(problem: Problem, nodes: list, served: tuple) -> list:
+    """Return the nodes of tasks, and of services in their answers."""
+    total = [list(row) for row in nodes]
+    for service, (_, taken, _) in zip(problem.services, served, strict=True):
+        for load, more in zip(service.loads, taken, strict=True):
+            for t, p in product(load.periods, range(len(more))):
+                total[p][t] += more[p]
+    return total
 
 
 def spent(problem: Problem, way: tuple) -> list:
