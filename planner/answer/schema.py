@@ -143,7 +143,7 @@ class Counted(Frozen):
     """Whether the GPUs that the question counts hold the model, of a question what holds it."""
 
     gpu: str
-    """Catalog name of the GPU."""
+    """Catalog name of the GPU, or the memory by which several kinds are asked about."""
     gpus: int = Field(gt=0)
     """How many the question names."""
     holds: dict[str, bool]

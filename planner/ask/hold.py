@@ -9,20 +9,19 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from planner.answer.assignment import Alternative, Assignment, alternative
-from planner.answer.schema import Counted, Infeasible, Objective, Plan, Search, Status
+from planner.answer.schema import Infeasible, Objective, Plan, Search, Status
 from planner.ask.account import provenance_of
-from planner.ask.fastest import fastest
+from planner.ask.counted import counted
 from planner.ask.narrower import held_if, narrow_notes, nothing_holds
 from planner.ask.no_more import TRAINS, lenders, no_more
 from planner.ask.unchosen import ENGINE, FORMAT
 from planner.catalog.hardware import LOW_PRECISION
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Method
-from planner.errors import InputError, Unsupported
+from planner.errors import Unsupported
 from planner.jobs.columns import Run, joined
 from planner.jobs.holding import MOST_HOLDING, holding, holding_served, trained_by
 from planner.jobs.job import NOTHING_HELD, Held
-from planner.jobs.kinds import on_node
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
@@ -153,7 +152,7 @@ def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
         search=account.model_copy(update={"domains": {}}),
         infeasible=None if best or nothing is None else Infeasible(
             because=(nothing,), relaxations=tuple(held_if(scenario, catalog)) if trained_by(scenario) is None else ()),
-        counted=_counted(scenario, catalog, best, tally.without) if proven else None,
+        counted=counted(scenario, catalog, best, tally.others, tally.without) if proven else None,
         provenance=provenance_of(scenario, catalog, defaults))
 
 
@@ -232,31 +231,6 @@ def _largest_alone(tally: _Found, models: Sequence[str], asking: Callable[[str],
                 (alone,) = inside.assignments()
                 return [alternative(alone, f"the largest with nothing outside the GPUs, against {larger}")]
     return []
-
-
-def _counted(scenario: AnyScenario, catalog: Catalog, best: Sequence[Assignment], without: Sequence[str]
-             ) -> Counted | None:
-    """Return whether the GPUs of the one node type named hold the model, with the fastest layout for one method.
-
-    None where several models or kinds of GPU are asked about, or limits say how many GPUs there must be. Some of the
-    GPUs are enough for a yes, as the others may stay idle.
-    """
-    limits, (name, *others) = scenario.limits, scenario.hardware.candidates
-    work = trained_by(scenario)
-    kinds = {catalog.node(each).gpu for each in scenario.hardware.candidates}
-    cluster = limits.max_gpus is not None and len(kinds) == 1
-    if (others and not cluster) or (work and work.has_several) or (limits.gpus, limits.max_nodes) != (None, None):
-        return None
-    node = catalog.node(name)
-    gpus = limits.max_gpus or node.gpus * scenario.sourcing.own.get(name, 1)
-    fastest_of: tuple[Assignment, ...] = ()
-    if work and work.method is not None and work.method != "inference" and not limits.max_gpus and (
-            best and best[0].gpus <= gpus):
-        with suppress(InputError):
-            assignment = fastest(on_node(scenario, catalog, name), gpus, {}).assignment
-            fastest_of = (assignment,) if assignment.memory.fits == "fits" else ()
-    return Counted(gpu=catalog.gpu(node.gpu).name, gpus=gpus, fastest=fastest_of, holds={
-        **{other.workload: other.gpus <= gpus for other in best}, **dict.fromkeys(without, False)})
 
 
 def _on_gpus_alone(inside: Solved, outside: Mapping[str, Assignment]) -> list[Alternative]:

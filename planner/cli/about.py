@@ -32,6 +32,8 @@ class About:
     """Of a day in which anybody asks; none where nothing says so."""
     assumed: list[str] = field(default_factory=list)
     """What was assumed, in words."""
+    nouns: frozenset[str] = frozenset()
+    """Kinds of things that are named and not counted."""
     used: set[str] = field(default_factory=set)
     """Words that say which key a number is of."""
 

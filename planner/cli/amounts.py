@@ -41,6 +41,8 @@ class Amount(NamedTuple):
     """As it stands in the sentence."""
     near: Mapping[str, int] = {}
     """Words of its part of the sentence up to the next number, and how far off each stands."""
+    places: frozenset[int] = frozenset()
+    """Of its own words in the sentence."""
 
     @property
     def kind(self) -> str:
@@ -94,13 +96,13 @@ def heard(amounts: Sequence[Amount], work: NamedWork, assumed: list[str], put: C
             assumed.append(f"{amount.value} {amount.noun} of sound are {many:,} pieces of {window:g} s, as much as the "
                            "model reads at once")
             read.append(Amount(str(many), "requests" if amount.per else "documents", amount.per, amount.beside,
-                               amount.text))
+                               amount.text, places=amount.places))
         elif live:
             rate = parse_count(amount.value, amount.noun) / window
             assumed.append(f"{amount.value} {amount.noun} are {rate:.4g} requests/s: each gives a piece of {window:g} "
                            f"s, as much as the model reads at once, every {window:g} s; whoever wants words sooner "
                            "sends pieces more often")
-            read.append(Amount(f"{rate:.4g}", "requests", "s", frozenset(), amount.text))
+            read.append(Amount(f"{rate:.4g}", "requests", "s", frozenset(), amount.text, places=amount.places))
         elif amount.kind == "time" and amount.of_each:
             continue
         elif amount.kind in (*IN_ALL, "requests", "samples", "recordings"):
@@ -150,7 +152,7 @@ def of_each_user(amounts: Sequence[Amount], work: NamedWork, assumed: list[str])
         return [*rest, who, each[0]._replace(noun="requests", per="", beside=frozenset(("each", "comes")))]
     whole = parse_count(users[0].value, "users") * parse_count(each[0].value, each[0].noun)
     assumed.append(f"{each[0].text} of each of {users[0].text} are {whole:g} {each[0].noun} a {each[0].per}")
-    return [*rest, each[0]._replace(value=f"{whole:g}")]
+    return [*rest, each[0]._replace(value=f"{whole:g}", places=users[0].places | each[0].places)]
 
 
 def _times(amount: Amount, turns: int) -> Amount:

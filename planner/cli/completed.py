@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.catalog.load import Catalog
-from planner.catalog.recipes import Recipes, UsualDrafts
+from planner.catalog.recipes import Recipes, UsualDrafts, UsualRequests
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import REINFORCED
 from planner.cli.plain_words import figure
@@ -148,11 +148,9 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
                             f"--prefix-hits {flags['prefix-hits'][0]}")
     _drafted(flags, asks, told, drafts)
     _computed(flags)
-    if "tokens" in asks and not WORK.intersection(flags) - {"deadline"} and {"on", "own"} & set(flags) and (
-            span := flags.pop("deadline", None) or flags.pop("years", None)):
-        unit = " years" if span[0].replace(".", "").isdigit() else ""
-        told.assumed.append(f"what this answer says of tokens a second, times {span[0]}{unit}, is how many it gets "
-                            "through, less what failures take")
+    _longest(flags, told, usual)
+    _passes(flags, asks, told)
+    _got_through(flags, asks, told)
     if (whole := flags.pop("all-tokens", [])) and "documents" not in flags:
         side = "output" if "generate" in asks else "input"
         usual_length = usual.output if side == "output" else min(usual.input, work.length or usual.input)
@@ -176,6 +174,44 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
     told.assumed.append(f"a context of {context[0]} is read as prompts of {length - output:,} tokens and answers of "
                         f"{output:,}, and {hits} of a prompt as known from the turn before: --input and --prefix-hits "
                         "say your own")
+
+
+def _got_through(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> None:
+    """Leave out the time within which tokens are trained on of which the number is asked: the speed tells how many."""
+    if "tokens" in asks and not WORK.intersection(flags) - {"deadline"} and {"on", "own"} & set(flags) and (
+            span := flags.pop("deadline", None) or flags.pop("years", None)):
+        if "tune" not in asks:
+            flags.setdefault("method", ["pretrain"])
+        unit = " years" if span[0].replace(".", "").isdigit() else ""
+        told.assumed.append(f"what this answer says of tokens a second, times {span[0]}{unit}, is how many it gets "
+                            "through, less what failures take")
+
+
+def _passes(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> None:
+    """Leave out what bounds passes of which the number is asked: one is answered, and tells how many there are."""
+    if "passes" not in asks or "epochs" in flags:
+        return
+    for flag, what in (("deadline", "time"), ("budget", "cost")):
+        if bound := flags.pop(flag, []):
+            told.assumed.append(f"one pass over the data is answered: {bound[0]} divided by its {what} is how many "
+                                "epochs there are")
+            if flag == "deadline" and {"on", "own"} & set(flags):
+                flags["objective"] = ["time"]
+
+
+def _longest(flags: dict[str, list[str]], told: Told, usual: UsualRequests) -> None:
+    """Put the longest sample as the sequence, and the longest prompt with its answer as the longest request."""
+    longest = flags.pop("longest", [])
+    if not longest:
+        return
+    if not set(GROWING) & flags.keys() and "input" not in flags:
+        flags.setdefault("seq-len", longest)
+        return
+    output = parse_count(flags["output"][0].removesuffix(" tokens"), "output") if "output" in flags else usual.output
+    most = parse_count(longest[0], "length") + output
+    flags["max-model-len"] = [f"{most}"]
+    told.assumed.append(f"prompts of up to {longest[0]} tokens and answers of {output:,} are --max-model-len {most}; "
+                        "the mean is what is planned for")
 
 
 def _drafted(flags: dict[str, list[str]], asks: Collection[str], told: Told, drafts: UsualDrafts) -> None:
@@ -221,11 +257,13 @@ def verb_of(asks: Collection[str], flags: Mapping[str, Sequence[str]], given: Co
     if "rent" in asks or ("better" in asks and kinds > 1) or (
             "versus" in asks and "model" in given and _choices(flags)):
         return "compare"
-    if "step-time" in asks and "on" in flags and WORK.isdisjoint(given):
+    if {"step-time", "tokens"} & set(asks) and {"on", "own"} & set(flags) and WORK.isdisjoint(flags):
         return "estimate"
     several = sum(len(flags.get(flag, ())) for flag in ("on", "own")) > 1
     if {"why-fit", "makes"}.intersection(asks) and flags.get("on") and not several and PLANNED.isdisjoint(given):
         return "estimate"
+    if "passes" in asks:
+        return "plan"
     layout = {"fit", "longest"}.intersection(asks) and not several and (PLANNED - (
         {"users"} if "longest" in asks else set())).isdisjoint(given)
     hardware = "max" in given or "on" in given or WORK.isdisjoint(given)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from planner.catalog.load import Catalog
 from planner.cli.completed import GROWING, OPTIMAL, WORK, Told
@@ -36,7 +36,7 @@ def compared(asks: Collection[str], flags: dict[str, list[str]], given: Collecti
     if "tokens" in flags or not (WORK - {"deadline"}).isdisjoint(given):
         return
     if told.part or not trains or "model" not in given or not {
-            *GROWING, "documents"}.isdisjoint(given) or not (verb == "compare" or several):
+            *GROWING, "documents"}.isdisjoint(given) or not (verb == "compare" or several or "saves" in asks):
         return
     pretrains = method == "pretrain" or (method == "" and "tune" not in asks)
     flags["tokens"] = [OPTIMAL if pretrains else _TUNED]
@@ -61,7 +61,7 @@ def one_machine(sentence: Sentence, asks: Collection[str], flags: dict[str, list
     flags["max-nodes"] = ["1"]
 
 
-def stages(sentence: Sentence, flags: Mapping[str, list[str]], told: Told) -> list[Mapping[str, list[str]]]:
+def stages(sentence: Sentence, flags: Mapping[str, list[str]], told: Told) -> Sequence[Mapping[str, list[str]]]:
     """Return the flags of each stage of several, sft then dpo; none of other questions."""
     methods = flags.get("method", [])
     if len(methods) < 2 or not _STAGES.issuperset(methods) or "versus" in sentence.asks or told.part:

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from planner.catalog.sized import size_of
 from planner.cli.about import NOTHING, SERVING, About
-from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user, seconds_of, time_of
+from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user
 from planner.cli.lengths import context, tokens_of
 from planner.cli.money import is_paid, money_of
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import SIDES, noun_of
 from planner.cli.places import PLACES
+from planner.cli.read_from import ReadFrom
+from planner.cli.times import time_asked
 from planner.scenario.posttraining import usual_answers
 from planner.units import SECONDS
 from planner.units.reading import parse_count
 
+if TYPE_CHECKING:
+    from planner.cli.read_words import Sentence
 
-def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None], flags: Mapping[str, Sequence[str]],
-             unread: list[str], work: NamedWork) -> list[str]:
+
+def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: NamedWork) -> list[str]:
     """Put the flags that the numbers are, and return what was assumed; those that may be anything are left unread."""
+    asks, put, unread = sentence.asks, sentence.put, sentence.unread
+    amounts: Sequence[Amount] = sentence.amounts
     assumed: list[str] = []
     tunes = "tune" in asks or bool(set(flags.get("method", ())) - {"inference"})
     amounts = [in_tokens(amount, work, assumed) for amount in amounts]
@@ -31,7 +38,7 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
         asks.add("serve")
     comes = any(amount.kind == "users" and comes_in(amount) for amount in amounts)
     about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
-                  _hours(flags.get("day", ())), assumed)
+                  _hours(flags.get("day", ())), assumed, nouns=frozenset(sentence.nouns))
     rate = next((amount for amount in amounts if amount.kind == "fps"), None)
     if rate is not None and work.makes == "video":
         about = replace(about, work=work._replace(frames_per_second=max(1, parse_count(rate.value, "fps"))))
@@ -39,9 +46,10 @@ def asked_of(amounts: Sequence[Amount], asks: set[str], put: Callable[..., None]
     for amount in of_each_user(amounts, work, assumed):
         flag, value = _flag(amount, about)
         if flag == NOTHING:
+            sentence.heard.update(amount.places)
             continue
         if flag:
-            put(flag, value)
+            put(flag, ReadFrom(value, amount.places))
         else:
             unread.append(amount.text)
     unread[:] = [word for word in unread if word not in about.used]
@@ -86,18 +94,26 @@ def _names_itself(amount: Amount) -> bool:
 
 def _bare(amount: Amount, about: About) -> tuple[str, str]:
     """Read a number of which nothing says what it counts: by the words around it."""
-    if amount.beside & TOGETHER and not about.tunes:
-        return "concurrency", amount.value
+    at_peak = "peak" in amount.near and "users" in about.nouns - about.kinds and not amount.per
+    if at_peak or (amount.beside & TOGETHER and not about.tunes):
+        return "users" if at_peak else "concurrency", amount.value
     if is_paid(amount, about.kinds):
         about.assumed.append(f"{amount.value} a {amount.per} is read as USD")
         return "budget", f"{amount.value} USD/{amount.per}"
     if amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
         return "rate", f"{amount.value} requests/{amount.per}"
-    if not amount.noun and (flag := about.placed("", amount)):
+    if not amount.noun and (flag := about.placed("", amount) or _of_the_longest(amount, about)):
         return flag, amount.value
     if "at" in amount.beside:
         return ("resolution", f"{amount.value}x{amount.value}") if about.work.makes else ("seq-len", amount.value)
     return "", amount.value
+
+
+def _of_the_longest(amount: Amount, about: About) -> str:
+    """Return the flag of a number that is the most of a length: max 4096, up to 8k; none of others."""
+    far = min((far for word, far in amount.near.items() if word in _MOST), default=_FAR)
+    of_length = about.tunes or about.serves or about.kinds & SERVING
+    return "longest" if of_length and far < _FAR and parse_count(amount.value, "length") >= _LONG else ""
 
 
 def _asked(amount: Amount, about: About) -> tuple[str, str]:
@@ -157,31 +173,6 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
     return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
 
 
-def _time(amount: Amount, about: About) -> tuple[str, str]:
-    value, seconds = time_of(amount), seconds_of(amount)
-    if amount.per:  # busy 6 hours a day
-        if amount.per != "day" or not about.asks & {"rent", "buys", "rents"}:
-            return "", value
-        about.assumed.append(f"{amount.text} are {seconds / 864:.4g}% of the time")
-        return "utilization", f"{seconds / 864:.4g}%"
-    flag = about.placed("time", amount, seconds)
-    if flag == "e2e" and _WHOLE.isdisjoint(amount.near):
-        about.assumed.append(f"{value} are read as those of the whole answer: --ttft '{value}' asks for its first "
-                             "token")
-    if flag == "frames" or (amount.of_each and about.work.makes == "video"):
-        frames = round(seconds * about.work.frames_per_second) + 1
-        about.assumed.append(f"{value} are {frames} frames, {about.work.frames_per_second} a second")
-        return "frames", str(frames)
-    if flag == "audio" or (amount.of_each and (about.work.makes == "audio" or about.work.hears)):
-        return "audio", f"{seconds:g}s"
-    if flag != "years":
-        return flag, value
-    years = f"{seconds / (SECONDS.factor('y') or 1.0):.6g}"
-    if value.split()[0] != years:
-        about.assumed.append(f"{value} are {years} years")
-    return flag, years
-
-
 def _money(amount: Amount, about: About) -> tuple[str, str]:
     of_tokens = not {"token", "tokens", "mtok"}.isdisjoint(amount.near) and not amount.per
     if of_tokens and 0 < amount.near.get("per", 0) <= _OF + 1:
@@ -233,7 +224,10 @@ def _models(amount: Amount, about: About) -> tuple[str, str]:
     return (NOTHING if parse_count(amount.value, "models") == about.work.models else ""), amount.value
 
 
-_WHOLE = frozenset(("whole", "entire", "full", "complete", "e2e", "end-to-end", "round-trip", "total"))
+_MOST = frozenset(("max", "maximum", "longest", "most", "up"))
+_FAR = 3
+_LONG = 64
+"""Tokens from which a number may be a length."""
 _OF = 2
 """Words on from a number up to which a word names what it is: replies of 150."""
 _GROUP = 128
@@ -245,7 +239,7 @@ _EVENLY = 86400.0
 _APART = ("money", "size", "time")
 _ALIKE = ("adapters", "users", "epochs", "steps", "gpus", "frames")
 _READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
-    "tokens": tokens_of, "time": _time, **dict.fromkeys((
+    "tokens": tokens_of, "time": time_asked, **dict.fromkeys((
         "requests", "documents", "images", "clips", "pages", "recordings"), _asked), "samples": _talks,
     "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size,
     "rollouts": _rollouts,

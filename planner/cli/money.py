@@ -12,6 +12,7 @@ from planner.units.reading import parse_count
 HOUR = 3600.0
 _LIMITS = frozenset(("under", "below", "budget", "most", "max", "maximum", "spend", "limit", "within", "less"))
 _QUOTED = frozenset(("quoted", "quote", "quotes", "priced", "charged", "charges"))
+_PRICE = frozenset(("price", "prices", "pricing", "hourly", "list-price"))
 _GPU = re.compile(r"[a-z]{0,3}\d{2,4}[a-z]{0,2}s?")
 """How GPUs are called: h100, 4090s, mi300x."""
 _NEAR = 3
@@ -30,9 +31,11 @@ def _is_price(amount: Amount) -> bool:
     near = amount.near
     if not near.keys().isdisjoint(_LIMITS):
         return False
-    of_gpu = any(far <= _NEAR and (word in ("gpu", "gpus") or _GPU.fullmatch(word)) for word, far in near.items())
+    priced = not near.keys().isdisjoint(_PRICE)
+    of_gpu = any((priced or far <= _NEAR) and (word in ("gpu", "gpus") or _GPU.fullmatch(word))
+                 for word, far in near.items())
     asked = any(near.get(word, 99) <= far for word, far in (("at", 1), ("pay", _NEAR), ("paying", _NEAR)))
-    return not near.keys().isdisjoint(_QUOTED) or (of_gpu and asked)
+    return not near.keys().isdisjoint(_QUOTED) or (of_gpu and (asked or priced))
 
 
 def money_of(amount: Amount) -> tuple[str, str]:
@@ -43,7 +46,8 @@ def money_of(amount: Amount) -> tuple[str, str]:
         return "electricity", f"{value} {coin}/kWh"
     if amount.per in ("gpu", "gpu-hour", "gpu-hr"):
         return "price", value if coin == "USD" else f"{value} {coin}"
-    if SECONDS.factor(amount.per) == HOUR and _is_price(amount):
+    of_hour = SECONDS.factor(amount.per) == HOUR or (not amount.per and not amount.near.keys().isdisjoint(_PRICE))
+    if of_hour and _is_price(amount):
         return "price", value if coin == "USD" else f"{value} {coin}"
     if amount.per and not SECONDS.factor(amount.per):
         return "unpriced", f"{value} {coin} per {amount.per}"

@@ -23,6 +23,8 @@ class NamedWork(NamedTuple):
     makes: str = ""
     """What a diffusion model makes: image, video, audio."""
     frames_per_second: int = 0
+    seconds: float = 0.0
+    """Of a piece of sound that it makes, where nobody says how long."""
     embeds: bool = False
     length: int = 0
     """Tokens that it is made to read."""
@@ -46,5 +48,6 @@ def named_work(names: Sequence[str], catalog: Catalog) -> NamedWork:
         elif (made := catalog.known_diffusion(name)) is not None:
             called = next((target.models[made.name] for target in catalog.releases.targets.values()
                            if "fps" in target.models.get(made.name, {})), {})
-            work = work._replace(makes=made.media, frames_per_second=int(called.get("fps", "16")))
+            work = work._replace(makes=made.media, seconds=made.audio or 0.0,
+                                 frames_per_second=int(called.get("fps", "16")))
     return work

@@ -24,7 +24,8 @@ _ASKING = {
             "tuned|finetuned|fine-tuned|fine tuned",
     "batch caption": "caption|captioning|describe",
     "batch ocr": "ocr",
-    "batch": "batch|batch job|batch jobs|offline|process|transcribe|summarize|classify|translate|label|extract|"
+    "batch": "batch|batch job|batch jobs|offline|process|transcribe|transcribing|transcription|summarize|summary|"
+             "summarizing|processing|classify|translate|label|extract|"
             "annotate",
     "batch embed": "rerank|reranking|reranks|embed|embedding|embeddings|encode|vectorize|index",
     "generate": "generate|generating|render|create|make|produce",
@@ -38,7 +39,7 @@ _ASKING = {
     "--max=micro-batch": "what batch|which batch|biggest batch|what batch size|which batch size|how large a batch|"
             "how big a batch|batch size can|max batch size|maximum batch size|largest batch size|max batch|"
             "largest batch|max micro-batch",
-    "tokens": "number of tokens|most tokens",
+    "tokens": "number of tokens|most tokens|how far",
     "buys": "buy|buying|purchase|purchasing",
     "rents": "rent|renting|rental|lease|leasing",
     "--objective=rate serve": "max tokens per second|maximum tokens per second|total tokens per second|"
@@ -93,6 +94,11 @@ _ASKING = {
             "memory needed|vram needed|memory required|memory footprint|vram requirement|memory requirement|"
             "memory requirements",
     "why": "why|why does|why is|why do",
+    "fails": "preempted|preempt|preempts|preemption|preemptions|interrupted|interruption|interruptions|evicted|"
+             "eviction|evictions|reclaimed|fail|fails|failing|failed|failure|failures|crash|crashes|"
+             "crashed|taken away|die|dies",
+    "saves": "checkpoint|checkpoints|save|saves|how often|snapshot|snapshots",
+    "passes": "how many epochs|number of epochs|how many passes",
     "uptime": "uptime|availability|high availability|redundant|redundancy",
     "--on=cpu": "on cpu|on a cpu|on cpus|cpu only|cpu-only|on my cpu|cpu alone|on cpu only",
     "--on=rtx-3090,rtx-4090,rtx-5090": "consumer cards|consumer gpus|consumer gpu|consumer card|consumer hardware|"
@@ -115,7 +121,7 @@ STOPS = _words(
     "does did need needs if per each every using over under within during into i we you they it its , not no but "
     "without what how why when where vs versus onto upon toward towards via near between during while because so then "
     "plus "
-    "through across against among behind beside beyond inside outside off out up down")
+    "through across against among behind beside beyond inside outside off out up down peak")
 """Words that stand between a number and no noun of its."""
 SILENT = _words(
     ", inputs outputs rack racks see reach number making private coding assistant copilot bot rag fleet peak live "
@@ -127,7 +133,8 @@ SILENT = _words(
     "given go going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
     "instances into is it its job jobs just keep kind latency least less idle sitting pay paying pays order continue "
     "quoted quote quotes charged charges priced willing were "
-    "difference footprint reproduce like llm llms load long lowest machine machines many max maximum me memory "
+    "active must minimal minimum often still yet weekday weekdays works drop drops dropped difference footprint reproduce "
+    "like llm llms load long lowest machine machines many max maximum me memory "
     "memory? min minimum model models most much music need needed needs node nodes now of offload offloading on "
     "on-prem once one only over pace parallel parameter parameters params per picture pictures plan please ram "
     "rental renting response responses right roughly server servers setup should show simultaneously single size "
@@ -203,7 +210,7 @@ _COUNTED = {word: kind for kind, words in _NOUNS.items() for word in words.split
 MEASURES = ("time", "tokens", "words", "pages", "frames")
 """Kinds of things of which what is counted has so many each, where they stand before it."""
 SOUNDS = _words("audio speech sound recordings recording calls podcasts podcast audiobooks broadcasts meetings "
-                "interviews lectures voice dictation")
+                "interviews lectures voice dictation music songs")
 """What hours are of that are heard."""
 EACH = ("each", "apiece")
 ONES = {word: str(count) for count, words in enumerate((

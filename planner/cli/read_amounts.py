@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SCALES = {"thousand": "k", "million": "M", "billion": "B", "trillion": "T", "mn": "M", "bn": "B", "k": "k", "m": "M",
           "mil": "M", "b": "B", "t": "T", "g": "G", "grand": "k"}
 NUMBER = re.compile(r"(?P<sign>[$]?)(?P<number>\d[\d.,_]*)-?(?P<unit>[^\d.,_-]*)")
+_LISTED = frozenset(("users", "requests", "rate", "streams", "documents", "images", "clips", "samples", "epochs",
+                     "steps"))
+"""Kinds of what a list of values names before its number."""
 _EACH_OF = frozenset(("document", *PER_THING, *PARAMETER))
 """What a number may be of each of."""
 _LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", "take", "about", "only", "have", "next",
@@ -60,9 +63,12 @@ def amount(said: Sentence) -> int:
     beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
     if "each" in _clause(words[max(0, said.at - _LEAD):said.at]):
         beside.add("each")
+    counted = len(said.amounts)
     noun, behind = _noun(said, "usd" if money else unit, behind, beside, bare=not scale and not match)
     if not noun and not scale and not match:
         return 0
+    if not noun and match:
+        noun = _noun_before(said)
     per, behind = _behind(words, behind, noun, beside)
     if words[behind:behind + 1] == ["every"] and (every := _every(words, behind + 1)):
         said.assumed.append(f"{' '.join(words[said.at:behind + 3])} is {float(number.replace(',', '')) / every:.6g} "
@@ -72,8 +78,18 @@ def amount(said: Sentence) -> int:
     unknown = words[behind] if not noun and behind < len(words) and said.is_unknown(words[behind]) else ""
     text = " ".join(filter(None, (*words[said.at:behind], unknown)))
     near = _near(words, said.at, behind)
-    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text, near))
+    measures = frozenset[int]().union(*(each.places for each in said.amounts[counted:]))
+    said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text, near, frozenset(
+        range(said.at, behind)) - measures))
     return behind - said.at
+
+
+def _noun_before(said: Sentence) -> str:
+    """Return the noun that stands right before a number and is counted by no other: users: 400."""
+    before, behind = said.words[said.at - 1:said.at], said.words[said.at + 1:said.at + 2]
+    counted = any(said.at - 1 in each.places for each in said.amounts)
+    of_a_side = behind and behind[0] in SIDES
+    return before[0] if before and noun_of(before[0]) in _LISTED and not counted and not of_a_side else ""
 
 
 def _near(words: Sequence[str], at: int, behind: int) -> Mapping[str, int]:
@@ -181,8 +197,8 @@ def _measure(words: Sequence[str], at: int) -> tuple[Amount, int] | None:
         unit, behind = next(iter(words[behind:behind + 1]), ""), behind + 1
     ahead = next((word for word in words[behind:behind + 2] if noun_of(word)), "")
     measured = number and noun_of(unit) in MEASURES and ahead and noun_of(ahead) not in (None, "time")
-    return (Amount(number + scale, unit, "", frozenset(("each", "of")), " ".join(words[at:behind])), behind
-            ) if measured else None
+    return (Amount(number + scale, unit, "", frozenset(("each", "of")), " ".join(words[at:behind]), places=frozenset(
+        range(at, behind))), behind) if measured else None
 
 
 def _every(words: Sequence[str], at: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, get_args
 
@@ -20,6 +21,14 @@ MONEYED = frozenset(("grand", "bucks", "usd", "dollars", "euros", "mil", "k"))
 _LINKS = frozenset(("on", "with", "using", "run", "runs", "running", "happen", "are", "is", "the", "its", "a"))
 """Words between what is done and the hardware that does it."""
 VENDORS: tuple[str, ...] = get_args(Gpu.model_fields["vendor"].annotation)
+_OWN = frozenset(("own", "owned"))
+_SAID_OF_CARDS = frozenset(("used", "old", "older", "new", "idle", "spare", "free", "unused", "existing", "available",
+                            "refurbished", "dedicated", "rented", "cloud", "second-hand", "secondhand", "bare-metal",
+                            "whole", "full", "leftover", "more", "of", "our", "my", "these", "nvidia"))
+"""Words between how many cards there are and their name."""
+_FAR = 4
+"""Words of a name of hardware at most."""
+_CARDS = re.compile(r"\d+ ?x? ?(?P<card>[a-z]{0,4}\d.*)")
 _FORMS = ("sxm", "pcie", "nvl", "40gb", "80gb", "40g", "80g")
 """Forms of a card, by the word behind its name."""
 
@@ -44,7 +53,7 @@ def hardware(said: Sentence) -> int:
             owned = "own" in said.asks and not apart
             said.put("rollouts-on" if _draws(said) else "own" if owned else "on", name)
             return many
-    return _of_a_form(said) or _so_many(said)
+    return _described(said) or _of_a_form(said) or _so_many(said) or _another_count(said)
 
 
 def _draws(said: Sentence) -> bool:
@@ -64,6 +73,45 @@ def _draws(said: Sentence) -> bool:
 def _is_of_host(words: Sequence[str], behind: int, text: str) -> bool:
     """Say whether a size of memory is that of the host: 64gb ram."""
     return text.endswith(("gb", "gib", "g", "tb")) and words[behind:behind + 1] in (["ram"], ["dram"], ["ddr5"])
+
+
+def _described(said: Sentence) -> int:
+    """Read hardware with words between its number and its name that change nothing: 8 used RTX 3090, four own A100."""
+    words, at = said.words, said.at
+    behind = at + 1
+    while behind < len(words) and (words[behind] in _SAID_OF_CARDS or words[behind] in _OWN):
+        behind += 1
+    if behind == at + 1 or not (words[at].rstrip("x").isdigit() or words[at] in ONES):
+        return 0
+    for many in range(min(_FAR, len(words) - behind), 0, -1):
+        text = " ".join(words[behind:behind + many])
+        name = next((f"{words[at]} {each}" for each in (text, text.removesuffix("s")) if is_hardware(
+            f"{words[at]} {each}", said.catalog)), "")
+        if name and any(map(str.isdigit, text)) and words[behind + many - 1] not in SILENT:
+            owned = "own" in said.asks or not _OWN.isdisjoint(words[at:behind])
+            said.put("own" if owned else "on", name)
+            return behind + many - at
+    return 0
+
+
+def _another_count(said: Sentence) -> int:
+    """Read another number of the cards that were named last: on 256 H100 or on 128."""
+    words, at = said.words, said.at
+    flag = "on" if said.flags.get("on") else "own"
+    last = (said.flags.get(flag) or [""])[-1]
+    counted = _CARDS.fullmatch(last)
+    ends = at + 1 == len(words) or words[at + 1] in (",", "or", "vs", "versus", "and", "for", "gpus", "of", "cards")
+    if counted is None or not words[at].isdigit() or not ends or words[at - 1] not in ("on", "with", "or", "vs", "to",
+                                                                                      "versus"):
+        return 0
+    if words[at - 1] not in ("on", "with") and words[at - 2] not in counted["card"].split():
+        return 0  # 256 H100 or 128
+    name = f"{words[at]} {counted['card']}"
+    if not is_hardware(name, said.catalog):
+        return 0
+    said.put(flag, name)
+    return 1 + (words[at + 1:at + 2] in (["gpus"], ["cards"])) + 2 * (words[at + 1:at + 3] in (
+        ["of", "them"], ["of", "those"]))
 
 
 def _so_many(said: Sentence) -> int:

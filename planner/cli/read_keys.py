@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from planner.cli.axes import AXES
+from planner.cli.phrases import noun_of
 from planner.scenario.flag_names import LEFT_OUT
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 _VALUE = re.compile(r"\d[\d.e+-]*%?|true|false|cosine|linear|constant", re.ASCII)
 _DEGREE = re.compile(r"\d{1,4}", re.ASCII)
+_SPEED = re.compile(r"\d+(?:\.\d+)?(?P<unit>[a-z]*)", re.ASCII)
+_SPEEDS = frozenset(("gbps", "tbps", "mbps", "gbit", "gbits", "tbit", "gbe", "gigabit"))
+_PER_SECOND = frozenset(("gb", "tb", "mb", "gbit", "tbit", "gbits", "gib", "gigabit", "gigabits"))
 _TO_VALUE = ("=", "of", "is", "around", "about", "roughly", "at")
 _PLAIN = frozenset(("port", "template", "efficiency", "seed"))
 """Names of such keys that are words of any sentence."""
@@ -31,10 +35,34 @@ def idle(said: Sentence) -> int:
         while said.words[behind:behind + 1] and said.words[behind] in _TO_VALUE:
             behind += 1
         valued = said.words[behind:behind + 1] != [] and _VALUE.fullmatch(said.words[behind]) is not None
-        value = said.words[behind] if valued else ""
+        ends = behind + valued
+        while valued and said.words[ends:ends + 1] and noun_of(said.words[ends]) == "time":
+            ends += 1
+        value = " ".join(said.words[behind:ends])
+        if LEFT_OUT[name] == LEFT_OUT["mtbf"]:
+            said.ask("fails")
         said.assumed.append(f"{text}{f' {value} is left out' if valued else ''}: {LEFT_OUT[name]}")
-        return behind + 1 - said.at if valued else many
+        return ends - said.at if valued else many
     return 0
+
+
+def network(said: Sentence) -> int:
+    """Read how fast nodes are joined, a fact of the node type, which is left out by a note: 400 Gb/s, 3.2 Tbps."""
+    words, at = said.words, said.at
+    match = _SPEED.fullmatch(words[at])
+    if match is None:
+        return 0
+    behind = at + 1
+    unit = match["unit"] or next(iter(words[behind:behind + 1]), "")
+    behind += not match["unit"]
+    if unit in _PER_SECOND and words[behind:behind + 1] == ["per"] and words[behind + 1:behind + 2] in (
+            ["s"], ["sec"], ["second"]):
+        behind += 2
+    elif unit not in _SPEEDS:
+        return 0
+    behind += words[behind:behind + 1] in (["ethernet"], ["network"], ["networking"], ["fabric"])
+    said.assumed.append(f"{' '.join(words[at:behind])} is left out: {LEFT_OUT['infiniband']}")
+    return behind - at
 
 
 def axis(said: Sentence) -> int:

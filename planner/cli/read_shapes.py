@@ -18,7 +18,7 @@ _ASKED = {
     **dict.fromkeys(("users", "streams"), "--objective=users serve"),
     **dict.fromkeys(("requests", "documents", "pages", "recordings"), "--objective=rate serve"),
     "images": "makes", "clips": "makes", "tokens": "tokens", "time": "duration", "money": "cost", "size": "largest",
-    "context": "longest", "gpus": "gpus"}
+    "context": "longest", "gpus": "gpus", "epochs": "passes", "steps": "tokens"}
 """Kind of what is asked for by its number -> what the question is about."""
 _GROWN = {"doubles": 2.0, "doubled": 2.0, "double": 2.0, "doubling": 2.0, "twice": 2.0, "triples": 3.0, "tripled": 3.0,
           "triple": 3.0, "quadruples": 4.0, "halves": 0.5, "halved": 0.5}

@@ -78,7 +78,8 @@ def ranged(said: Sentence) -> int:
     if words[join:join + 1] != ["to"] and not (led and words[join:join + 1] == ["and"]):
         return 0
     low, high = NUMBER.fullmatch(words[at + led]), NUMBER.fullmatch(next(iter(words[join + 1:join + 2]), ""))
-    if low is None or high is None or (low["unit"] and low["unit"] != high["unit"] and len(low["unit"]) > 1):
+    if low is None or high is None or (low["unit"] and low["unit"] != high["unit"] and (
+            len(low["unit"]) > 1 or not high["unit"])):
         return 0
     if not low["unit"] and not high["unit"] and float(_plain(low)) >= float(_plain(high)):
         return 0

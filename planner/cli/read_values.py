@@ -32,7 +32,9 @@ def keyed(said: Sentence) -> int:
                 said.words[behind - 1:behind + 1]) in _AT_MOST or " ".join(said.words[behind:behind + 2]) in _AT_MOST):
             behind += 1
         if flag in OPTIONS and _counts_no_other(said.words, behind, flag) and (
-                match := NUMBER.fullmatch(said.words[behind])) and not PIXELS.fullmatch(said.words[behind]):
+                match := NUMBER.fullmatch(said.words[behind])) and not PIXELS.fullmatch(said.words[behind]) and (
+                _counts_alone(match["unit"], flag)) and not (flag in _TIMES - {"tpot"} and "token" in said.words[
+                    behind + 1:behind + 4] and "per" in said.words[behind + 1:behind + 3]):
             ends = behind + 1
             plain = match["unit"] == "" or match["unit"] in SCALES
             while plain and ends < len(said.words) and (
@@ -71,6 +73,12 @@ def _counts_no_other(words: Sequence[str], at: int, flag: str) -> bool:
     counted = noun_of(words[at + 1]) if at + 1 < len(words) else None
     kinds = ("time",) if flag in _TIMES else ("money",) if flag in ("budget", "electricity") else ("tokens", "context")
     return at < len(words) and counted in (None, *kinds)
+
+
+def _counts_alone(unit: str, flag: str) -> bool:
+    """Say whether a number is one of a key, and no size of a model or number of cards: in "lora 7b" none of adapters.
+    """
+    return unit != "x" and (unit not in ("b", "t") or flag in ("tokens", "dataset", "model"))
 
 
 _LISTS = ("to", "or", "vs", "versus", "and")

@@ -101,7 +101,7 @@ def _listed(said: Sentence, thing: tuple[str, list[str], int], place: int) -> in
             break
         more = said.named_at(words, ahead)
         alike = more and (more[0] == flag or {more[0], flag} <= {"on", "vendor"})
-        if not more or not alike or (words[here] == "," and ahead == here + 1 and flag == "on" and not _goes_on(
+        if not more or not alike or (words[here] == "," and ahead == here + 1 and flag in _ONE_LEFT and not _goes_on(
                 words, ahead + more[2])):
             break
         said.excluded.setdefault(more[0], []).extend(more[1])
@@ -109,6 +109,8 @@ def _listed(said: Sentence, thing: tuple[str, list[str], int], place: int) -> in
     return here + (words[here:here + 1] != [] and words[here] in _NOUNS)
 
 
+_ONE_LEFT = ("on", "method", "model", "engine", "stack", "quantization")
+"""Flags of which what stands behind a comma is what is wanted instead: not LoRA, full finetuning."""
 _NOUNS = ("gpu", "gpus", "card", "cards", "instances", "instance", "pricing", "prices", "nodes", "hardware", "chips")
 
 

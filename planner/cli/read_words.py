@@ -16,8 +16,9 @@ from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
 from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SILENT, STOPS, noun_of
 from planner.cli.read_amounts import amount
+from planner.cli.read_from import ReadFrom
 from planner.cli.read_hardware import VENDORS, hardware, vendor
-from planner.cli.read_keys import axis, idle, percentile, resolution
+from planner.cli.read_keys import axis, idle, network, percentile, resolution
 from planner.cli.read_models import mixture, model
 from planner.cli.read_other import unmodeled
 from planner.cli.read_past import give_way, is_as_it_is, past
@@ -79,6 +80,10 @@ class Sentence:
     """All that was ever put, with its flag."""
     heard: set[int] = field(default_factory=set)
     """Places of words that another takes the place of."""
+    nouns: set[str] = field(default_factory=set)
+    """Kinds of things that are named without a number."""
+    fresh: list[ReadFrom] = field(default_factory=list)
+    """Values that the words give which are read right now."""
 
     def put(self, flag: str, *values: str) -> None:
         """Note a flag with a value more, or another one where the sentence corrects itself."""
@@ -86,8 +91,15 @@ class Sentence:
         said = (self.earlier if was else self.flags).setdefault(flag, [])
         if self.at < self.corrects and self.before.get(flag) and self.before.pop(flag)[-1:] == said[-1:]:
             self.assumed.append(f"{', '.join(values)} takes the place of {said.pop()}")
-        said.extend(value for value in values if value not in said)
-        self.named += [(flag, value) for value in values]
+        for value in values:
+            read = ReadFrom(value)
+            if value in said:  # said twice, it is of all these words
+                at = said.index(value)
+                read = said[at] = ReadFrom(said[at], read.places)
+            else:
+                said.append(read)
+            self.fresh.append(read)
+            self.named.append((flag, value))
 
     def ask(self, what: str) -> None:
         """Note what the question is about, in words of `phrases`: a flag with its value is put."""
@@ -153,8 +165,10 @@ class Sentence:
         models, was = 0, list[Amount]()
         self.before_now = past(self.words)
         while self.at < len(self.words):
-            counted = len(self.amounts)
+            counted, self.fresh = len(self.amounts), []
             taken = next(filter(None, (rule(self) for rule in _RULES)), 0)
+            for value in self.fresh:
+                value.places.update(range(self.at, self.at + taken))
             if self.at < self.corrects and counted == len(self.amounts) - 1 and corrected(self, self.amounts[-1]):
                 self.amounts.pop()
             new = self.amounts[counted:]
@@ -193,9 +207,10 @@ def _owns(said: Sentence) -> bool:
     for at, word in enumerate(words):
         if size_of(word) or word == ",":
             return False
-        if noun_of(word) == "gpus" or (at == 0 and word in _WE) or word in _MACHINES or hardware(
-                Sentence(words, said.catalog, at=at)):
+        if noun_of(word) == "gpus" or (at == 0 and word in _WE) or word in _MACHINES:
             return True
+        if many := hardware(Sentence(words, said.catalog, at=at)):
+            return words[at + many:at + many + 1] == [] or words[at + many] not in _PRICES
     return False
 
 
@@ -249,15 +264,17 @@ def valued(said: Sentence) -> int:
 
 def _silent(said: Sentence) -> int:
     word, before = said.words[said.at], said.words[said.at - 1] if said.at else ""
+    said.nouns.add(noun_of(word) or "")
     return 1 if word in SILENT or (noun_of(word) and before not in COMPARES) else 0
 
 
 _MACHINES = frozenset(("cluster", "node", "nodes", "machine", "machines", "server", "servers", "box", "boxes",
                        "hardware", "workstation", "rack", "gpu"))
+_PRICES = frozenset(("price", "prices", "pricing", "quote", "offer", "bill", "rate", "cost", "costs"))
 _WE = frozenset(("team", "company", "lab", "group", "startup", "university"))
 """Words behind "our" that are of whoever has what is named behind them."""
 _BESIDE = frozenset(("takes", "took", "take", "each", "apiece", "and", "or", "vs", "with", "for", "on", "without",
                      "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    marked, clock, ranged, bounded, axis, idle, keyed, how_many, _phrase, excluded, grown, percentile, resolution,
-    _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)
+    marked, clock, ranged, bounded, axis, idle, network, keyed, how_many, _phrase, excluded, grown, percentile,
+    resolution, _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 
 from planner.catalog.load import Catalog
 from planner.cli.accounted import unheard
+from planner.cli.apart import apart
 from planner.cli.asked_back import AskedBackError
 from planner.cli.completed import (
-    MOST,
-    ONE_VALUE,
     OPTIMAL,
     WORK,
     Told,
@@ -32,11 +31,12 @@ from planner.cli.meaning import asked_of
 from planner.cli.memory_of import memory_of
 from planner.cli.named_work import NamedWork, named_work
 from planner.cli.not_understood import decisive, is_open, is_whole, noted
+from planner.cli.read_from import ReadFrom, places_of
 from planner.cli.read_words import Sentence
+from planner.cli.single import once, one_kind
 from planner.cli.what_is_left import without
 from planner.cli.written import words_of
 from planner.errors import InputError
-from planner.scenario.unmodeled import seeing
 
 LOADS = frozenset(("users", "daily-users", "monthly-users", "rate", "concurrency", "documents", "samples", "requests",
                    "objective"))
@@ -76,6 +76,9 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _kept(asks, flags, sentence)
     source(asks, flags)
     asks |= {"step"} & set(sentence.words)
+    if "saves" in asks and asks.isdisjoint(("serve", "tune", "train")) and not flags.get("method"):
+        asks.add("train")  # what is saved is what is trained
+        asks.discard("hold")
     meant_methods(flags, asks)
     if "lora-rank" in flags and "method" not in flags and "method" not in beside and "serve" not in asks:
         flags["method"] = ["lora"]
@@ -84,15 +87,15 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     known = flags | {flag: [value] for flag, value in beside.items() if flag not in flags}
     work = named_work(known.get("model", ()), catalog)
     with _numbers():
-        told.assumed += sentence.assumed + asked_of(sentence.amounts, asks, sentence.put, known, sentence.unread, work)
+        told.assumed += sentence.assumed + asked_of(sentence, known, work)
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
         flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
     for flag, value in sentence.usual.items():
         flags.setdefault(flag, [value])
     if not flags and not asks:
         return None
-    _one_kind(flags)
-    _once(flags, told, many=len(flags.get("method", ())))
+    one_kind(flags)
+    once(flags, told, many=len(flags.get("method", ())))
     _had(asks, flags, told.left_out)
     modeled(flags, asks, told, catalog)
     with _numbers():
@@ -114,16 +117,23 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
 def _answered(sentence: Sentence, chosen: str, flags: dict[str, list[str]], told: Told, given: Set[str],
               beside: Mapping[str, str]) -> list[str]:
     """Return the command, and note those before it and what none of them carries. Raises InputError."""
+    asks = sentence.asks
     command = typed(chosen, flags)
     _leave_out(sentence, sentence.asks, given, command, told)
     if "memory" in sentence.asks and (taken := memory_of(flags, sentence.catalog)):
         told.assumed.append(taken)
-    each = stages(sentence, flags, told)
-    told.first += [(" ".join(stage["method"]), typed(chosen, stage)) for stage in each[:-1]]
+    if each := stages(sentence, flags, told):
+        told.first += [(" ".join(stage["method"]), typed(chosen, stage)) for stage in each[:-1]]
+    elif ways := apart(sentence, flags, told):
+        if "model" not in flags and not asks.isdisjoint(("train", "tune")):
+            raise AskedBackError(asks)
+        chosen = "compare" if "model" not in flags else "plan"
+        told.first += [(what, typed(chosen, way)) for what, way in ways[:-1]]
+        each = [ways[-1][1]]
     command = typed(chosen, each[-1]) if each else once_more(sentence, chosen, flags, told) or command
     if told.left_out is not None:
-        commands = [shown(each) for each in (command, *(before for _, before in told.first))]
-        told.left_out += unheard(sentence, " ".join((*commands, *told.assumed, *told.left_out, *beside.values())))
+        lost = unheard(sentence, flags, " ".join((*told.assumed, *told.left_out, *beside.values())))
+        told.left_out[:0] = [each for each in lost if each not in told.left_out]
     return command
 
 
@@ -136,7 +146,7 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         # why not A instead of B: A beside B
         named = flags.pop("on")
         asked = named[:1] if "instead" in asks else named
-        flags["why-not"] = [f"gpu={name}" for name in asked]
+        flags["why-not"] = [ReadFrom(f"gpu={name}", places_of(name) if asked == named else ()) for name in asked]
         if asked != named:
             flags["on"] = named
     if "unpriced" in flags:
@@ -180,7 +190,7 @@ def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Seq
 def _seen(sentence: Sentence, asks: Collection[str], flags: dict[str, list[str]], chosen: str) -> None:
     """Put what words say beside others: kinds of hardware that are compared, images of samples that a model reads."""
     if chosen == "compare" and "on" in flags:  # an H100 and an H200 are kinds, and no machines of one
-        flags["on"] = [_KIND.sub("", name) for name in flags["on"]]
+        flags["on"] = [ReadFrom(_KIND.sub("", name), places_of(name)) for name in flags["on"]]
     if "tune" in asks and "images" not in flags and _SEEN.intersection(sentence.words) and _sees(
             flags.get("model", []), sentence.catalog):
         flags["images"] = ["1"]
@@ -201,40 +211,14 @@ def _kept(asks: set[str], flags: dict[str, list[str]], sentence: Sentence) -> No
         flags["own"] = list(flags["on"])  # what they draw is what owned ones cost
         flags.setdefault("utilization", ["100%"])
         sentence.assumed.append("the row 'owned' is what their electricity costs, and the power of their site with it")
+    if alone and kinds <= {"time", "share", "money"} and any(
+            amount.kind == "money" and amount.per for amount in sentence.amounts):
+        asks.add("rent")  # a price that is quoted for hardware
     if "rent" in asks and "model" in flags and "on" not in flags and "own" not in flags:
         asks.discard("rent")  # what an API takes is set beside what the answer costs
         asks |= {"cost", "versus"}
     if "cost" in asks and alone and kinds <= {"time", "share"} and asks <= {"cost", "energy", "own", "fit"}:
         asks.add("rent")
-
-
-def _one_kind(flags: Mapping[str, Sequence[str]]) -> None:
-    """Raise InputError for a run and a service in one sentence, with the file that asks about both on one fleet."""
-    run = next((flag for flag in ("tokens", "samples") if flag in flags), "")
-    load = next((flag for flag in ("users", "rate", "concurrency") if flag in flags), "")
-    models = flags.get("model", [])
-    if run and load and models:
-        raise InputError(
-            "training and a service in one sentence: ask about each alone, or about both on one fleet by planner plan "
-            f"FILE with jobs: [{{name: run, model: {models[0]}, {run}: {flags[run][0]}}}, {{name: service, model: "
-            f"{models[-1]}, {load}: {flags[load][0]}}}]")
-
-
-def _once(flags: dict[str, list[str]], told: Told, *, many: int) -> None:
-    """Take the last of two deadlines. Raises InputError for two of another number of which a question has one, where
-    these are no two questions.
-    """
-    if len(ends := flags.get("deadline", [])) > 1:
-        told.assumed.append(f"of the deadlines {', '.join(ends)} the last is taken")
-        flags["deadline"] = ends[-1:]
-    if why := next(filter(None, map(seeing, flags.get("model", ()))), None):
-        raise InputError(why)
-    several = [flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]]
-    for flag in several:
-        values = flags[flag]
-        if told.left_out is None or told.part or len(values) > MOST or (
-                len(several) > 1 and len(values) != many):
-            raise InputError(f"--{flag} is said twice: {' and '.join(map(repr, values))}; ask about each alone")
 
 
 def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str] | None) -> None:

@@ -6,13 +6,16 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from planner.catalog.load import Catalog
+from planner.catalog.sized import size_of
 from planner.cli.amounts import Amount
 from planner.cli.completed import Told
 from planner.cli.not_understood import decisive, noted
 from planner.cli.phrases import PHRASES
 from planner.cli.plain_words import figure
+from planner.cli.read_from import places_of
 from planner.cli.read_words import Sentence
 from planner.cli.sentence import spoken
 from planner.cli.written import words_of
@@ -31,6 +34,12 @@ BEGINS = ("pretrain", "pre-train", "train", "finetune", "fine-tune", "tune", "se
 YEAR = 52 * 7 * 86400.0
 """Seconds of the horizon that jobs in words have."""
 _DISTILLS = re.compile(r"\b(?:distill?|distilling) ")
+_JOBS = re.compile(r"\b(?:two|three|four|five|\d) (?:models|services|jobs|workloads|use cases|teams|runs|trainings|"
+                   r"projects|experiments)\b", re.IGNORECASE)
+_ARTICLES = ("a", "an", "the", "full", "continued", "of", "to", "for", "on")
+_FRONT = re.compile(r"^(?:[,:]|\b(?:and|then|a|an|the|plus|also)\b|\s)+")
+_TRAINED = 10**6
+"""Tokens from which they are all that is trained on, and no length."""
 _PIECES = re.compile(r"[,;:]\s|\band\b|\bthen\b|\bplus\b")
 _BEHIND = re.compile(r"(?:[,;]|\b(?:and|then|does|the|one|first|second|third|fourth|other|another|last|team)\b|\s)+$",
                      re.IGNORECASE)
@@ -47,11 +56,7 @@ def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None
     told.part = True
     if (distilled := _distilled(text, catalog, told)) is not None:
         return distilled
-    before, *clauses = _clauses(text)
-    if len(clauses) < 2:
-        before, clauses = _listed(text, catalog)
-    if len(clauses) < 2:
-        before, clauses = _paired(text, catalog, told)
+    before, clauses = _parted(text, catalog, told)
     if len(clauses) < 2:
         return None
     try:
@@ -60,6 +65,7 @@ def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None
     except InputError:
         return None
     jobs: list[dict[str, object]] = []
+    ends = {"deadline": shared["deadline"]} if "deadline" in shared else {}
     whole: dict[str, object] = {name.replace("-", "_"): value for name, value in shared.items() if name in SHARED}
     for clause, flags in zip(clauses, read, strict=True):
         job: dict[str, object] = {
@@ -71,13 +77,23 @@ def portfolio_of(args: Sequence[str], catalog: Catalog, told: Told | None = None
         if job.get("method") == "inference":
             del job["method"]
         whole |= {name.replace("-", "_"): value for name, value in flags.items() if name in SHARED}
-        jobs.append({"name": _name(clause, str(model), [str(job["name"]) for job in jobs]), **job})
+        jobs.append({"name": _name(clause, str(model), [str(job["name"]) for job in jobs]), **ends, **job})
     if "/" in str(budget := whole.get("budget", "")):
         amount, _, time = str(budget).partition("/")
         money, share = amount.partition(" "), (SECONDS.factor(time) or YEAR) / YEAR
         whole["budget"] = f"{figure(parse_count(money[0], 'budget') / share)} USD"
         told.assumed.append(f"{budget} is a budget of {whole['budget']} for the year that is planned")
     return json.dumps({**whole, "jobs": jobs})
+
+
+def _parted(text: str, catalog: Catalog, told: Told) -> tuple[str, list[str]]:
+    """Return what all jobs of a sentence have, and each of them: by what is trained, by its verbs, or by models."""
+    before, clauses = _trained(text, catalog)
+    if not clauses:
+        before, *clauses = _clauses(text)
+    if len(clauses) < 2:
+        before, clauses = _listed(text, catalog)
+    return (before, clauses) if len(clauses) > 1 else _paired(text, catalog, told)
 
 
 def _distilled(text: str, catalog: Catalog, told: Told) -> str | None:
@@ -144,6 +160,31 @@ def _paired(text: str, catalog: Catalog, told: Told) -> tuple[str, list[str]]:
     return whole, [f"serve {model} at {load.text}" for model, load in zip(models, loads, strict=True)]
 
 
+def _trained(text: str, catalog: Catalog) -> tuple[str, list[str]]:
+    """Return what all runs have that are listed by their models, and each of them with how much it trains on.
+
+    As in "a 7B pretrain on 200B tokens, a 13B on 1B tokens, on our 64 H100": each number is of the model before it.
+    """
+    words = Sentence(words_of([_JOBS.sub(" ", text)]), catalog).read()
+    models = [min(places) for value in words.flags.get("model", []) if (places := places_of(value))]
+    models += [min(each.places) for each in words.amounts if each.places and size_of(each.value.lower()) and (
+        each.kind == "size" or (not each.noun and each.value[-1:] == "B"))]
+    work = [max(each.places) for each in words.amounts if not each.per and each.places and not each.of_each and (
+        each.kind == "samples" or (each.kind == "tokens" and parse_count(each.value, "tokens") >= _TRAINED))]
+    alternate = all(here < there for here, there in pairwise(each for pair in zip(
+        sorted(models), sorted(work), strict=False) for each in pair))
+    loads = {"users", "requests", "rate", "streams"} & {each.kind for each in words.amounts}
+    if len(work) < 2 or len(work) != len(models) or not alternate or loads or words.asks & {"versus", "rent", "better"}:
+        return "", []
+    begins = min(models)
+    while begins and (words.words[begins - 1] in BEGINS or words.words[begins - 1] in _ARTICLES):
+        begins -= 1
+    ends = [begins, *(end + 1 for end in sorted(work))]
+    clauses = [" ".join(words.words[begin:end]) for begin, end in pairwise(ends)]
+    whole = " ".join((*words.words[:begins], ",", *words.words[ends[-1]:]))
+    return whole, [_FRONT.sub("", clause) for clause in clauses]
+
+
 def _listed(text: str, catalog: Catalog) -> tuple[str, list[str]]:
     """Return what all services have that are listed by their models, and each of them with its load.
 
@@ -167,8 +208,7 @@ def _listed(text: str, catalog: Catalog) -> tuple[str, list[str]]:
     asks = Sentence(words_of([before or text]), catalog).read().asks
     if len(clauses) < 2 or not asks & {"serve", "hold", "batch"} or asks & {"versus", "rent"}:
         return "", []
-    counted = re.compile(r"\b(?:two|three|four|five|\d) (?:models|services|jobs|workloads|use cases|teams)\b")
-    return f"{counted.sub('', before)} {behind}", [f"serve {clause}" for clause in clauses]
+    return f"{_JOBS.sub('', before)} {behind}", [f"serve {clause}" for clause in clauses]
 
 
 def with_jobs(args: Sequence[str], catalog: Catalog) -> list[str] | None:
@@ -212,6 +252,7 @@ def _shared(before: str, catalog: Catalog) -> Mapping[str, str]:
 
 
 def _name(clause: str, model: str, taken: Sequence[str]) -> str:
-    first = next(iter(words_of([clause])), "job")
-    name = f"{first if first in PHRASES or first in BEGINS else 'job'} {model}"
+    words = words_of([clause])
+    first = next((word for word in words if word in BEGINS), words[0] if words[:1] and words[0] in PHRASES else "job")
+    name = f"{first} {model}"
     return name if name not in taken else f"{name} {len(taken) + 1}"

@@ -123,6 +123,8 @@ def _rest(flags: dict[str, list[str]], flag: str, every: Sequence[str], out: Seq
 def _named(flags: dict[str, list[str]], flag: str, out: Sequence[str]) -> list[str]:
     """Leave values out that are named beside others. Raises InputError where none is, as one must be chosen."""
     rest = [value for value in flags.get(flag, ()) if value not in out]
+    if flag == "method" and not rest and "lora" in out:
+        rest = ["full"]  # QLoRA is one
     if flag == "model" or rest:
         flags.update({flag: rest} if rest else {})
         return [f"without {', '.join(out)}"]

@@ -17,11 +17,22 @@ _NUMBER = r"\d[\d.,_]*"
 _SCALE = r"(?: ?(?:k|m|mn|mil|bn|thousand|million|billion|grand)\b)?"
 _MONEY = {"\N{EURO SIGN}": "euros", "\N{POUND SIGN}": "pounds"}
 _COINS = "".join(_MONEY)
+_MEASURED = (r"(?:[$%\N{EURO SIGN}\N{POUND SIGN}]|(?:k|m|b|t|bn|mn|mio|mln|mrd|mld|thousand|million|billion|trillion|"
+             r"eur|euros?|usd|dollars?|cents?|ms|s|secs?|seconds?|min|minutes?|h|hours?|days?|weeks?|months?|years?|kwh|kw|mw|"
+             r"percent)\b)")
+"""What stands behind a number with a decimal comma: 2,5 Mrd tokens, 0,35 EUR."""
+_WHOLE = (r"(?:tokens?|users?|samples?|requests?|documents?|docs|images?|prompts?|pairs?|rows|clips?|hours|people|"
+          r"customers|emails|pages|chunks|examples|conversations|steps|usd|eur|euros?|dollars)")
+"""What comes in whole numbers, of which thousands are parted by dots: 50.000 users."""
 _SIGNS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("[\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}`\N{PRIME}]", "'"),
     ("[\"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
      "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}]", ""),
-    ("\N{MULTIPLICATION SIGN}", "x"),
+    ("\N{MULTIPLICATION SIGN}", "x"), (r"@(?=[\s\d$])", " at "),
+    (rf"(?<![\d.,])(\d{{1,3}}),(\d{{1,2}})(?= ?{_MEASURED})", r"\1.\2"),
+    (rf"(?<![\d.,])(\d{{1,3}}(?:\.\d\d\d)+)(?= (?:\w+ )?{_WHOLE}\b)", lambda said: said[1].replace(".", "")),
+    (r"\b(?:mio|mln)\b\.?|\b(?:millionen|millions)\b", "million"),
+    (r"\b(?:mrd|mld)\b\.?|\b(?:milliarden|milliards?|billions)\b", "billion"),
     (r"(?m)^[ \t]*(?:[-*\N{BULLET}\N{MIDDLE DOT}\N{EN DASH}\N{EM DASH}]|\d{1,2}[.)])[ \t]+", " , "),
     (r"\(\d\)", " , "),
     (r"[\r\n;|]+|\N{HORIZONTAL ELLIPSIS}|\.{2,}", " , "),

@@ -21,6 +21,7 @@ LASTING = ("on-demand", "reserved-1y", "reserved-3y")
 """Terms that hardware of years is rented on, where none are named."""
 _DEPTH = 2
 """Blocks that a block of hardware is in: sourcing.rent.terms."""
+PRICE = "sourcing.rent.price"
 _LONG = "limits.deadline"
 """How long hardware is had, as of work how long it may take: --months 18."""
 _GIVEN = {"hardware.candidates", "limits.gpus", "limits.max_nodes", _LONG}
@@ -80,7 +81,8 @@ def hardware_file(values: Mapping[str, object], labels: Mapping[str, str]) -> Do
     if _LONG in values and KEPT not in values:
         values = {KEPT: values[_LONG], **{path: value for path, value in values.items() if path != _LONG}}
         labels = {**labels, KEPT: labels.get(_LONG, _LONG)}
-    lasting = {TERMS: list(LASTING)} if TERMS not in values else {}
+    # what one pays is of no term
+    lasting = {TERMS: list(LASTING)} if {TERMS, PRICE}.isdisjoint(values) else {}
     merged = merge(NO_FILE, {**lasting, **values}, labels)
     return replace(merged, data={key: value for key, value in merged.data.items() if key != "workload"})
 

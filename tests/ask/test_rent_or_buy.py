@@ -91,6 +91,13 @@ def test_years_of_a_job_are_those_that_bought_nodes_are_kept(capsys: pytest.Capt
     assert "kept 2 years" in capsys.readouterr().out
 
 
+def test_a_price_that_is_paid_stands_beside_buying():
+    """It was refused for terms that nobody gave."""
+    rows = planner.compare(on="32xh100", years=0.5, price=2.79).rows
+    rented = next(row for row in rows if row.kind == "rent" and row.node == "dgx-h100")
+    assert rented.cost_usd == pytest.approx(32 * 2.79 * 8760 * 0.5 * 0.8, rel=1e-6)
+
+
 def test_what_is_neither_rented_nor_bought_is_refused():
     with pytest.raises(InputError, match="nothing to rent or buy"):
         planner.compare(on="rtx-3060-1x", years=2)

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from planner.catalog.load import Catalog
+from planner.cli.accounted import unheard
 from planner.cli.completed import Told, shown
 from planner.cli.main import main
+from planner.cli.read_from import ReadFrom
+from planner.cli.read_words import Sentence
 from planner.cli.sentence import spoken
 from planner.cli.several import portfolio_of
+from planner.cli.written import words_of
 from planner.errors import InputError
 
 CATALOG = Catalog()
@@ -217,6 +221,37 @@ SAID = [
      "plan --model whisper-large-v3 --on 'one a100' --audio 30s --samples 120000"),
     ("how many concurrent chats can 2 L40S hold with mistral small at 8k context each", "plan --objective users --on "
      "'2 l40s' --model mistral-small-3.1-24b --input 7789 --prefix-hits 90% --method inference"),
+    ("Not LoRA, full finetuning: mistral 7b, 120k samples with avg. 900 tokens, 3 epochs, on 4x A100 80GB",
+     "plan --method full-finetuning --model mistral-7b --mean-length '900 tokens' --on '4x a100 80gb' --samples 120k "
+     "--epochs 3"),
+    ("finetune llama 3.1 8b on 100M tokens, no lora", "plan --model llama-3.1-8b --method full --tokens 100M"),
+    ("sft llama 3.1 8b on 50k samples, avg 600 tokens, max 4096", "plan --method sft --model llama-3.1-8b "
+     "--mean-length '600 tokens' --samples 50k --seq-len 4096"),
+    ("mean prompt 1800 tokens (max 8192), output 350, 10 rps qwen3 32b", "plan --input '1800 tokens' --output 350 "
+     "--model qwen3-32b --rate '10 rps' --max-model-len 8542 --method inference"),
+    ("users are only active from 9 to 18 on weekdays, 400 at peak, llama 3.1 70B, 2s to first token",
+     "plan --day 9h-18h --model llama-3.1-70b --users 400 --ttft '2 s'"),
+    ("Users: 400; prompt: 2k; answer: 300; model Qwen3 14B",
+     "plan --input 2k --model qwen3-14b --users 400 --output 300 --method inference"),
+    ("2,5 Mrd. Tokens, Llama 3 8B full fine tuning, 8xH100, how many hours",
+     "plan --model llama-3-8b --method full-fine-tuning --on 8xh100 --tokens 2.5B"),
+    ("have 8 own RTX 3090 at 0,35 EUR/kWh, qlora of 70B over 20M tokens",
+     "plan --own '8 rtx 3090' --electricity '0.35 eur/kWh' --method qlora --model 70b --tokens 20M"),
+    ("2 old V100 32GB for lora 7B 10M tokens", "plan --on '2 v100 32gb' --method lora --model 7b --tokens 10M"),
+    ("train 7b on 1T tokens on 256 H100 or on 128?", "compare --on '256 h100,128 h100' --model 7b --tokens 1T"),
+    ("200ms per token? no wait, 20ms per token, for 50 req/s of codellama 34b",
+     "plan --model codellama-34b --tpot '20 ms' --rate '50 requests/s' --method inference"),
+    ("serve 8b to 10 users, sorry, 20 users", "plan --model 8b --users 20 --method inference"),
+    ("spot is preempted every 3 hours, is it worth it for finetuning 8B on 500M tokens",
+     "plan --terms spot --model 8b --tokens 500M --method full"),
+    ("how many epochs of a 10B token dataset can I do with a 1B model on 8xA100 in 24h?",
+     "plan --on 8xa100 --tokens 10B --model 1b --objective time"),
+    ("how many tokens can I train in 30 days with a 7b on 64 H100", "estimate --on '64 h100' --model 7b "
+     "--method pretrain"),
+    ("how often should I checkpoint a 70B run on 512 H100?",
+     "plan --on '512 h100' --model 70b --method pretrain --tokens chinchilla"),
+    ("generate 100 hours of music with ace-step on a 4090",
+     "plan --model ace-step --on 'a 4090' --samples 1500 --method inference"),
 ]
 
 
@@ -242,6 +277,14 @@ def test_a_sentence_is_a_command(line: str, meant: str) -> None:
     ("distill llama 3.1 70b into an 8b student over 10 billion tokens", {}, [
         {"name": "teacher llama-3.1-70b", "model": "llama-3.1-70b", "documents": 2441406, "input": 4096, "output": 1},
         {"name": "student llama-3.1-8b", "model": "llama-3.1-8b", "method": "full", "tokens": "10B"}]),
+    ("Our team runs three jobs: a 7B pretrain on 200B tokens, a 13B full finetune on 1B tokens, and a 70B LoRA on 100M "
+     "tokens, we own 128 H100", {"own": "128 h100"}, [
+         {"name": "pretrain 7b", "method": "pretrain", "model": "7b", "tokens": "200B"},
+         {"name": "finetune 13b", "method": "full-finetune", "model": "13b", "tokens": "1B"},
+         {"name": "lora 70b", "method": "lora", "model": "70b", "tokens": "100M"}]),
+    ("three trainings this year: 7B with 500B tokens, 13B with 300B tokens on our 256 H100", {"own": "256 h100"}, [
+        {"name": "job 7b", "deadline": "this year", "model": "7b", "tokens": "500B"},
+        {"name": "job 13b", "deadline": "this year", "model": "13b", "tokens": "300B"}]),
     ("finetune 70b lora on 50M tokens", None, []), ("is it better to serve 8b at 5 rps or 70b at 2 rps", None, []),
     ("pretrain 7b on 1T tokens and finetune it", None, [])])
 def test_several_jobs_are_a_portfolio(line: str, whole: dict[str, str] | None, jobs: list[dict[str, str]]) -> None:
@@ -259,6 +302,16 @@ def test_jobs_in_words_are_planned_on_one_fleet(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(("line", "before", "last"), [
     ("SFT then DPO llama 3.1 70b, 100k sft samples and 40k preference pairs, 16 H100. total time?",
      "plan --method sft --model llama-3.1-70b --on '16 h100' --samples 100k", "--samples 40k"),
+    ("is B200 at $5.5/h better than H100 at $2.2/h for 13B 500B tokens",
+     "plan --on b200 --model 13b --tokens 500B --price 5.5", "--price 2.2"),
+    ("if our H100 price drops to $1.80, is pretraining a 13B on 1T tokens cheaper on H100 or on MI300X?",
+     "plan --on h100 --method pretrain --model 13b --tokens 1T --price 1.80", "--model 13b --tokens 1T"),
+    ("Lambda quoted us $2.79/GPU-hour for 32 H100 SXM for 3 months, is it better than AWS?",
+     "compare --provider lambda --on '32 h100 sxm' --years 0.246575 --price 2.79", "--years 0.246575"),
+    ("train 7b on 1T tokens in 20 days on 256 H100 or in 40 days on 128?",
+     "plan --on '256 h100' --model 7b --tokens 1T --deadline '20 days'", "--deadline '40 days'"),
+    ("is 7B on 600B tokens or 13B on 300B tokens cheaper to pretrain on H100?",
+     "plan --method pretrain --on h100 --model 7b --tokens 600B", "--model 13b --tokens 300B"),
     ("serve mistral 7b to 50 users or 80 users", "plan --model mistral-7b --users 50 --method inference", "--users 80"),
     ("if we double the global batch from 1024 to 2048, is the 30B pretraining on 256 GPUs faster?",
      "plan --global-batch 1024 --method pretrain --model 30b --gpus 256 --tokens chinchilla", "--global-batch 2048"),
@@ -280,11 +333,30 @@ def test_a_question_with_two_answers_has_both(line: str, before: str, last: str)
      "1041.9 GiB on all GPUs together: 958.1 GiB of weights in fp8, and 83.8 GiB of bf16 cache"),
     ("translate 3 million texts, 120 words each, with gemma 3 27b by friday", "120 words read as 160 tokens"),
     ("serve llama 3.1 8b on cpu or a T4 for 2 users", "a t4 alone is planned for"),
-    ("serve llama 3.1 8b at 20k requests a day", "spread evenly over the day")])
+    ("serve llama 3.1 8b at 20k requests a day", "spread evenly over the day"),
+    ("a node dies every 2 days, 13b on 1T tokens, 256 h100", "every 2 days is left out: how often nodes fail"),
+    ("3b on 100B tokens, 16 nodes of 8xH100 with 400 Gb/s", "400 gb per s is left out: how GPUs and nodes are joined"),
+    ("sft qwen3 8b on 20k samples in 12 hours, number of epochs?", "12 hours divided by its time")])
 def test_what_is_assumed_is_said(line: str, assumed: str) -> None:
     told = Told(left_out=[])
     spoken([line], CATALOG, told=told)
     assert assumed in " ".join(told.assumed)
+
+
+def test_each_number_is_of_the_key_that_took_its_words() -> None:
+    """A number was accounted for where any key had one like it: the 2 of "2 x 8 h100" by a rank of 2."""
+    sentence = Sentence(words_of(["2 x 8 h100 with rank 2"]), CATALOG)
+    on, rank = ReadFrom("8 h100", {2, 3}), ReadFrom("2", {5, 6})
+    assert unheard(sentence, {"on": [on], "lora-rank": [rank]}, "") == ["2 x"]
+    assert unheard(sentence, {"on": [ReadFrom("2 x 8 h100", range(4))], "lora-rank": [rank]}, "") == []
+    assert unheard(sentence, {"on": [on], "lora-rank": [rank]}, "2 x is left out") == []
+    twice = {"on": [ReadFrom("2 x 8 h100", range(4))], "max-nodes": [ReadFrom("2", {0})], "lora-rank": [rank]}
+    assert unheard(sentence, twice, "") == ["2 x (read as --on and as --max-nodes: which?)"]
+
+
+def test_hours_of_sound_need_what_hears_them() -> None:
+    with pytest.raises(InputError, match="100 hours of sound: say in how many pieces"):
+        spoken(["100 hours of meetings with qwen2-audio"], CATALOG)
 
 
 def test_hardware_that_is_not_modeled_is_refused_with_the_question_that_works() -> None:
@@ -389,7 +461,7 @@ def test_a_catalog_is_listed_by_its_name_and_an_estimate_of_many_cards_is_a_plan
     assert main(["prices", "h100", "h200"]) == 0
     assert "hyperstack" in capsys.readouterr().out
     assert main(["estimate", "--model", "gemma-2-9b", "--gpu", "16GB", "--method", "qlora", "-q"]) == 0
-    assert capsys.readouterr().out.startswith("Fewest GPUs that hold gemma-2-9b: QLoRA 1 x")
+    assert capsys.readouterr().out.startswith("Yes: 1 x GPU of 16 GB holds gemma-2-9b for QLoRA. Fewest")
 
 
 def test_help_and_version_are_words_too(capsys: pytest.CaptureFixture[str]) -> None:
