@@ -58,7 +58,8 @@ def entries(row: RlRow, catalog: Catalog) -> Iterator[Entry]:
         return
     if run.kind == "weight_sync":
         raise SkippedError("copies of weights alone are not compared: their path is not told")
-    if "min" in (run.kind or "") or (run.kind in STEPS and measured.step_s is None and measured.total_hours is None):
+    if "min" in (run.kind or "") or (run.kind in STEPS and not any((
+            measured.step_s, measured.total_hours, measured.actor_update_s))):
         yield from _fewest(row, catalog, framework)
         return
     if run.kind not in STEPS:

@@ -140,7 +140,11 @@ def _host_parts(way: RlWay) -> dict[str, int]:
 
 def _add(parts: dict[str, float], part: str, size: float, way: RlWay) -> None:
     """Add a part of a phase to components; a critic is trained in the policy's layout and formats."""
-    if part not in _TRAINED:
+    if part == "work" and way.made.fullest.name == "critic_update":
+        for name, held in way.policy.peak.memory.components.items():
+            if name not in STATES:
+                parts[name] += size * held / way.policy.working
+    elif part not in _TRAINED:
         parts[_HOLDS.get(part, "framework")] += size
     elif way.placed.swaps and way.made.fullest.name != f"{part}_update":
         parts["weights"] += size

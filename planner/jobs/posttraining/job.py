@@ -14,7 +14,7 @@ from planner.jobs.columns import Columns, Processed, Run
 from planner.jobs.job import Held, Leaner, Picked, Short
 from planner.jobs.posttraining.assignment import assignment_of, spread_of
 from planner.jobs.posttraining.held import AXES
-from planner.jobs.posttraining.lacking import leaner, short_of
+from planner.jobs.posttraining.lacking import leaner, short_of, unheld
 from planner.jobs.posttraining.options import ELSEWHERE, parts_of, ways_on
 from planner.jobs.posttraining.pairs import TRAINING, Pair
 from planner.jobs.posttraining.question import RlQuestion, questions
@@ -22,6 +22,7 @@ from planner.jobs.posttraining.way import RlWay
 from planner.jobs.way import Ways
 from planner.jobs.ways import WaysJob
 from planner.layouts.candidate import Candidate
+from planner.physics.shapes import parameters
 from planner.scenario.batch import Batch
 from planner.scenario.default import Default, Defaults
 from planner.scenario.posttraining import PostTraining
@@ -166,8 +167,10 @@ class PostTrainingJob(WaysJob[PostTraining, RlWay]):
         """Return that no layout is legal, or no replica holds the longest answer, where that is so."""
         if columns.account.legal:
             return []
-        return [f"no layout of {', '.join(self.asked.stack)} is legal, or no replica of the rollouts holds an answer "
-                f"of {self.asked.max_model_len:,} tokens with its prompt"]
+        if self.asked.rollouts_on and not self.pairs:
+            return [f"no provider rents both what trains and {', '.join(self.asked.rollouts_on)} for the rollouts"]
+        drawing = {pair.rollouts for pair in self.pairs.values()} or range(len(self.terms.market.candidates))
+        return [unheld(self.asked, 2 * parameters(self.catalog.model(self.asked.model)), map(self.candidate, drawing))]
 
     def short(self, columns: Columns) -> Short:
         """Return what lacks memory, and the nearest miss."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from planner.jobs.job import Leaner, Short
 from planner.jobs.posttraining.way import RlWay
@@ -23,6 +23,17 @@ def short_of(work: PostTraining, way: RlWay, candidate: Candidate) -> Short:
     return Short(f"no way to run {work.method} of {work.model} fits, with states on the host and full recompute",
                  f"{candidate.node.name} with {plural(way.gpus, 'GPU')} needs {where}; {helps(work)} takes less",
                  lacking, host)
+
+
+def unheld(work: PostTraining, weights: float, drawing: Iterable[Candidate]) -> str:
+    """Return why no replica of the rollouts holds an answer. weights: bytes of the policy in 16 bits; work: resolved."""
+    largest = max(drawing, key=lambda candidate: candidate.node.gpus * candidate.gpu.usable_memory)
+    room = largest.node.gpus * largest.gpu.usable_memory
+    if weights > room:
+        return (f"no replica of the rollouts fits: the weights of {work.model} alone take {show_bytes(weights)}, and "
+                f"{largest.node.name} has {show_bytes(room)} on {plural(largest.node.gpus, 'GPU')}")
+    return (f"no layout of {', '.join(work.stack)} is legal, or no replica of the rollouts holds an answer of "
+            f"{work.max_model_len:,} tokens with its prompt")
 
 
 def helps(work: PostTraining) -> str:

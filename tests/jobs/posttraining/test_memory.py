@@ -64,7 +64,8 @@ def test_host_memory_is_that_of_its_parts_by_hand() -> None:
 
 def test_a_critic_updated_on_the_host_takes_as_much_of_it_as_the_policy() -> None:
     held = {method: planner.estimate(model="qwen2.5-7b", node="dgx-h100", stack="verl", layout={
-        "swap": "0", "offload_optimizer": "1", "tp": "1", "cp": "1"}, **{**ASKED, "method": method}).memory
+        "swap": "0", "offload_optimizer": "1", "tp": "1", "cp": "1"}, **{
+        **ASKED, "method": method, "samples_per_prompt": 8}).memory
             for method in ("grpo", "ppo")}
     alone, both = (held[method].host_parts["states updated there"] for method in ("grpo", "ppo"))
     assert both == pytest.approx(2 * alone, rel=0.02)
@@ -79,3 +80,13 @@ def test_micro_batches_hold_every_answer_of_a_step() -> None:
     assert 512 <= held < 512 + layout.micro_batches * layout.dp
     # as many as fit: 16,384 tokens hold six of 512 + 2,048
     assert layout.micro_batch == 16384 // 2560
+
+
+def test_what_a_critic_works_with_is_told_apart() -> None:
+    """It stood under the framework, 56 of 78 GiB, and the margin was none."""
+    made = planner.estimate(model="llama-3.1-8b", method="ppo", node="dgx-a100", prompts=512, samples_per_prompt=8)
+    assert max(made.phases, key=lambda phase: phase.gpu_bytes).phase == "critic_update"
+    held = made.memory.components
+    assert held.framework < held.activations
+    assert held.reserve > 0
+    assert sum(held.model_dump().values()) == pytest.approx(made.memory.peak_bytes, abs=8)

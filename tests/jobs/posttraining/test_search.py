@@ -198,6 +198,16 @@ def test_axes_are_held_by_name() -> None:
     assert held.keeps_row({"tp": 2, "recompute": 2})
 
 
+@pytest.mark.parametrize(("on", "because"), [
+    ("h100", "weights of qwen3-30b-a3b alone take 56.9 GiB, and rtx-4090-1x has 23.6 GiB on 1 GPU"),
+    ("h100-sxm-8x", "no provider rents both what trains and rtx-4090-1x for the rollouts")])
+def test_cards_that_draw_nothing_are_named_with_what_is_missing(on: str, because: str) -> None:
+    plan = planner.plan(model="qwen3-30b-a3b", method="grpo", prompts=16, steps=9, output=600, on=on,
+                        rollouts_on="rtx-4090-1x", placement="disaggregated")
+    assert plan.infeasible is not None
+    assert because in plan.infeasible.because[0]
+
+
 def test_what_compares_no_answers_draws_one_to_a_prompt() -> None:
     drawn = {method: PostTraining.model_validate({"model": "llama-3.1-8b", "method": method}).samples_per_prompt
              for method in ("ppo", "reinforce", "rloo", "grpo")}
