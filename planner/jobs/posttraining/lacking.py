@@ -26,7 +26,7 @@ def short_of(work: PostTraining, way: RlWay, candidate: Candidate) -> Short:
 
 
 def unheld(work: PostTraining, weights: float, drawing: Iterable[Candidate]) -> str:
-    """Return why no replica of the rollouts holds an answer. weights: bytes of the policy in 16 bits; work: resolved."""
+    """Return why no replica of the rollouts holds an answer. weights: bytes of the policy; work: resolved."""
     largest = max(drawing, key=lambda candidate: candidate.node.gpus * candidate.gpu.usable_memory)
     room = largest.node.gpus * largest.gpu.usable_memory
     if weights > room:
