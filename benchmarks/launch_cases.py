@@ -78,9 +78,10 @@ def _asked() -> Iterator[tuple[str, dict[str, str]]]:
 def cases(target: str, catalog: Catalog) -> Iterator[tuple[str, Given]]:
     """Yield what is asked and what answers it, for every layout and scenario of a target's first two stacks."""
     release = catalog.releases.target(target)
-    if release.models:
+    of_media = release.work in ("diffusion", "generation")
+    if of_media:
         yield from media(target, catalog)
-    for stack in () if release.models else release.stacks[:2]:
+    for stack in () if of_media else release.stacks[:2]:
         of = {"training": _trained, "serving": _served, "posttraining": _learned}[release.work]
         yield from of(stack, catalog)
     yield from ((name, given) for name, given in _scenarios() if work_kind(given.placed) == release.work and

@@ -246,8 +246,8 @@ def arguments(work: Work, file: str) -> dict[str, object]:
 def trainer_call(work: Work, file: str) -> list[str]:
     """Return the lines after a launcher that start TRL, or `train.py`."""
     trainer = {"dpo": "dpo", "kto": "kto", "reward-model": "reward"}.get(work.preference or "", "sft")
-    what = (f'  "$here/train.py" --config "$here/{file}" --model "$MODEL" --data "$DATA" '
-            f"--sequence_length {work.sequence_length} \\" if work.method == FROM_SCRATCH else
+    what = (f'  "$here/train.py" --config "$here/{file}" --config_name "$MODEL" --data "$DATA" '
+            f"--block_size {work.sequence_length} \\" if work.method == FROM_SCRATCH else
             f'  -m trl.scripts.{trainer} --config "$here/{file}" --model_name_or_path "$MODEL" '
             '--dataset_name "$DATA" \\')
     return [what, '  --output_dir "$CHECKPOINTS" --learning_rate "$LEARNING_RATE" --max_steps "$STEPS"']

@@ -46,9 +46,9 @@ class Packed(torch.utils.data.IterableDataset):
 def read(words=None):
     """Return what the command line says, and the Trainer's arguments."""
     parser = argparse.ArgumentParser()
-    for name in ("config", "model", "data"):
+    for name in ("config", "config_name", "data"):
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--sequence_length", type=int, required=True)
+    parser.add_argument("--block_size", type=int, required=True)
     own, others = parser.parse_known_args(words)
     with open(own.config) as file:
         said = yaml.safe_load(file)
@@ -62,12 +62,12 @@ def read(words=None):
 def main():
     """Train."""
     own, arguments = read()
-    config = AutoConfig.from_pretrained(own.model)
+    config = AutoConfig.from_pretrained(own.config_name)
     # DeepSpeed keeps the 32-bit copy; elsewhere the weights are it
     halved = arguments.bf16 and arguments.deepspeed
     model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16 if halved else None)
-    data = (MadeUp(config.vocab_size, own.sequence_length) if own.data == "mock"
-            else Packed(own.data, own.model, own.sequence_length))
+    data = (MadeUp(config.vocab_size, own.block_size) if own.data == "mock"
+            else Packed(own.data, own.config_name, own.block_size))
     trainer = Trainer(model=model, args=arguments, train_dataset=data)
     trainer.train()
     trainer.save_state()

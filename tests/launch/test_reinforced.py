@@ -24,6 +24,7 @@ from planner.launch.folder import launched
 from planner.launch.given import Given, estimated
 from planner.launch.nearest import typed
 from planner.launch.reinforced import VALUES, Reinforced, reinforced_of
+from planner.scenario.configs.read import read_config
 from planner.scenario.flags import NAMES
 from planner.scenario.posttraining import Reward
 from tests.launch.emitters import axes_of, emitters_of
@@ -273,3 +274,22 @@ def test_a_node_without_data_writes_what_a_first_start_reads(given: dict[str, Gi
         subprocess.run(["bash", "data.sh"], cwd=tmp_path, check=True, env={
             "PATH": f"{tmp_path}:{os.environ['PATH']}", "SAID": str(tmp_path / "said"), "DATA": data})
         assert (tmp_path / "said").read_text().strip() == said
+
+
+@pytest.mark.parametrize("target", EMITTERS)
+def test_what_is_started_is_read_back(given, target: str, tmp_path: Path):
+    one = given[target]
+    for name, text in launched(one, CATALOG, target, "slurm").files.items():
+        (tmp_path / name).write_text(text)
+    placed = one.placed
+    layout = {axis: getattr(placed.layout, axis) for axis in ("tp", "pp", "cp", "dp")}
+    for name in ("train.sh", "job.sbatch"):
+        values, axes = read_config(str(tmp_path / name)).asked({}, {}, 8, CATALOG)
+        assert {axis: int(axes[axis]) for axis in layout} == layout
+        assert (axes["recompute"], int(axes["rollout_tp"])) == (placed.layout.recompute, placed.rollouts.tp)
+        assert float(axes["offload_optimizer"]) == placed.layout.offload.optimizer
+        assert (values["workload.placement"], values["workload.stack"]) == (placed.placement, placed.framework if (
+            target != "ms-swift-grpo") else "trl")
+        assert (values["workload.prompts"], values["workload.samples_per_prompt"]) == (
+            placed.prompts, placed.samples_per_prompt)
+        assert CATALOG.model(str(values["workload.model"])).name == placed.model

@@ -152,7 +152,10 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     ("openrlhf_ppo.sh", {"method": "ppo", "critic": "OpenRLHF/Llama-3-8b-rm-700k", "gpus": 12, "samples": 20_000,
                          "placement": "disaggregated"}, {"rollout_tp": "2", "rollout_gpus": "4"}, None),
     ("python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 --dp-size 8 --enable-dp-attention",
-     {"engine": "sglang"}, {"dp": "8", "ep": "8"}, None),
+     {"engine": "sglang"}, {"tp": "1", "dp": "8", "ep": "1"}, None),
+    # experts are spread where that is asked for, or by what exchanges tokens
+    ("sglang serve --model-path deepseek-ai/DeepSeek-V3 --tp 16 --attn-dp-size 16 --moe-a2a-backend deepep",
+     {"engine": "sglang", "gpus": 16}, {"tp": "1", "dp": "16", "ep": "16"}, None),
     ("python -m sglang.launch_server --model Qwen/Qwen2.5-7B-Instruct --tp-size 2 --dp-size 4 --context-length 4096",
      {"gpus": 8, "max_model_len": 4096}, {"tp": "2"}, None)]
 

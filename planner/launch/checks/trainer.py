@@ -39,7 +39,7 @@ def trained(words: list[str], environment: dict[str, str]) -> tuple[Any, Any, di
         else:
             module = _module(Path(words[0]))
             own, arguments = module.read(words[1:])
-            model, length, method = None, own.sequence_length, "pretrain"
+            model, length, method = None, own.block_size, "pretrain"
     finally:
         os.environ.clear()
         os.environ.update(before)

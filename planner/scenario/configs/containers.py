@@ -13,8 +13,13 @@ ENGINES = {"vllm": "vllm serve", "vllm-openai": "python -m vllm.entrypoints.open
 SHELLS = ("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash")
 PROGRAMS = re.compile(
     r"\b(vllm|sglang|trtllm-serve|text-generation-launcher|torchrun|deepspeed|accelerate launch|axolotl|"
-    r"llamafactory-cli|swift|openrlhf|verl|trl|tune run|torch\.distributed\.run|train\w{0,40}\.py|python3? -m)\b")
-"""What a line starts that a reader may know."""
+    r"llamafactory-cli|swift|openrlhf|verl|trl|tune run|torch\.distributed\.run|llama-server|"
+    r"dynamo\.(?:vllm|sglang|trtllm))\b")
+"""What a line starts that a reader knows."""
+SCRIPT = re.compile(r"\b(train\w{0,40}\.py|python3? -m)\b")
+"""What may be one."""
+RUNS = re.compile(r"\b(?:ba)?sh\s+[\"']?\S{0,200}\.sh\b")
+"""A script beside the manifest, which may start one."""
 SCRIPTS = ("run", "commands", "script", "entrypoint", "cmd")
 """Keys of a job under which its lines stand."""
 SETTINGS = ("tensor_parallel_size", "pipeline_parallel_size", "max_model_len", "gpu_memory_utilization",
@@ -31,6 +36,10 @@ GPUS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "node.kube
         "beta.kubernetes.io/instance-type", "accelerator_type", "accelerators", "accelerator", "gpu_type",
         "instance_type", "gpu")
 """Keys that name the hardware."""
+NODES = {"num_nodes": ("SKYPILOT_NUM_NODES",), "nodes": ("DSTACK_NODES_NUM",)}
+"""Keys of a task that count its machines -> the variables that its lines have them in."""
+COUNTS = ("SKYPILOT_NUM_GPUS_PER_NODE", "DSTACK_GPUS_PER_NODE")
+"""Variables that hold the GPUs of a machine."""
 REPLICAS = ("replicas", "replica_count", "num_replicas", "min_replicas")
 _SHOUTED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = re.compile(r"(?:^|[:v_-])v?(\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)")
@@ -52,8 +61,8 @@ def carried_in(data: object) -> Carried | None:
     """Return what the first container or job starts that a reader may know; none where nothing does."""
     by_keys = _by_settings({"": data}) if isinstance(data, Mapping) else None
     found = [by_keys] if by_keys else list(_lines(data))
-    lines = [(line, image) for line, image in found if any(
-        engine in line for engine in ("vllm", "sglang")) or PROGRAMS.search(line)]
+    lines = next((told for telling in (PROGRAMS, SCRIPT, RUNS) if (
+        told := [(line, image) for line, image in found if telling.search(line)])), [])
     if not lines:
         return None
     line, image = lines[0]
@@ -70,6 +79,11 @@ def carried_in(data: object) -> Carried | None:
 def _with_variables(line: str, data: object) -> str:
     """Return a line behind the variables that its manifest sets, in any of the ways that they are written."""
     known: dict[str, object] = {}
+    if isinstance(data, Mapping):
+        known |= {name: data[key] for key, names in NODES.items() if isinstance(data.get(key), int) for name in names}
+        count = next((each for value in _under(data, GPUS) if (each := _hardware(value).partition("x")[0]).isdecimal()),
+                     None)
+        known |= {} if count is None else dict.fromkeys(COUNTS, count)
     for block in _under(data, ("env", "envs", "environment")):
         pairs = block.items() if isinstance(block, Mapping) else [
             (one.get("name"), one.get("value")) if isinstance(one, Mapping) else str(one).partition("=")[::2]
@@ -102,7 +116,8 @@ def _lines(data: object) -> Iterator[tuple[str, str]]:
             yield line
         else:
             for key in SCRIPTS:
-                if (script := _script(data.get(key))) and PROGRAMS.search(script):
+                if (script := _script(data.get(key))) and any(
+                        telling.search(script) for telling in (PROGRAMS, SCRIPT, RUNS)):
                     yield script, image
         for value in data.values():
             yield from _lines(value)

@@ -32,7 +32,7 @@ def model(reading: Reading, named: str | None, said: str, usual: str) -> None:
     """
     reading.put("workload.kind", "diffusion", "the kind of file")
     words = f"{said} {named or ''}".lower()
-    family = next((name for word, name in FAMILIES.items() if word in words), usual)
+    family = next((name for word, name in FAMILIES.items() if word in words), usual or said)
     file = (named or "").rpartition("/")[2].removesuffix(".safetensors").removesuffix(".ckpt")
     reading.names = tuple(name for name in (named, file.replace("_", "-"), family) if name)
 

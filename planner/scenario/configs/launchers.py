@@ -10,7 +10,8 @@ NODE = 8
 
 def launched(reading: Reading) -> int | None:
     """Return the GPUs that a launcher's flags, or variables before the line, count; none where they do not."""
-    set_ = dict(word.split("=", 1) for word in reading.source.words if "=" in word)
+    source = reading.source
+    set_ = {**source.environment, **dict(word.split("=", 1) for word in source.words if "=" in word)}
     each = reading.number("nproc_per_node", "num_gpus", "gpus_per_node", "nproc-per-node")
     nodes = reading.number("nnodes", "num_nodes")
     shown = set_.get("CUDA_VISIBLE_DEVICES", "")

@@ -132,7 +132,7 @@ class Config:
                 values["limits.gpus"] = self.reading.gpus
             return values, axes
         if values.get("workload.kind") == "generation":
-            return {"limits.gpus": 1, **values}, axes
+            return {"limits.gpus": self.reading.gpus or 1, **values}, axes
         if values.get("workload.kind") == "diffusion":
             return self._denoising(values, axes, stated.get("limits.gpus"), node_gpus)
         if "mbs" in axes:
@@ -143,6 +143,8 @@ class Config:
         gpus = int(str(gpus)) if gpus else self._gpus(together, node_gpus)
         if "dp" not in axes:
             values["limits.gpus"] = gpus
+        if values.get("workload.placement") == "colocated" and {"tp", "pp", "cp"} <= axes.keys() and gpus % width == 0:
+            axes.setdefault("dp", str(gpus // width))  # all GPUs train, and draw the answers in turns
         if BATCH not in values and self.reading.accumulation and gpus % width == 0:
             values[BATCH] = degrees(axes, "mbs") * self.reading.accumulation * (gpus // width)
         self._count_tokens(values, catalog.recipes)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.errors import InputError
-from planner.scenario.configs.source import Source, beside, source_of
+from planner.scenario.configs.source import Source, beside, beside_of, source_of
 
 AUTO = "auto"
 """What Hugging Face and DeepSpeed write where a value is left open."""
@@ -36,6 +36,8 @@ class Reading:
     """Scenario path or layout axis -> the key that said it."""
     names: tuple[str, ...] = ()
     """What the model may be called in the catalog, where the config does not use its full name."""
+    called: tuple[str, dict[str, str]] | None = None
+    """A target that `planner launch` knows, and what it calls the model: its family and flavour."""
     shape: dict[str, int] = field(default_factory=dict)
     """The model by its sizes, where the config has no name: layers, hidden, heads, kv_heads, ffn, vocab, experts."""
     gpus: int | None = None
@@ -121,13 +123,28 @@ class Reading:
 
     def file(self, key: str) -> Source | None:
         """Return the file that a key names, where it lies by the config; say so where it does not."""
-        named = self.text(key)
-        if named is None:
+        self.get(key)
+        said = self.source.keys.get(self.source.named(key))
+        named = str(said[0] if isinstance(said, list) and said else said).strip()
+        if said is None or isinstance(said, Mapping) or named in ("", AUTO):
             return None
         if (path := beside(self.source, named)) is not None:
             return source_of(str(path))
         self.counted.append(f"{key}: {named} is not there, so without what it says")
         return None
+
+    def under(self, key: str, *, word: str = "") -> None:
+        """Read on with the file that a flag, or a word, of a line names under what the line says itself.
+
+        Raises InputError where it is not there.
+        """
+        self.get(key)
+        named = word or self.source.keys.get(key)
+        if named is None or self.source.form != "command":
+            return
+        file = beside_of(self.source, str(named))
+        below = {self.source.named(name): value for name, value in file.keys.items()}
+        self.source = replace(self.source, keys=below | dict(self.source.keys))
 
     def put(self, path: str, value: object, key: str) -> None:
         """Put down a scenario value, if there is one."""

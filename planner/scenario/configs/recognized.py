@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pkgutil
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 
 from planner.errors import InputError
 from planner.scenario.configs import readers
 from planner.scenario.configs.reading import Reader
+from planner.scenario.configs.shell import DEEPEST
 from planner.scenario.configs.source import FILES, Source, beside, source_of
 
+MODULE = "module"
+"""The flag by which a line names a script as a module."""
 FIRST = 6
 """Keys that are named of a config that is not known."""
 
@@ -22,26 +26,32 @@ def all_readers() -> list[Reader]:
     return [reader for reader in known if isinstance(reader, Reader)]
 
 
-def started(source: Source) -> tuple[Reader, Source, Source | None]:
+def started(source: Source, depth: int = 0) -> tuple[Reader, Source, Source | None]:
     """Return the reader of a config; of a line that starts a file beside it that of the file, and the line.
 
     What the line says as `key=value` holds over the file. Raises InputError where no kind is known.
     """
     known = all_readers()
-    if source.form == "command" and not any(reader.tells(source) for reader in known):
+    if source.form in ("command", "python") and depth < DEEPEST and not any(reader.tells(source) for reader in known):
         words = list(source.every_word())
+        if isinstance(module := source.keys.get(MODULE), str):
+            words.append(f"{module.replace('.', '/')}.py")
         for word in words:
             path = beside(source, word) if word.endswith(FILES) else None
             if path is None or str(path) == source.file:
                 continue
-            inner = source_of(str(path))
-            said: dict[str, object] = {}
-            said |= {key: value for key, _, value in (part.partition("=") for part in words) if key in inner.keys}
-            said |= {key: source.keys[flag] for key in inner.keys if (flag := source.named(key)) in source.keys}
-            inner = replace(inner, keys={**inner.keys, **said})
-            if inner.form != "command" and any(reader.tells(inner) for reader in known):
-                return _reader(inner, known), inner, source
+            with suppress(InputError):  # a script that prepares, a file of data
+                return _inside(source_of(str(path)), words, source, depth)
     return _reader(source, known), source, None
+
+
+def _inside(inner: Source, words: list[str], line: Source, depth: int) -> tuple[Reader, Source, Source | None]:
+    """Return the same of a file that a line starts. Raises InputError where its kind is not known."""
+    said: dict[str, object] = {}
+    said |= {key: value for key, _, value in (part.partition("=") for part in words) if key in inner.keys}
+    said |= {key: line.keys[flag] for key in inner.keys if (flag := line.named(key)) in line.keys}
+    reader, found, launcher = started(replace(inner, keys={**inner.keys, **said}), depth + 1)
+    return reader, found, launcher or line
 
 
 def _reader(source: Source, known: list[Reader]) -> Reader:

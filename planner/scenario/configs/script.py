@@ -6,14 +6,22 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-_STATES = re.compile(r"(Config|Arguments|Args|Trainer|LLM|Params|Plugin|Strategy|Pipeline|Accelerator|from_pretrained|"
+_STATES = re.compile(r"(Config|Arguments|Args|Trainer|Provider|LoRA|model_registry|LLM|Params|Plugin|Strategy|"
+                     r"Pipeline|Accelerator|from_pretrained|"
                      r"get_peft_model|_recipe|pipe|pipeline)\Z")
 """What a callee's name ends with whose keywords are settings."""
 _ASIDE = re.compile(r"(?:Tokenizer|TokenizerFast|Processor|FeatureExtractor|GenerationConfig)\Z")
 """Classes that settings and names of models are not read of."""
+RUNS = ("subprocess.run", "subprocess.Popen", "subprocess.check_call", "subprocess.call", "os.system")
+"""What runs a line, whose words count as the script's own."""
+_FILE = re.compile(r"[\w./-]{1,99}\.(?:json|ya?ml|toml)", re.ASCII)
+"""A file that the script reads, which may hold its settings."""
 _MODEL = "model_name_or_path"
+_NAMES = {"from_pretrained": _MODEL, "LLM": _MODEL, "model_registry": "model.flavor"}
+"""Of what is called -> the key of its first argument."""
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv, ast.Mod: operator.mod}
@@ -62,6 +70,8 @@ def _read(node: ast.AST, found: Script) -> None:
                 _assigned(target.id, node.value, found, field_=isinstance(node, ast.AnnAssign))
     elif isinstance(node, ast.Call):
         _called(node, found)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _FILE.fullmatch(node.value):
+        found.words.append(node.value)
 
 
 def _assigned(name: str, value: ast.expr, found: Script, *, field_: bool) -> None:
@@ -80,6 +90,11 @@ def _called(call: ast.Call, found: Script) -> None:
     callee = _dotted(call.func)
     name, owner = callee.rpartition(".")[2], callee.rpartition(".")[0]
     found.words.append(callee)
+    if callee in RUNS and call.args:
+        with suppress(_Open):
+            said = _value(call.args[0], found.known)
+            found.words += [part for word in (said if isinstance(said, list) else [said]) for part in str(word).split()]
+        return
     if name == "add_argument":
         _argument(call, found)
         return
@@ -91,8 +106,8 @@ def _called(call: ast.Call, found: Script) -> None:
         for key, value in pairs.items():
             if not str(value).startswith(_OPEN) or key not in found.keys:
                 found.keys[str(key)] = value
-    if call.args and name in ("from_pretrained", "LLM"):
-        found.keys.setdefault(_MODEL, _stated(call.args[0], found))
+    if call.args and name in _NAMES:
+        found.keys.setdefault(_NAMES[name], _stated(call.args[0], found))
 
 
 def _argument(call: ast.Call, found: Script) -> None:

@@ -18,7 +18,7 @@ PROMPT, ANSWER = 1024, 128
 
 def model(reading: Reading, named: str | None, key: str) -> None:
     """Put down the model and its weight format."""
-    reading.put("workload.model", named, key)
+    reading.put("workload.model", named or None, key)
     if (carried := reading.source.carried) is not None:
         reading.put("workload.engine_version", carried.version or None, "the image's tag")
     wanted = reading.word("quantization", "q")

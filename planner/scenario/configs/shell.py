@@ -1,4 +1,4 @@
-"""Shell scripts as far as flags need: comments, continued lines, variables with defaults, arrays, whole numbers."""
+"""Shell scripts as far as flags need: comments, continued lines, variables, arrays, sums, and scripts beside them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 _ASSIGNED = re.compile(r"(?:export |local |readonly )?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+_EXPORTED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
+_ELEMENT = re.compile(r"(?<![\w./])[\w.-]{1,99}\.sh(?![\w.])", re.ASCII)
+"""A script that an element of an array names: of a loop that starts them."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[[@*]\])?(?::?[-=]([^}$]*))?\}|\$([A-Za-z_]\w*)")
+_TRIMMED = re.compile(r"\$\{([A-Za-z_]\w*)(?:\[0\])?%{1,2}([^}*$/]{1,20})\}")
+"""A variable without what it ends with: ${BASH_SOURCE[0]%.sh}."""
+_HERE = re.compile(r'"?\$\(.{0,200}\b(?:dirname|pwd)\b.{0,200}\)"?', re.DOTALL)
+"""The folder of the script."""
 _WHOLE = re.compile(r'"(\$\{[A-Za-z_]\w*\[@\]\})"')
 """An array in quotes, which is as many words as it has elements."""
 _SETS = re.compile(r'^: "?\$\{([A-Za-z_]\w*):?=([^}]*)\}')
@@ -30,8 +38,15 @@ _SLURM_SETS = {**dict.fromkeys(("nodes", "N"), ("SLURM_NNODES", "SLURM_JOB_NUM_N
 """Options of a job -> the variables that Slurm sets by them."""
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL | re.ASCII)
 _SHELLS = ("bash", "sh", "zsh")
+_READS = ("source", ".")
+_COPIES = ("sed", "envsubst", "cat", "cp")
+"""Programs that write a file as another with some words changed."""
+_BEFORE = ("exec", "nohup", "time", "sudo")
+"""Words before a command that are not of it."""
 _RUNS = re.compile(r"-[a-z]{0,4}c")
 """The option by which a shell runs what follows."""
+COUNTED = ("NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES")
+"""Variables by which launchers count GPUs."""
 HELD = "_"
 """The first word of flags that a variable or an array holds."""
 MOST = 10**18
@@ -46,26 +61,84 @@ class Command:
 
     words: list[str] = field(default_factory=list)
     flags: dict[str, object] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    """Of `COUNTED`, what the script has set before it."""
 
 
-def commands(text: str) -> list[Command]:
-    """Return what each line of a script runs, and what its arrays of flags hold."""
-    known = {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
-    lines = []
-    for statement in _statements(text):
-        for name, value in _SETS.findall(statement):
-            known.setdefault(name, _expanded(value, known))
-        line, assigned = statement, _ASSIGNED.fullmatch(statement)
-        if assigned is not None and not _prefixes_a_command(assigned.group(3)):
-            name, more, value = assigned.groups()
-            value = _expanded(_unwrapped(value.strip()), known)
-            known[name] = f"{known.get(name, '')} {value}".strip() if more else value
-            line = f"{HELD} {value}" if value.startswith("-") else ""
-        if line:
-            words = _words(_expanded(line, known))
-            inner = _inner(words)
-            lines += [_command(words)] if inner is None else commands(inner)
-    return lines
+Beside = Callable[[str], str | None]
+"""The text of a script beside the one that is read, by the name that it is called; none where it is not there."""
+
+
+def _nothing(name: str) -> None:
+    return None
+
+
+NOTHING: Beside = _nothing
+"""Of text that has no files beside it."""
+
+
+def commands(text: str, beside: Beside = NOTHING, file: str = "") -> list[Command]:
+    """Return what each line of a script runs, and what its arrays of flags hold; of a script beside it its lines."""
+    return _Shell(beside).run(text, {"PWD": ".", "BASH_SOURCE": file.rpartition("/")[2]})
+
+
+@dataclass(slots=True)
+class _Shell:
+    """What a script and those that it runs have in common."""
+
+    beside: Beside
+    copies: dict[str, str] = field(default_factory=dict)
+    """Files that the script writes of others beside it -> those."""
+    depth: int = 0
+
+    def run(self, text: str, known: dict[str, str]) -> list[Command]:
+        known |= {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
+        lines: list[Command] = []
+        for statement in _statements(text):
+            for name, value in _SETS.findall(statement):
+                known.setdefault(name, _expanded(value, known))
+            line, assigned = statement, _ASSIGNED.fullmatch(statement)
+            if assigned is not None and (_HERE.fullmatch(assigned.group(3)) or not _prefixes_a_command(
+                    assigned.group(3))):
+                name, more, value = assigned.groups()
+                for script in _ELEMENT.findall(value) if value.startswith("(") else ():
+                    lines += self._inlined(script, dict(known))
+                value = "." if _HERE.fullmatch(value) else _expanded(_unwrapped(value.strip()), known)
+                known[name] = f"{known.get(name, '')} {value}".strip() if more else value
+                line = f"{HELD} {value}" if value.startswith("-") else ""
+            if line:
+                lines += self._line(_words(_expanded(line, known)), known)
+        return lines
+
+    def _line(self, words: list[str], known: dict[str, str]) -> list[Command]:
+        while words and words[0] in _BEFORE:
+            words = words[1:]
+        if words[:1] == ["export"]:
+            known |= {pair[1]: pair[2] for word in words[1:] if (pair := _EXPORTED.fullmatch(word)) is not None}
+            return []
+        if words and words[0] in _COPIES and ">" in words[2:-1]:
+            self.copies[words[words.index(">") + 1]] = words[words.index(">") - 1]
+            return []
+        if words and words[0] in _READS and len(words) > 1:
+            return self._inlined(words[1], known)
+        if (inner := _inner(words)) is not None:
+            return self.run(inner, dict(known))
+        run = [script for shell, script in pairwise(words)
+               if shell.rsplit("/", 1)[-1] in _SHELLS and script.endswith(".sh")]
+        lines = [line for script in run for line in self._inlined(script, dict(known))]
+        return lines or [_command([self.copies.get(word, word) for word in words], known)]
+
+    def _inlined(self, script: str, known: dict[str, str]) -> list[Command]:
+        """Return what a script beside this one runs, with the variables that it is given."""
+        text = self.beside(script) if self.depth < DEEPEST else None
+        if text is None:
+            return []
+        self.depth += 1
+        known["BASH_SOURCE"], before = script.rpartition("/")[2], known.get("BASH_SOURCE", "")
+        lines = self.run(text, known)
+        known["BASH_SOURCE"] = before
+        self.depth -= 1
+        return lines
 
 
 def _inner(words: list[str]) -> str | None:
@@ -129,7 +202,7 @@ def _expanded(text: str, known: Mapping[str, str]) -> str:
         name = match.group(1) or match.group(3)
         return known.get(name, match.group(2) if match.group(2) is not None else match.group(0))
 
-    text = _WHOLE.sub(r"\1", text)
+    text = _TRIMMED.sub(lambda m: known[m[1]].removesuffix(m[2]) if m[1] in known else m[0], _WHOLE.sub(r"\1", text))
     for _ in range(3):  # a default may name another variable
         text = _VARIABLE.sub(value, text)
     for _ in range(DEEPEST):  # the inner ones first: $(( $((A * B)) / C )), $(( (A + B) * C ))
@@ -170,10 +243,10 @@ def _words(line: str) -> list[str]:
             if not _UNSET.fullmatch(part)]
 
 
-def _command(words: list[str]) -> Command:
+def _command(words: list[str], known: Mapping[str, str]) -> Command:
     """Return words and flags; `--flag=value`, `--flag value`, `-tp 2`, Hydra's `a.b=value`; of several values the list.
     """
-    command, key = Command(), None
+    command, key = Command(environment={name: known[name] for name in COUNTED if name in known}), None
     for word in words:
         if (override := _OVERRIDE.fullmatch(word)) is not None:
             command.flags[override[1].replace("_", "-")] = override[2]

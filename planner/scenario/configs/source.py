@@ -7,13 +7,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planner.errors import InputError
 from planner.scenario.configs.containers import Carried, carried_in
 from planner.scenario.configs.script import script_of
-from planner.scenario.configs.shell import DEEPEST, HELD, commands
+from planner.scenario.configs.shell import DEEPEST, HELD, NOTHING, Beside, Command, commands
 from planner.text_io import MAX_BYTES, read_text
 from planner.yaml_io.foreign import foreign
 
@@ -23,8 +23,16 @@ _TEMPLATED = re.compile(
 """What a template of Helm or Jinja fills in."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]{0,200})\}", re.ASCII)
 _DEFAULTED = re.compile(r"\$\{(?:[A-Za-z_]\w{0,99}:-|oc\.env:[ ]?\w{1,99},[ ]?)([^{}$]{0,200})\}", re.ASCII)
-FILES = (".yaml", ".yml", ".json", ".toml", ".py")
+FILES = (".yaml", ".yml", ".json", ".toml", ".py", ".sh")
 """Of configs and scripts that a line starts."""
+ASIDE = frozenset({
+    "mkdir", "rm", "cp", "mv", "ln", "cd", "ls", "cat", "echo", "printf", "set", "unset", "export", "ulimit", "chmod",
+    "chown", "touch", "sleep", "wait", "kill", "pkill", "trap", "tee", "find", "grep", "sed", "awk", "tar", "unzip",
+    "pip", "pip3", "uv", "apt", "apt-get", "conda", "git", "curl", "wget", "huggingface-cli", "hf", "nvidia-smi",
+    "ray start", "ray stop", "ray status", ":", "source",
+    "module", "scontrol", "read", "mapfile", "test", "[", "[[", "if", "elif", "for", "while",
+    "ssh"})
+"""Commands of a script that prepare or watch what it starts."""
 _DOCUMENTS = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
@@ -37,6 +45,8 @@ class Source:
     """yaml, json, toml, python or command."""
     keys: Mapping[str, object]
     words: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that a script sets before its line, of those that count GPUs."""
     carried: Carried | None = None
     """What the manifest around a line says of it."""
     local: bool = False
@@ -71,36 +81,60 @@ def source_of(given: str) -> Source:
     if not is_file:
         if len(given.split()) < 2:
             raise InputError("cannot read: no such file", file=given)
-        return replace(_command(given, "the command line"), local=True)
-    return replace(text_source(read_text(path, MAX_BYTES), given), local=True)
+        return replace(_command(given, "the command line", _scripts("")), local=True)
+    return replace(text_source(read_text(path, MAX_BYTES), given, _scripts(given)), local=True)
+
+
+def _scripts(file: str) -> Beside:
+    """Return what reads the scripts beside a file of the user's own."""
+
+    def text(named: str) -> str | None:
+        path = _beside(file, named)
+        if path is None or str(path) == file:
+            return None
+        with suppress(InputError):
+            return read_text(path, MAX_BYTES)
+        return None
+
+    return text
 
 
 def beside(source: Source, named: str) -> Path | None:
     """Return the file that a config names: as it is named, or by the config, there also by its last name alone."""
-    if not source.local:
-        return None
-    folder = Path(source.file).parent
+    return _beside(source.file, named) if source.local else None
+
+
+def beside_of(source: Source, named: str) -> Source:
+    """Return the file beside a config that it means. Raises InputError where it is not there."""
+    if (path := beside(source, named)) is None:
+        raise InputError(f"the file {named} is not there, and what is trained stands in it", file=source.file)
+    return source_of(str(path))
+
+
+def _beside(file: str, named: str) -> Path | None:
+    folder = Path(file).parent
     try:
         return next((path for path in (Path(named), folder / named, folder / Path(named).name) if path.is_file()), None)
     except (OSError, ValueError):
         return None
 
 
-def text_source(text: str, given: str) -> Source:
+def text_source(text: str, given: str, scripts: Beside = NOTHING) -> Source:
     """Return the config that text is, of a file that is called `given`. Raises InputError where it is none."""
     for form, parser in (("json", _json), ("toml", _toml), ("yaml", _yaml)):
         data = parser(text, given)
         if data is not None and (carried := carried_in(data)) is not None:
             with suppress(InputError):
-                line = _command(carried.line, given)
+                line = _command(carried.line, given, scripts)
                 # a worker that a config starts (python -m areal.infra.rpc) says nothing of what is asked
-                if line.keys.keys() - {"m"} or "serve" in line.words:
+                if line.keys.keys() - {"m"} or "serve" in line.words or any(
+                        word.endswith(FILES[:4]) for word in line.words):
                     return replace(line, carried=carried)
         if data is not None:
             return Source(given, form, interpolated(dict(flat(data))))
     if (script := script_of(text)) is not None:
         return Source(given, "python", script.keys, tuple(script.words))
-    return _command(text, given)
+    return _command(text, given, scripts)
 
 
 def _json(text: str, file: str) -> Mapping[str, object] | None:
@@ -160,13 +194,24 @@ def interpolated(keys: dict[str, object]) -> dict[str, object]:
     return {key: value(given) for key, given in keys.items()}
 
 
-def _command(text: str, file: str) -> Source:
+def _says(command: Command) -> bool:
+    return bool(command.flags) or "serve" in command.words or any(word.endswith(FILES) for word in command.words)
+
+
+def _told_by(command: Command) -> tuple[int, int, int]:
+    """Return what makes a command that which a script is there for: the one with most flags that starts something."""
+    lead = [word for word in command.words if "=" not in word][:2]
+    rank = 0 if {*lead[:1], " ".join(lead)} & ASIDE or not _says(command) else 1 if lead[:1] == [HELD] else 2
+    return rank, len(command.flags), len(command.words)
+
+
+def _command(text: str, file: str, scripts: Beside) -> Source:
     """Return the command with most flags, and under them those that stand in arrays and variables."""
-    lines = commands(text)
-    most = max(lines, key=lambda command: (len(command.flags), len(command.words)), default=None)
-    if most is None or not (most.flags or "serve" in most.words or any(word.endswith(FILES) for word in most.words)):
+    lines = commands(text, scripts, file)
+    most = max(lines, key=_told_by, default=None)
+    if most is None or not _says(most):
         raise InputError("neither YAML, JSON or TOML with keys, nor a command with flags", file=file)
     flags: dict[str, object] = {}
     for held in (command for command in lines if command.words[:1] == [HELD]):
         flags |= held.flags
-    return Source(file, "command", flags | most.flags, tuple(most.words))
+    return Source(file, "command", flags | most.flags, tuple(most.words), most.environment)

@@ -196,10 +196,12 @@ def deepspeed(reading: Reading, key: str = "deepspeed") -> bool:
 def fsdp(reading: Reading) -> bool:
     """Read FSDP's sharding and offload; say whether it is on."""
     prefix, listed = "fsdp_config.", "fsdp"
+    if reading.source.has("fsdp.fsdp"):  # ms-swift's block of both
+        prefix, listed = "fsdp.fsdp_config.", "fsdp.fsdp"
     words = str(reading.get(listed) or "").lower()
     strategy = reading.word(f"{prefix}fsdp_sharding_strategy", f"{prefix}sharding_strategy") or ""
     after = reading.word(f"{prefix}fsdp_reshard_after_forward", f"{prefix}reshard_after_forward")
-    version = reading.get(f"{prefix}fsdp_version", "fsdp_version")
+    version = reading.get(f"{prefix}fsdp_version", f"{prefix}version", "fsdp_version")
     if not (words not in ("", "false", "[]") or strategy or after or version):
         return False
     kind = f"{words} {strategy} {after if after and not after[0].isdigit() else ''}"
@@ -228,6 +230,9 @@ def sharding(reading: Reading, stack: str) -> None:
         stack = launched if launched != "hf-peft" else stack
     elif not fsdp(reading):
         replicated(reading)
+    synced = reading.word("accelerator_config.gradient_accumulation_kwargs.sync_each_batch")
+    if synced is not None and reading.layout.get("zero") in ("2", "3") and (reading.accumulation or 1) > 1:
+        reading.axis("no_sync", int(synced != "true"), "sync_each_batch")
     reading.put("workload.stack", stack, "the kind of file")
 
 
@@ -246,6 +251,8 @@ def _accelerate(reading: Reading) -> str | None:
     if path is not None:
         other = Reading(source_of(str(path)))
         read(other)
+        if other.layout.get("recompute") == "full":  # either of both recomputes
+            reading.layout.pop("recompute", None)
         reading.layout = {**other.layout, **reading.layout}
         reading.origin |= dict.fromkeys(other.layout, f"{key} ({path})")
         reading.gpus = reading.gpus or other.gpus
@@ -290,4 +297,6 @@ def arguments(reading: Reading, lengths: Sequence[str], checkpointing: str, *, r
         reading.defaults.append(f"gradient_checkpointing {checkpointing}")
     if reading.on("use_liger_kernel", "use_liger"):
         reading.put("workload.loss", "fused", "use_liger_kernel")
+    if reading.on("activation_offloading"):
+        reading.axis("offload_activations", 1, "activation_offloading")
     steps(reading)

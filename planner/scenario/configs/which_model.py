@@ -19,14 +19,10 @@ def model_of(name: str, reading: Reading, catalog: Catalog) -> str:
     """Return the catalog's name of the model. Raises InputError where the config, called so, does not say which it is.
     """
     file = reading.source.file
+    if (called := _called(reading, catalog)) is not None:
+        return called
     if reading.values.get("workload.kind") in ("diffusion", "generation"):
-        known = next((found for name in reading.names if (found := catalog.known_diffusion(name))), None)
-        if known is None:
-            raise InputError(f"no model of images of the catalog is {', '.join(reading.names)}: give --model",
-                             file=file)
-        if catalog.known_diffusion(reading.names[0]) is None:
-            reading.defaults.append(f"model {known.name}, as {reading.names[0]} names a file")
-        return known.name
+        return _denoiser(reading, catalog)
     for said in reading.names:
         try:
             model = catalog.model(said)
@@ -54,6 +50,26 @@ def model_of(name: str, reading: Reading, catalog: Catalog) -> str:
     told = ", ".join(reading.names) or ", ".join(f"{name} {size}" for name, size in reading.shape.items())
     raise InputError(f"no model of the catalog is {told}: give --model, or import its config.json with planner catalog "
                      "import hf", file=file)
+
+
+def _denoiser(reading: Reading, catalog: Catalog) -> str:
+    """Return the model of images that a config names. Raises InputError where the catalog has none of its names."""
+    known = next((found for name in reading.names if (found := catalog.known_diffusion(name))), None)
+    if known is None:
+        raise InputError(f"no model of images of the catalog is {', '.join(reading.names)}: give --model",
+                         file=reading.source.file)
+    if catalog.known_diffusion(reading.names[0]) is None:
+        reading.defaults.append(f"model {known.name}, as {reading.names[0]} names a file")
+    return known.name
+
+
+def _called(reading: Reading, catalog: Catalog) -> str | None:
+    """Return the model that a stack calls by words of its own: its family and flavour."""
+    if reading.called is None:
+        return None
+    target, words = reading.called
+    known = catalog.releases.target(target).models.items()
+    return next((name for name, told in known if words.items() <= told.items()), None)
 
 
 def _alike(name: str, shape: Mapping[str, int], catalog: Catalog) -> bool:

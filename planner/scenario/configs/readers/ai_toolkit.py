@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.scenario.configs import denoising
+from planner.scenario.configs.launchers import launched
 from planner.scenario.configs.reading import Reader, Reading
-from planner.scenario.configs.source import Source, flat
+from planner.scenario.configs.source import Source, beside_of, flat
 from planner.scenario.configs.trainer import recompute
+
+STARTS = ("simpletuner", "simpletuner.train")
+"""What starts SimpleTuner, whose config is in the folder."""
+CONFIG = "config.json"
 
 
 def tells(source: Source) -> bool:
     """Say whether it is one: a list of processes, a family of models, or a model with an adapter of its own table."""
     return (source.form == "yaml" and source.has("config.process")) or (
+        source.form == "command" and any(word in STARTS for word in source.every_word())) or (
         source.form == "json" and source.has("model_type", "model_family")) or (
         source.form == "toml" and source.has("model.type") and source.has("micro_batch_size_per_gpu"))
 
@@ -24,7 +30,10 @@ def read(reading: Reading) -> None:
     if isinstance(processes, list) and processes and isinstance(processes[0], Mapping):
         reading.source = replace(reading.source, keys=dict(flat(processes[0])))
         _ai_toolkit(reading)
-    elif reading.source.form == "json":
+    elif reading.source.form in ("json", "command"):
+        if reading.source.form == "command":
+            started, reading.source = reading.source, beside_of(reading.source, CONFIG)
+            reading.gpus = launched(Reading(started))
         _simple_tuner(reading)
     else:
         _diffusion_pipe(reading)
@@ -63,7 +72,10 @@ def _simple_tuner(reading: Reading) -> None:
     dashed = {key.lstrip("-"): value for key, value in reading.source.keys.items()}
     reading.source = replace(reading.source, keys=dashed)
     family = reading.word("model_family") or ""
-    denoising.model(reading, reading.text("pretrained_model_name_or_path"), family, "flux.1-dev")
+    flavour = reading.text("model_flavour")
+    denoising.model(reading, reading.text("pretrained_model_name_or_path"), family, "")
+    if not reading.source.has("pretrained_model_name_or_path"):
+        reading.called = "simpletuner", {"family": family, **({"flavour": flavour} if flavour else {})}
     if reading.word("model_type") == "lora":
         denoising.adapters(reading, reading.number("lora_rank") or 16, "lora_rank", mlp=False)
         if reading.word("lora_type") == "lycoris":
@@ -75,20 +87,30 @@ def _simple_tuner(reading: Reading) -> None:
     denoising.batch(reading, reading.number("train_batch_size") or 1, "train_batch_size",
                     reading.number("gradient_accumulation_steps"))
     denoising.recompute(reading, "gradient_checkpointing")
+    parted = reading.number("gradient_checkpointing_segment_stride", "gradient_checkpointing_interval") or 1
+    if parted > 1 and reading.layout["recompute"] == "full":
+        reading.axis("recompute", "mixed", "gradient_checkpointing_interval")
     denoising.optimizer(reading, "optimizer")
     if (base := reading.word("base_model_precision")) not in (None, "no_change", "bf16"):
         formats = {"int8-quanto": "int8", "int8-torchao": "int8", "int4-quanto": "int4", "nf4-bnb": "nf4"}
         reading.put("workload.quantization", formats.get(str(base), "fp8-weights"), "base_model_precision")
     reading.put("workload.ema", reading.on("use_ema") or None, "use_ema")
+    if reading.on("fsdp_enable"):
+        reading.axis("zero", 2 if reading.word("fsdp_reshard_after_forward") == "false" else 3, "fsdp_enable")
+    if reading.on("ramtorch"):
+        percent = reading.number("ramtorch_transformer_percent") or 100
+        reading.axis("offload_parameters", f"{percent / 100:g}", "ramtorch")
+    if reading.on("gradient_checkpointing_offload_attention"):
+        reading.axis("offload_activations", 1, "gradient_checkpointing_offload_attention")
     steps = reading.get("max_train_steps")
     reading.put("workload.steps", int(str(steps)) if str(steps).isdecimal() and int(str(steps)) else None,
                 "max_train_steps")
-    reading.gpus = reading.number("num_processes")
+    reading.gpus = reading.number("num_processes") or reading.gpus
 
 
 def _diffusion_pipe(reading: Reading) -> None:
     paths = ("model.diffusers_path", "model.checkpoint_path", "model.ckpt_path", "model.transformer_path")
-    denoising.model(reading, reading.text(*paths), reading.word("model.type") or "", "flux.1-dev")
+    denoising.model(reading, reading.text(*paths), reading.word("model.type") or "", "")
     if reading.source.has("adapter"):
         denoising.adapters(reading, reading.number("adapter.rank") or 16, "adapter.rank", mlp=True)
     else:

@@ -37,6 +37,8 @@ def read(reading: Reading) -> None:
     parallelism(reading)
     _precision(reading)
     offloaded(reading)
+    if reading.on("finetune"):
+        reading.put("workload.method", "full", "finetune")
     per_node, nodes = reading.number("nproc-per-node"), reading.number("nnodes")
     reading.gpus = per_node * (nodes or 1) if per_node else None
     reading.steps = reading.number("train-iters")
@@ -45,10 +47,11 @@ def read(reading: Reading) -> None:
         reading.steps = -(-samples // whole)
 
 
-def offloaded(reading: Reading) -> None:
+def offloaded(reading: Reading, spelled: Callable[[str], str] = str) -> None:
     """Read the share of the optimizer's states that lies on the host."""
-    if reading.on("optimizer-cpu-offload"):
-        reading.axis("offload_optimizer", reading.text("optimizer-offload-fraction") or 1, "optimizer-cpu-offload")
+    if reading.on(spelled("optimizer-cpu-offload")):
+        reading.axis("offload_optimizer", reading.text(spelled("optimizer-offload-fraction")) or 1,
+                     "optimizer-cpu-offload")
 
 
 def parallelism(reading: Reading, spelled: Callable[[str], str] = str) -> None:

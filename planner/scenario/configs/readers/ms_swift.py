@@ -40,10 +40,7 @@ def _verb(source: Source) -> str | None:
 
 def read(reading: Reading) -> None:
     """Read model, method, batch, lengths, sharding or degrees, precision and recompute."""
-    if reading.source.form == "yaml":
-        keys = {key.replace("_", "-"): value for key, value in reading.source.keys.items()}
-        does = "rlhf" if "rlhf-type" in keys else "sft"
-        reading.source = replace(reading.source, form="command", keys=keys, words=("swift", does))
+    _as_line(reading)
     verb = _verb(reading.source)
     by_megatron = "megatron" in reading.source.words
     reading.put("workload.model", reading.text("model"), "model")
@@ -78,6 +75,16 @@ def read(reading: Reading) -> None:
     trainer.sharding(reading, "ms-swift")
 
 
+def _as_line(reading: Reading) -> None:
+    """Have the options of a file, or of one that a line names, stand as those of a line."""
+    if reading.source.form == "yaml":
+        keys = {key.replace("_", "-"): value for key, value in reading.source.keys.items()}
+        does = "rlhf" if "rlhf-type" in keys else "sft"
+        reading.source = replace(reading.source, form="command", keys=keys, words=("swift", does))
+    if file := next((word for word in reading.source.words if word.endswith((".yaml", ".yml", ".json"))), ""):
+        reading.under("config", word=file)
+
+
 def _by_megatron(reading: Reading) -> None:
     """Read degrees, sharding and offload, by Megatron-SWIFT's defaults."""
     reading.put("workload.stack", "megatron-swift", "the program")
@@ -101,6 +108,7 @@ def _draws(reading: Reading) -> bool:
             reading.get("micro-batch-size")
         else:
             trainer.batch(reading, "per-device-train-batch-size", default=1)
+            trainer.recompute(reading, reading.word("gradient-checkpointing") != "false", "gradient-checkpointing")
             answers = None
         trl.drawing(reading, "grpo" if asked == GKD else asked, "rlhf-type", prompt="max_length", answers=answers,
                     each=1 if asked == GKD else None)

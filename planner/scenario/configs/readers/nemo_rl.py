@@ -20,11 +20,15 @@ def tells(source: Source) -> bool:
     """Say whether it is one: a policy with NeMo RL's keys, or a recipe over another file with some of them."""
     policy = source.has(MODEL) and any(map(source.has, (*VERBS, "policy.tokenizer", "cluster")))
     over = source.has("defaults") and any(map(source.has, (*VERBS, "policy", "cluster", "loss_fn")))
-    return source.form == "yaml" and (policy or over)
+    return (source.form == "yaml" and (policy or over)) or (source.form == "command" and policy)
 
 
 def read(reading: Reading) -> None:
     """Read the policy, what is trained and on what, and the GPUs."""
+    if reading.source.form == "command":  # of the checkout's own file there is no more than what the line says
+        reading.get("m", "config", "project")
+        reading.source = replace(reading.source, form="yaml", keys={
+            key.replace("-", "_"): None if value == "null" else value for key, value in reading.source.keys.items()})
     _inherit(reading)
     reading.put("workload.model", reading.text(MODEL), MODEL)
     verb = next((verb for verb in VERBS if any(key.startswith(f"{verb}.") for key in reading.source.keys)), "grpo")
@@ -38,6 +42,11 @@ def read(reading: Reading) -> None:
         each = reading.number(f"{colocated}gpus_per_node") or NODE
         draws = each * (reading.number(f"{colocated}num_nodes") or 1)
         reinforced.apart(reading, max(1, whole - draws), draws, f"{DRAWS}colocated.enabled")
+        if reading.on("grpo.async_grpo.enabled"):
+            reading.put("workload.policy_lag", reading.number("grpo.async_grpo.max_trajectory_age_steps"),
+                        "grpo.async_grpo.max_trajectory_age_steps")
+    elif verb in ("grpo", "distillation") and reading.on(f"{DRAWS}colocated.enabled"):
+        reading.put("workload.placement", "colocated", f"{DRAWS}colocated.enabled")
 
 
 def _inherit(reading: Reading) -> None:
@@ -92,6 +101,11 @@ def _axes(reading: Reading) -> str:
         reading.axis("pp", 1, f"{FSDP}enabled")
     reading.axis("recompute", "full" if reading.on(f"{core}activation_checkpointing") else "none",
                  f"{core}activation_checkpointing")
+    if core == CORE and reading.on(f"{CORE}optimizer.optimizer_cpu_offload"):
+        away = reading.share(f"{CORE}optimizer.optimizer_offload_fraction") or 1.0
+    else:
+        away = float(core == FSDP and reading.on(f"{FSDP}cpu_offload"))
+    reading.axis("offload_optimizer", f"{away:g}", f"{core}cpu_offload")
     return core
 
 

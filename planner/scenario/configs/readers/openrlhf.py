@@ -46,8 +46,12 @@ def read(reading: Reading) -> None:
     if reading.text("algo.kl.init-coef", "init-kl-coef") in ("0", "0.0"):
         reading.put("workload.reference", "none", "init-kl-coef")
     _placed(reading)
-    if reading.on("ds.adam-offload", "adam-offload"):
-        reading.axis("offload_optimizer", 1, "adam-offload")
+    reading.axis("tp", reading.number("ds.tensor-parallel-size", "ds-tensor-parallel-size") or 1,
+                 "ds-tensor-parallel-size")
+    reading.axis("cp", reading.number("ds.ring-attn-size", "ring-attn-size") or 1, "ring-attn-size")
+    reading.axis("pp", 1, "the program")
+    if "recompute" not in reading.layout:
+        reading.axis("recompute", "none", "gradient-checkpointing")
     if (stage := reading.text("ds.zero-stage", "zero-stage")) not in (None, "3"):
         reading.counted.append(f"zero-stage {stage}: as ZeRO-3")
     samples = reading.number("data.max-samples", "max-samples")
@@ -69,12 +73,15 @@ def _placed(reading: Reading) -> None:
     wide = reading.number("vllm.tensor-parallel-size", "vllm-tensor-parallel-size") or 1
     if engines:
         reading.axis("rollout_tp", wide, "vllm-tensor-parallel-size")
-    if reading.on("train.colocate-all", "colocate-all-models"):
+    late = _lag(reading)
+    if reading.on("train.colocate-all", "colocate-all-models") and not late:
+        reading.axis("swap", int(reading.on("ds.enable-sleep", "deepspeed-enable-sleep")), "deepspeed-enable-sleep")
         reading.put("workload.placement", "colocated", "colocate-all-models")
         reading.gpus = actor
         return
     roles = {"actor": actor}
-    if not reading.on("train.colocate-actor-ref", "colocate-actor-ref") and (
+    if not reading.on("train.colocate-actor-ref", "colocate-actor-ref", "train.colocate-all", "colocate-all-models"
+                      ) and (
             reading.values.get("workload.reference") != "none"):
         roles["ref"] = reference
     has_critic, has_judge = "workload.critic" in reading.values, "workload.reward_model" in reading.values
@@ -93,6 +100,16 @@ def _placed(reading: Reading) -> None:
     if len(roles) > 1:
         reading.counted.append(f"GPUs of {', '.join(f'{role} {count}' for role, count in roles.items())}: as "
                                f"{turns} that take turns")
+
+
+def _lag(reading: Reading) -> bool:
+    """Put down how far rollouts run ahead, and say whether they do; and what is updated on the host."""
+    reading.axis("offload_optimizer", int(reading.on("ds.adam-offload", "adam-offload")), "adam-offload")
+    late = reading.on("train.async-enable", "async-train")
+    if late:
+        reading.put("workload.policy_lag", reading.number("train.async-queue-size", "async-queue-size") or 1,
+                    "async-train")
+    return late
 
 
 def _tuned(reading: Reading, verb: str) -> None:

@@ -13,7 +13,7 @@ def tells(source: Source) -> bool:
     words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
     return source.form == "command" and not source.has("rollout-batch-size") and any(
-        word.startswith(("sglang", "lmsysorg/sglang")) for word in words)
+        word.startswith(("sglang", "lmsysorg/sglang", "dynamo.sglang")) for word in words)
 
 
 def read(reading: Reading) -> None:
@@ -24,16 +24,24 @@ def read(reading: Reading) -> None:
     serving.lengths(reading, reading.number("context-length"), "context-length")
     tp = serving.degree(reading, "tp", "tp-size", "tp", "tensor-parallel-size")
     pp = serving.degree(reading, "pp", "pp-size", "pipeline-parallel-size")
+    attention = reading.number("attn-dp-size") or 1
     copies = reading.number("dp-size", "dp", "data-parallel-size") or 1
+    if reading.on("enable-dp-attention"):
+        attention, copies = copies, 1
     serving.limits(reading, "mem-fraction-static", "max-running-requests", "chunked-prefill-size")
     drafts = next((key for key in ("speculative-algorithm", "speculative-algo") if reading.get(key)), "")
     serving.unsaid(reading, drafts, "")
-    if reading.on("enable-dp-attention"):
+    spread = reading.on("enable-ep-moe", "enable-deepep-moe") or reading.word("moe-a2a-backend") not in (None, "none")
+    experts = reading.number("ep-size", "ep", "expert-parallel-size") or (tp if spread else 1)
+    if attention > 1:
+        if tp % attention:
+            raise reading.wrong(("attn-dp-size", "dp-size", "dp"), attention, f"a divisor of the {tp} GPUs of TP")
         # copies of attention share the GPUs of the experts
-        reading.axis("tp", 1, "enable-dp-attention")
-        reading.axis("dp", tp, "enable-dp-attention")
-        reading.axis("ep", tp, "enable-dp-attention")
-        copies = 1
+        reading.axis("tp", tp // attention, "enable-dp-attention")
+        reading.axis("dp", attention, "enable-dp-attention")
+        reading.axis("ep", experts, "ep-size")
+    elif experts > 1:
+        reading.counted.append(f"ep-size {experts}: experts are split as all matrices are, by TP")
     reading.gpus = tp * pp * copies
 
 

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from planner.scenario.configs import serving
 from planner.scenario.configs.reading import Reader, Reading
-from planner.scenario.configs.source import Source
+from planner.scenario.configs.source import Source, beside
 
 OWN = ("enable_attention_dp", "cuda_graph_config", "moe_config", "enable_chunked_prefill", "max_num_tokens",
        "kv_cache_config", "speculative_config", "print_iter_log", "enable_autotuner", "stream_interval")
 """Keys of the YAML, of which a file has some."""
 FEW = 2
+CACHE = ("kv_cache_config.free_gpu_memory_fraction",)
+PROGRAMS = ("trtllm-serve", "dynamo.trtllm")
+OPTIONS = ("extra_llm_api_options", "extra_engine_args", "config")
+"""Flags that name the YAML."""
 
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program that is started, or by keys that only its options have together."""
     if source.form == "command":
-        return any(word.endswith("trtllm-serve") for word in source.words)
-    return source.form == "yaml" and sum(map(source.has, OWN)) >= FEW and not source.has("model.path")
+        return any(word.endswith(PROGRAMS) for word in (*source.words, str(source.keys.get("m", ""))))
+    return source.form == "yaml" and (sum(map(source.has, OWN)) >= FEW or source.has(*CACHE)) and not source.has(
+        "model.path")
 
 
 def read(reading: Reading) -> None:
     """Read model, cache, longest request, degrees and copies of attention."""
     reading.put("workload.engine", "tensorrt-llm", "the program")
-    words = [word for word in reading.source.words if not word.endswith("trtllm-serve") and word != "serve"]
-    serving.model(reading, reading.text("model") or next(iter(words), None), "model")
+    words = [word for word in reading.source.words if not word.endswith(PROGRAMS) and word != "serve"]
+    _options(reading)
+    serving.model(reading, reading.text("model", "model_path") or next(iter(words), None), "model")
     cache = reading.word("kv_cache_config.dtype", "kv_cache_dtype")
     if cache is not None and cache not in serving.CACHES:
         raise reading.wrong(("kv_cache_config.dtype",), cache, ", ".join(serving.CACHES))
@@ -48,6 +54,14 @@ def read(reading: Reading) -> None:
     serving.unsaid(reading, "speculative_config" if reading.source.has("speculative_config") else "",
                    "enable_block_reuse" if reading.on("kv_cache_config.enable_block_reuse") else "")
     reading.gpus = tp * pp
+
+
+def _options(reading: Reading) -> None:
+    """Read on with the YAML that a line names, where it lies beside it; that may lie in the container alone."""
+    named = next((key for key in OPTIONS if reading.source.has(key)), None)
+    if named is not None and reading.source.form == "command" and beside(
+            reading.source, str(reading.source.keys[reading.source.named(named)])) is not None:
+        reading.under(named)
 
 
 READER = Reader("a TensorRT-LLM command, or its options", tells, read)

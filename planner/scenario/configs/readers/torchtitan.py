@@ -1,4 +1,6 @@
-"""torchtitan's TOML (its job_config.py up to 0.2: model, training, parallelism, activation_checkpoint)."""
+"""torchtitan's TOML (its job_config.py up to 0.2: model, training, parallelism, activation_checkpoint), and the Python
+that sets the same keys since 0.3.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,24 @@ from planner.scenario.configs.source import Source
 
 def tells(source: Source) -> bool:
     """Say whether it is one: a model's flavor, or its tables of parallelism."""
+    if source.form == "python":
+        return any(word.startswith("torchtitan") for word in source.words) and source.has("training", "parallelism")
     return source.form == "toml" and (source.has("model.flavor") or source.has("parallelism") or source.has("training"))
 
 
 def read(reading: Reading) -> None:
     """Read model, batch, lengths, degrees, precision and recompute."""
     reading.put("workload.stack", "fsdp2", "the kind of file")
-    reading.put("workload.method", "pretrain", "the kind of file")
+    tunes = reading.on("checkpoint.initial_load_in_hf")
+    reading.put("workload.method", "full" if tunes else "pretrain", "checkpoint.initial_load_in_hf")
     _model(reading)
     length = reading.number("training.seq_len")
     reading.put("workload.sequence_length", length or 2048, "training.seq_len")
     reading.steps = reading.number("training.steps")
     tp = reading.degree("tp", "parallelism.tensor_parallel_degree", "training.tensor_parallel_degree")
     pp = reading.degree("pp", "parallelism.pipeline_parallel_degree", "experimental.pipeline_parallel_degree")
+    if tp > 1 and reading.word("parallelism.enable_sequence_parallel") == "false":
+        reading.axis("sp", 0, "parallelism.enable_sequence_parallel")
     cp = reading.degree("cp", "parallelism.context_parallel_degree", "experimental.context_parallel_degree")
     reading.degree("ep", "parallelism.expert_parallel_degree")
     reading.axis("expert_tp", reading.number("parallelism.expert_tensor_parallel_degree"),
@@ -37,7 +44,18 @@ def read(reading: Reading) -> None:
         raise reading.wrong(("optimizer.name",), name, "Adam or AdamW")
 
 
+def _family(source: Source) -> str:
+    """Return the module of the models that a script takes its model from: torchtitan.models.llama3."""
+    paths = [word.split(".") for word in source.words if word.startswith("torchtitan.models.")]
+    return next((path[2] for path in paths if path[2] != "common"), "")
+
+
 def _model(reading: Reading) -> None:
+    if reading.source.form == "python":
+        family, flavor = _family(reading.source), reading.text("model.flavor")
+        reading.called = "torchtitan", {"family": family, **({"flavour": flavor} if flavor else {})}
+        reading.names = (f"{family} {flavor or ''}".strip(),)
+        return
     name, flavor = reading.text("model.name"), reading.text("model.flavor")
     assets = reading.text("model.hf_assets_path", "model.tokenizer_path")
     plain = (name or "").replace("_", "-")
@@ -80,12 +98,20 @@ def _schedule(reading: Reading, pp: int) -> None:
     if named in schedules:
         reading.axis("schedule", schedules[named], "parallelism.pipeline_parallel_schedule")
     elif named == "interleaved1f1b":
-        reading.axis("vpp", 2, "parallelism.pipeline_parallel_schedule")
-        reading.defaults.append("two chunks a stage")
+        parts = reading.get("parallelism.module_fqns_per_model_part")
+        chunks = len(parts) // pp if isinstance(parts, list) and len(parts) % pp == 0 else None
+        reading.axis("vpp", chunks or 2, "parallelism.pipeline_parallel_schedule")
+        if chunks is None:
+            reading.defaults.append("two chunks a stage")
 
 
 def _recompute(reading: Reading) -> None:
-    mode = reading.word("activation_checkpoint.mode") or "selective"
+    if reading.source.form == "python":
+        said = reading.source.keys.get("activation_checkpoint", "SelectiveAC")
+        reading.get("activation_checkpoint")
+        mode = "none" if said is None else "full" if "FullAC" in str(said) else "selective"
+    else:
+        mode = reading.word("activation_checkpoint.mode") or "selective"
     if mode not in ("none", "selective", "full"):
         raise reading.wrong(("activation_checkpoint.mode",), mode, "none, selective or full")
     reading.axis("recompute", mode, "activation_checkpoint.mode")
@@ -93,6 +119,10 @@ def _recompute(reading: Reading) -> None:
 
 def _precision(reading: Reading) -> None:
     converters = str(reading.get("model.converters") or "").lower()
+    if reading.source.form == "python":
+        converters = " ".join(reading.source.words).lower()
+    if reading.word("training.mixed_precision_param") == "float32":
+        reading.put("workload.precision", "fp32", "training.mixed_precision_param")
     older = reading.on("float8.enable_float8_linear")
     if "mx" in converters:
         reading.put("workload.precision", "mxfp8", "model.converters")

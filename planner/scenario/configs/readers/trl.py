@@ -17,6 +17,14 @@ OWN = {"desirable_weight": "kto", "undesirable_weight": "kto", "cpo_alpha": "sim
 """Keys that only one of their configs has, or that two have and mostly dpo states."""
 
 
+OTHERS = ("finetuning_type", "stage", "infer_backend")
+"""Keys of LLaMA-Factory, which has the names of the Trainer's arguments too."""
+BATCH = "per_device_train_batch_size"
+"""Of a file that names no model, as the line that starts it does."""
+MODELS = ("model", "base_model", "model_id", "tuner_type", "train_type", "rlhf_type", "training", "train")
+"""Keys of others that have that one too."""
+
+
 def _script(source: Source) -> str | None:
     """Return the script of TRL that a line starts: trl dpo, -m trl.scripts.dpo, examples/scripts/dpo.py."""
     words = list(source.every_word())
@@ -30,12 +38,14 @@ def tells(source: Source) -> bool:
     """Say whether it is one: a model under the Trainer's name, without LLaMA-Factory's stage and tuning."""
     if source.form == "command":
         return source.has("model_name_or_path") and _script(source) is not None
-    return source.form in ("yaml", "json") and source.has("model_name_or_path") and not (
-        source.has("finetuning_type") or source.has("stage") or source.has("infer_backend"))
+    if source.form not in ("yaml", "json") or any(map(source.has, OTHERS)):
+        return False
+    return source.has("model_name_or_path") or (source.has(BATCH) and not any(map(source.has, MODELS)))
 
 
 def read(reading: Reading) -> None:
     """Read model, method, batch, lengths, sharding, precision and recompute."""
+    reading.under("config")
     reading.put("workload.model", reading.text("model_name_or_path"), "model_name_or_path")
     four = reading.on("load_in_4bit")
     if reading.on("use_peft"):
@@ -82,13 +92,28 @@ def drawing(reading: Reading, method: str, said: str, prompt: str = "max_prompt_
     for idle in ("workload.sequence_length", "workload.packing", "workload.optimizer", "workload.precision",
                  "workload.loss", "workload.lora_targets"):
         reading.values.pop(idle, None)
-    reading.layout.clear()
+    _held(reading)
     reading.defaults = [said for said in reading.defaults if not said.startswith(("max_length", "max_seq_length"))]
     reading.steps, steps = None, reading.steps
     reading.accumulation = None
     reading.put("workload.steps", steps, "max_steps")
     reading.put("workload.stack", "trl", "the kind of file")
     reading.gpus = gpus
+
+
+def _held(reading: Reading) -> None:
+    """Leave the axes of trainer and rollouts: copies that split no matrix, and engines on the same GPUs."""
+    recompute, origin = reading.layout.get("recompute"), reading.origin.get("recompute", "gradient_checkpointing")
+    trainer.sharding(reading, "trl")
+    away = reading.layout.get("offload_optimizer", "0")
+    reading.layout.clear()
+    for axis in ("tp", "pp", "cp", "ep"):
+        reading.axis(axis, 1, "the kind of file")
+    reading.axis("recompute", recompute, origin)
+    reading.axis("offload_optimizer", away, "deepspeed")
+    if reading.on("use_vllm") and reading.word("vllm_mode") != "server":
+        reading.put("workload.placement", "colocated", "vllm_mode")
+        reading.axis("rollout_tp", reading.number("vllm_tensor_parallel_size") or 1, "vllm_tensor_parallel_size")
 
 
 READER = Reader("a TRL config", tells, read)

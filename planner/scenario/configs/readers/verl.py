@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.scenario.configs import reinforced
+from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
@@ -30,6 +31,14 @@ def read(reading: Reading) -> None:
     if judge is not None and (reading.on("reward_model.enable", "reward.reward_model.enable")):
         reading.put("workload.reward_model", reading.text(judge), judge)
     reinforced.together(reading, ("trainer.nnodes",), ("trainer.n_gpus_per_node",))
+    rollout = "actor_rollout_ref.rollout."
+    if reading.word("actor_rollout_ref.hybrid_engine") == "false" and reading.gpus:
+        draws = (reading.number(f"{rollout}nnodes") or 1) * (reading.number(f"{rollout}n_gpus_per_node") or NODE)
+        reinforced.apart(reading, reading.gpus, draws, "actor_rollout_ref.hybrid_engine")
+        lag = reading.text("trainer.v1.separate_async.num_warmup_batches")
+        reading.put("workload.policy_lag", int(lag) if lag and lag.isdecimal() else None, "num_warmup_batches")
+    elif reading.gpus:
+        reading.put("workload.placement", "colocated", "hybrid_engine")
     reading.put("workload.stack", "verl", "the program")
     _held(reading)
     reading.get("m")
@@ -50,8 +59,16 @@ def _held(reading: Reading) -> None:
                                       f"{actor}.ulysses_sequence_parallel_size") or 1, "ulysses_sequence_parallel_size")
     reading.axis("rollout_tp", reading.number("actor_rollout_ref.rollout.tensor_model_parallel_size"),
                  "actor_rollout_ref.rollout.tensor_model_parallel_size")
-    if reading.on(f"{actor}.fsdp_config.optimizer_offload"):
-        reading.axis("offload_optimizer", 1, f"{actor}.fsdp_config.optimizer_offload")
+    away = f"{actor}.{'megatron' if by_megatron else 'fsdp_config'}.optimizer_offload"
+    core = f"{actor}.optim.override_optimizer_config.optimizer_"
+    share = reading.text(f"{core}offload_fraction") if reading.on(f"{core}cpu_offload") else None
+    policy = f"{actor}.fsdp_config.offload_policy"
+    reading.axis("offload_optimizer", f"{float(share):g}" if share else int(reading.on(policy)), policy)
+    # what waits on the host while answers are drawn comes back to be updated
+    reading.axis("swap", int(reading.on(away)), away)
+    granularity = f"{actor}.megatron.override_transformer_config.recompute_granularity"
+    if by_megatron:
+        reading.axis("recompute", reading.word(granularity) or "none", granularity)
 
 
 READER = Reader("a config of verl", tells, read)

@@ -6,7 +6,7 @@ from planner.scenario.configs import serving
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
-SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/vllm-openai")
+SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/vllm-openai", "dynamo.vllm")
 
 SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 """Behind numbers of tokens, as vllm/engine/arg_utils.py reads them."""
@@ -20,7 +20,7 @@ def tells(source: Source) -> bool:
     # the value of a dotted key is of another program's
     words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
-    return source.form == "command" and ("vllm" in words or any(word.startswith(SERVERS) for word in words))
+    return source.form == "command" and any(word == "vllm" or word.startswith(SERVERS) for word in words)
 
 
 def read(reading: Reading) -> None:
