@@ -89,7 +89,8 @@ class _Shell:
     beside: Beside
     copies: dict[str, str] = field(default_factory=dict)
     """Files that the script writes of others beside it -> those."""
-    depth: int = 0
+    inlined: set[str] = field(default_factory=set)
+    """Scripts that are read: each once, as what it sets stays, and scripts may run one another."""
 
     def run(self, text: str, known: dict[str, str]) -> list[Command]:
         known |= {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
@@ -130,14 +131,14 @@ class _Shell:
 
     def _inlined(self, script: str, known: dict[str, str]) -> list[Command]:
         """Return what a script beside this one runs, with the variables that it is given."""
-        text = self.beside(script) if self.depth < DEEPEST else None
+        name = script.rpartition("/")[2]
+        text = None if name in self.inlined else self.beside(script)
+        self.inlined.add(name)
         if text is None:
             return []
-        self.depth += 1
-        known["BASH_SOURCE"], before = script.rpartition("/")[2], known.get("BASH_SOURCE", "")
+        known["BASH_SOURCE"], before = name, known.get("BASH_SOURCE", "")
         lines = self.run(text, known)
         known["BASH_SOURCE"] = before
-        self.depth -= 1
         return lines
 
 
