@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from planner.scenario.configs.heredocs import heredocs
+
 _ASSIGNED = re.compile(r"(?:export |local |readonly )?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _EXPORTED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
 _ELEMENT = re.compile(r"(?<![\w./])[\w.-]{1,99}\.sh(?![\w.])", re.ASCII)
@@ -38,10 +40,11 @@ _SLURM_SETS = {**dict.fromkeys(("nodes", "N"), ("SLURM_NNODES", "SLURM_JOB_NUM_N
 """Options of a job -> the variables that Slurm sets by them."""
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL | re.ASCII)
 _SHELLS = ("bash", "sh", "zsh")
+_BETWEEN = ("&&", "||", ";", "|", "&")
 _READS = ("source", ".")
 _COPIES = ("sed", "envsubst", "cat", "cp")
 """Programs that write a file as another with some words changed."""
-_BEFORE = ("exec", "nohup", "time", "sudo")
+_BEFORE = ("exec", "nohup", "time", "sudo", "then", "do", "else", "{", "(")
 """Words before a command that are not of it."""
 _RUNS = re.compile(r"-[a-z]{0,4}c")
 """The option by which a shell runs what follows."""
@@ -51,6 +54,8 @@ HELD = "_"
 """The first word of flags that a variable or an array holds."""
 MOST = 10**18
 """No figure of a launch script comes near, tokens of a run included; larger ones are not worked out."""
+SCRIPTS = 30
+"""That one script runs or reads at most."""
 DEEPEST = 4
 """Sums of a script that stand in one another."""
 
@@ -79,7 +84,13 @@ NOTHING: Beside = _nothing
 
 def commands(text: str, beside: Beside = NOTHING, file: str = "") -> list[Command]:
     """Return what each line of a script runs, and what its arrays of flags hold; of a script beside it its lines."""
-    return _Shell(beside).run(text, {"PWD": ".", "BASH_SOURCE": file.rpartition("/")[2]})
+    return ran(text, beside, file)[0]
+
+
+def ran(text: str, beside: Beside, file: str) -> tuple[list[Command], Mapping[str, str]]:
+    """Return the same, and the files that the script writes, by their last name."""
+    shell = _Shell(beside)
+    return shell.run(text, {"PWD": ".", "BASH_SOURCE": file.rpartition("/")[2]}), shell.written
 
 
 @dataclass(slots=True)
@@ -89,13 +100,17 @@ class _Shell:
     beside: Beside
     copies: dict[str, str] = field(default_factory=dict)
     """Files that the script writes of others beside it -> those."""
-    inlined: set[str] = field(default_factory=set)
-    """Scripts that are read: each once, as what it sets stays, and scripts may run one another."""
+    written: dict[str, str] = field(default_factory=dict)
+    """Files that the script writes itself, by their last name."""
+    inside: list[str] = field(default_factory=list)
+    """Scripts that are being read, which may run one another."""
+    inlined: int = 0
 
     def run(self, text: str, known: dict[str, str]) -> list[Command]:
         known |= {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
         lines: list[Command] = []
-        for statement in _statements(text):
+        apart = heredocs(text)
+        for statement in _statements("\n".join(apart.lines)):
             for name, value in _SETS.findall(statement):
                 known.setdefault(name, _expanded(value, known))
             line, assigned = statement, _ASSIGNED.fullmatch(statement)
@@ -109,9 +124,23 @@ class _Shell:
                 line = f"{HELD} {value}" if value.startswith("-") else ""
             if line:
                 lines += self._line(_words(_expanded(line, known)), known)
+            for name in [name for name in apart.written if "$" not in (file := _expanded(name, known))]:
+                self.written[file.rpartition("/")[2]] = _expanded(apart.written.pop(name), known)
         return lines
 
     def _line(self, words: list[str], known: dict[str, str]) -> list[Command]:
+        """Return what a line runs, one command behind the other."""
+        if _inner(words) is not None:
+            return self._one(words, known)
+        parts: list[list[str]] = [[]]
+        for word in words:
+            if word not in _BETWEEN:
+                parts[-1].append(word.removesuffix(";"))
+            if word in _BETWEEN or word.endswith(";"):
+                parts.append([])
+        return [found for part in parts if part for found in self._one(part, known)]
+
+    def _one(self, words: list[str], known: dict[str, str]) -> list[Command]:
         while words and words[0] in _BEFORE:
             words = words[1:]
         if words[:1] == ["export"]:
@@ -132,13 +161,16 @@ class _Shell:
     def _inlined(self, script: str, known: dict[str, str]) -> list[Command]:
         """Return what a script beside this one runs, with the variables that it is given."""
         name = script.rpartition("/")[2]
-        text = None if name in self.inlined else self.beside(script)
-        self.inlined.add(name)
+        text = None if name in self.inside or self.inlined >= SCRIPTS else (
+            self.written.get(name) or self.beside(script))
         if text is None:
             return []
+        self.inlined += 1
+        self.inside.append(name)
         known["BASH_SOURCE"], before = name, known.get("BASH_SOURCE", "")
         lines = self.run(text, known)
         known["BASH_SOURCE"] = before
+        self.inside.pop()
         return lines
 
 

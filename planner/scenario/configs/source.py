@@ -13,7 +13,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.scenario.configs.containers import Carried, carried_in
 from planner.scenario.configs.script import script_of
-from planner.scenario.configs.shell import DEEPEST, HELD, NOTHING, Beside, Command, commands
+from planner.scenario.configs.shell import DEEPEST, HELD, NOTHING, Beside, Command, ran
 from planner.text_io import MAX_BYTES, read_text
 from planner.yaml_io.foreign import foreign
 
@@ -29,8 +29,8 @@ ASIDE = frozenset({
     "mkdir", "rm", "cp", "mv", "ln", "cd", "ls", "cat", "echo", "printf", "set", "unset", "export", "ulimit", "chmod",
     "chown", "touch", "sleep", "wait", "kill", "pkill", "trap", "tee", "find", "grep", "sed", "awk", "tar", "unzip",
     "pip", "pip3", "uv", "apt", "apt-get", "conda", "git", "curl", "wget", "huggingface-cli", "hf", "nvidia-smi",
-    "ray start", "ray stop", "ray status", ":", "source",
-    "module", "scontrol", "read", "mapfile", "test", "[", "[[", "if", "elif", "for", "while",
+    "ray start", "ray stop", "ray status", ":", "source", "module",
+    "scontrol", "read", "mapfile", "test", "[", "[[", "if", "elif", "for", "while",
     "ssh"})
 """Commands of a script that prepare or watch what it starts."""
 _DOCUMENTS = re.compile(r"^---[ \t]*$", re.MULTILINE)
@@ -47,6 +47,8 @@ class Source:
     words: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that a script sets before its line, of those that count GPUs."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """Files that a script writes before its line, by their last name."""
     carried: Carried | None = None
     """What the manifest around a line says of it."""
     local: bool = False
@@ -105,10 +107,17 @@ def beside(source: Source, named: str) -> Path | None:
 
 
 def beside_of(source: Source, named: str) -> Source:
-    """Return the file beside a config that it means. Raises InputError where it is not there."""
-    if (path := beside(source, named)) is None:
+    """Return the file that a config means: one that it writes, or beside it. Raises InputError where there is none."""
+    if (found := known_beside(source, named)) is None:
         raise InputError(f"the file {named} is not there, and what is trained stands in it", file=source.file)
-    return source_of(str(path))
+    return found
+
+
+def known_beside(source: Source, named: str) -> Source | None:
+    """Return the same, or none."""
+    if (text := source.written.get(Path(named).name)) is not None:
+        return text_source(text, Path(named).name)
+    return None if (path := beside(source, named)) is None else source_of(str(path))
 
 
 def _beside(file: str, named: str) -> Path | None:
@@ -201,17 +210,18 @@ def _says(command: Command) -> bool:
 def _told_by(command: Command) -> tuple[int, int, int]:
     """Return what makes a command that which a script is there for: the one with most flags that starts something."""
     lead = [word for word in command.words if "=" not in word][:2]
-    rank = 0 if {*lead[:1], " ".join(lead)} & ASIDE or not _says(command) else 1 if lead[:1] == [HELD] else 2
+    aside = "help" in command.flags or {*lead[:1], " ".join(lead)} & ASIDE or not _says(command)
+    rank = 0 if aside else 1 if lead[:1] == [HELD] else 2
     return rank, len(command.flags), len(command.words)
 
 
 def _command(text: str, file: str, scripts: Beside) -> Source:
     """Return the command with most flags, and under them those that stand in arrays and variables."""
-    lines = commands(text, scripts, file)
+    lines, written = ran(text, scripts, file)
     most = max(lines, key=_told_by, default=None)
     if most is None or not _says(most):
         raise InputError("neither YAML, JSON or TOML with keys, nor a command with flags", file=file)
     flags: dict[str, object] = {}
     for held in (command for command in lines if command.words[:1] == [HELD]):
         flags |= held.flags
-    return Source(file, "command", flags | most.flags, tuple(most.words), most.environment)
+    return Source(file, "command", flags | most.flags, tuple(most.words), most.environment, written)

@@ -1,7 +1,4 @@
-"""What configs of Hugging Face's Trainer share: batch, precision, optimizer, recompute, DeepSpeed and FSDP.
-
-Keys are those of transformers' TrainingArguments; optimizers of its OptimizerNames.
-"""
+"""What configs of Hugging Face's Trainer share, by the keys of its TrainingArguments and OptimizerNames."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.scenario.configs import serving
 from planner.scenario.configs.reading import Reader, Reading
-from planner.scenario.configs.source import Source, beside
+from planner.scenario.configs.source import Source, known_beside
 
 OWN = ("enable_attention_dp", "cuda_graph_config", "moe_config", "enable_chunked_prefill", "max_num_tokens",
        "kv_cache_config", "speculative_config", "print_iter_log", "enable_autotuner", "stream_interval")
@@ -59,7 +59,7 @@ def read(reading: Reading) -> None:
 def _options(reading: Reading) -> None:
     """Read on with the YAML that a line names, where it lies beside it; that may lie in the container alone."""
     named = next((key for key in OPTIONS if reading.source.has(key)), None)
-    if named is not None and reading.source.form == "command" and beside(
+    if named is not None and reading.source.form == "command" and known_beside(
             reading.source, str(reading.source.keys[reading.source.named(named)])) is not None:
         reading.under(named)
 
