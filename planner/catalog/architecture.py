@@ -241,6 +241,11 @@ class Model(Sourced):
         return any(isinstance(block.attention, Attention) and block.attention.bidirectional for block in self.blocks)
 
     @property
+    def is_silent(self) -> bool:
+        """Whether vectors or scores are all that it answers with: it trains on these, and not on the next token."""
+        return self.encodes or self.embeds
+
+    @property
     def leading_layers(self) -> int:
         """Dense layers before a run of mixtures of experts to the end; none where kinds alternate."""
         runs = (((block, 1) for block in self.layer_kinds()) if self.order else

@@ -16,6 +16,8 @@ FUNCTIONS = {True: ("silu",), False: ("gelu", "gelu-tanh", "relu2")}
 def unbuilt(releases: Releases, name: str, model: Model) -> str | None:
     """Return what is in the way of a model in a target, in words; none where it has the model."""
     target = releases.target(name)
+    if model.is_silent and target.work == "training":
+        return f"{model.name} in {name}: its files train models that generate text"
     named = {*target.has, *target.checkpoints, *target.models}
     if target.work != "training" or model.name in named:
         return None

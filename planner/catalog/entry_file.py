@@ -13,7 +13,7 @@ from planner.text_io import read_text
 from planner.yaml_io import Document, parse, validate
 
 S = TypeVar("S", bound=Sourced)
-OWN = frozenset({*Sourced.model_fields, "used_for", "last_resort_for", "preference"})
+OWN = frozenset({*Sourced.model_fields, "used_for", "encoders", "last_resort_for", "preference"})
 """Fields that an entry never takes from the one it is like."""
 
 

@@ -222,10 +222,12 @@ class Catalog(Calibrated):
         """Return a software stack by name or alias; raises UnknownName."""
         return self._find("stacks", name, Stack, "stack")
 
-    def usual_stacks(self, method: Method, trains: str = "full") -> list[Stack]:
-        """Return the stacks that people use for a method that trains so, the most usual first."""
+    def usual_stacks(self, method: Method, trains: str = "full", *, silent: bool = False) -> list[Stack]:
+        """Return the stacks that people use for a method that trains so, the most usual first; silent: of models that
+        answer with vectors or scores.
+        """
         used = [(place, stack.name, stack) for stack in self.all("stacks", Stack)
-                if (place := stack.place_for(method, trains)) is not None]
+                if (place := stack.place_for(method, trains, silent=silent)) is not None]
         return [stack for _, _, stack in sorted(used, key=lambda each: each[:2])]
 
     def last_stacks(self, method: Method) -> list[Stack]:

@@ -165,6 +165,8 @@ class Recipes(Sourced):
     adapter_input: Held
     """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
     tuning: UsualTuning
+    encoding: UsualTuning
+    """The same of what answers with vectors or scores."""
     preference: PreferenceRecipes
     optimal: Optimal
     requests: UsualRequests

@@ -106,6 +106,8 @@ class Stack(Sourced):
     """Another stack, which has whatever this one does not state, but for what it is used for."""
     used_for: dict[Method, Annotated[int, Field(ge=1, le=100)]] = Field(default={})
     """Methods that people train with it, and its place among the stacks that they use: `stack: auto` searches these."""
+    encoders: dict[Method, Annotated[int, Field(ge=1, le=100)]] = Field(default={})
+    """The same of models that answer with vectors or scores (embedders, rerankers, classifiers), which others lack."""
     last_resort_for: tuple[Method, ...] = ()
     """Methods that it has and few use it for: `stack: auto` searches it where no stack in use has a plan."""
     preference: PreferenceSupport | None = None
@@ -257,8 +259,13 @@ class Stack(Sourced):
         """Share of elementwise bytes and casts that is left: all, but where operations are fused."""
         return self.fused_operations if self.fuses_operations else 1.0
 
-    def place_for(self, method: Method, trains: str) -> int | None:
-        """Return its place among the stacks that people use for a method that trains so; none where it has none."""
+    def place_for(self, method: Method, trains: str, *, silent: bool = False) -> int | None:
+        """Return its place among the stacks that people use for a method that trains so; none where it has none.
+
+        silent: of a model that answers with vectors or scores.
+        """
+        if silent:
+            return self.encoders.get(method)
         if method not in get_args(Preference):
             return self.used_for.get(method)
         return self.preference.place if self.preference and self.prefers(method, trains) else None

@@ -112,7 +112,7 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     rate = said.number("attention_rate", run, stack=stack.name)
     changes["attention_kernel"] = attending(stack, rate, catalog.known_gpu(run.gpu or "")).attention_kernel
     changes["fuses_operations"] = said.flag("fuses_operations", run, stack=stack.name)
-    if run.attention_impl == "unfused":
+    if run.attention_impl == "unfused" or said.flag("keeps_scores", run):
         changes["fused_attention"] = False
     if said.flag("keeps_half", run):
         changes |= {"upcast": 1.0, "casts_residual": False}

@@ -122,8 +122,13 @@ def in_tokens_seen(work: Training, catalog: Catalog, document: Document, at: At 
         if known.crosses and work.packing is None and work.sees:
             # the images of one sample are not seen by another that shares a sequence: no trainer packs them
             work = work.model_copy(update={"packing": False})
+        if known.is_silent and work.packing is None and (work.samples is not None or work.dataset is not None):
+            work = work.model_copy(update={"packing": False})
+            heard = [*heard, Default(name="packing", value="padded to the longest of a micro-batch",
+                                     why=f"what {known.name} answers is of one sample")]
     if (media := media_of(work)) is None:
-        return in_tokens(work, catalog.recipes, document, at, usual_length=usually)
+        work, said = in_tokens(work, catalog.recipes, document, at, usual_length=usually)
+        return work, [*heard, *said]
     with named(document, *at, "model"):
         model = catalog.model(work.model)
     beside = _tokens(media, work, model, document, at)

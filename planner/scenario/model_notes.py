@@ -9,6 +9,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.sized import TEMPLATE, size_of
 from planner.errors import Unsupported
 from planner.scenario.default import Default, Defaults
+from planner.scenario.workload import Training
 
 SIZE = "model size"
 LENGTH = "sample length"
@@ -28,6 +29,13 @@ def generates(model: Model, what: str) -> Model:
     if model.encodes:
         raise Unsupported(f"{model.name} is an encoder, which reads and generates nothing: {what}")
     return model
+
+
+def trainable(model: Model, work: Training) -> Model:
+    """Return a model that may be trained as asked. Raises Unsupported for an encoder by a method that prefers answers.
+    """
+    return model if work.preference is None else generates(model, f"training it by {work.preference}; --method "
+                                                           "pretrain, full, lora or qlora")
 
 
 def text_notes(defaults: Sequence[Default]) -> tuple[str, ...]:

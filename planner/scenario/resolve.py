@@ -16,7 +16,7 @@ from planner.scenario.files import trace_named
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.media import in_tokens_seen, media_notes, said_of, with_usual
-from planner.scenario.model_notes import beyond, generates, text_part
+from planner.scenario.model_notes import beyond, generates, text_part, trainable
 from planner.scenario.pool import ANY, always_on, named, pool, text
 from planner.scenario.resolve_generation import resolved_generation
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario
@@ -94,7 +94,7 @@ def resolve_training(work: Training, catalog: Catalog, document: Document = NO_F
     typical = common(catalog.recipes, work.method)
     if work.model != EVERY:
         with named(document, *at, "model"):
-            models = [generates(catalog.model(name), "training it") for name in work.models]
+            models = [trainable(catalog.model(name), work) for name in work.models]
         # several are compared at a length that all of them have
         typical = usual(min(models, key=lambda model: model.sequence_length), work.method, catalog.recipes,
                         asked.mean_length)
@@ -236,7 +236,7 @@ def resolve_work(scenario: Scenario | ServingScenario, catalog: Catalog, documen
     if len(work.models) > 1:
         raise document.error(("workload", "model"), f"one model at a time is estimated, got {', '.join(work.models)}")
     with named(document, "workload", "model"):
-        chosen: dict[str, object] = {"model": generates(catalog.model(work.models[0]), "training it").name}
+        chosen: dict[str, object] = {"model": trainable(catalog.model(work.models[0]), work).name}
     chosen["stack"] = _stacks(work, catalog, document)
     return scenario.model_copy(update={"workload": work.model_copy(update=chosen)})
 

@@ -12,7 +12,7 @@ from planner.scenario.called import with_a_count
 from planner.scenario.default import Default, Defaults
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.lengths import Length
-from planner.scenario.model_notes import text_part
+from planner.scenario.model_notes import generates, text_part
 from planner.scenario.pool import named, pool, text
 from planner.scenario.posttraining import UNCOMPARED, PostTraining, PostTrainingScenario
 from planner.scenario.usual import counted_for_time, counts_its_gpus
@@ -64,6 +64,8 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         if name is not None:
             with named(document, *at, key):
                 model = catalog.model(name)
+                if key == "model":
+                    generates(model, f"it draws no answers to learn from by {work.method}")
                 changed[key] = model.name
                 defaults += text_part([model])
     if work.engine is not None:

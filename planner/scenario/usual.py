@@ -48,24 +48,27 @@ def usual(model: Model, method: Method | None, recipes: Recipes, mean: int | Non
     """
     if method not in get_args(Tuned) and method not in recipes.preference.methods:
         return Usual(model.sequence_length, Batch(model.global_batch), "the model's default")
-    recipe = common(recipes, method)
+    recipe = common(recipes, method, silent=model.is_silent)
     if mean is not None and mean > recipe.sequence_length and method not in recipes.preference.methods:
         return recipe._replace(sequence_length=-(-mean // WHOLE) * WHOLE,
                                why=f"{recipe.why}, and sequences that hold samples of {mean:,} tokens")
     return recipe._replace(sequence_length=min(recipe.sequence_length, model.sequence_length))
 
 
-def common(recipes: Recipes, method: Method | None) -> Usual:
-    """Return what tuning by a method usually has, of whatever model; fine-tuning where none is given."""
+def common(recipes: Recipes, method: Method | None, *, silent: bool = False) -> Usual:
+    """Return what tuning by a method usually has, of whatever model; fine-tuning where none is given.
+
+    silent: of a model that answers with vectors or scores.
+    """
     prefers = method in recipes.preference.methods
-    tuning = recipes.preference.usual if prefers else recipes.tuning
+    tuning = recipes.preference.usual if prefers else recipes.encoding if silent else recipes.tuning
     return Usual(tuning.sequence_length, Batch(tuning.global_batch),
                  f"usual for {method if prefers else 'fine-tuning'}: {tuning.example}")
 
 
 def usual_requests(service: Serving, model: Model, recipes: Recipes) -> tuple[dict[str, Length], Defaults]:
     """Return the lengths of requests that a service leaves open, and what decided them; what embeds answers nothing."""
-    silent, usually, example = model.encodes or model.embeds, recipes.requests, recipes.requests.example
+    silent, usually, example = model.is_silent, recipes.requests, recipes.requests.example
     tokens = {"input": usually.input, "output": 0 if silent else usually.output}
     if model.attends_to == "sound":
         ahead, example = recipes.speech.input, recipes.speech.example
@@ -116,7 +119,9 @@ def usual_stack(chosen: Mapping[str, Any], trains: str, catalog: Catalog) -> dic
     """Return the stack that defaults name until the search has decided: the most usual one, where none is named."""
     if chosen["stack"] != (AUTO,) or "method" not in chosen:
         return {}
-    return {"stack": catalog.usual_stacks(chosen["method"], trains)[0].name}
+    known = catalog.known_model(str(chosen["model"]))
+    silent = known is not None and known.is_silent
+    return {"stack": catalog.usual_stacks(chosen["method"], trains, silent=silent)[0].name}
 
 
 def usual_precision(nodes: Iterable[str], catalog: Catalog) -> tuple[tuple[Precision, ...], Default]:

@@ -151,6 +151,8 @@ def asked_physics(asked: Training, catalog: Catalog, candidates: tuple[Candidate
     longest = asked.sequence_length or typical.sequence_length
     padded = not (stack.preference and stack.preference.padding_free)
     sample = sample_of(catalog.recipes.preference, method, asked.held_reference, asked.epochs or 1.0, padded=padded)
+    if model.is_silent and not asked.preference:
+        sample = replace(sample, scores=method != "pretrain")
     if asked.mean_length is not None and not asked.preference:
         sample = replace(sample, spread=catalog.recipes.tuning.spread)
     stack = with_recipe(catalog.recipes, stack, model, Recipe(asked.optimizer, asked.optimizer_in_backward, asked.loss))

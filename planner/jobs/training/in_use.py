@@ -20,9 +20,11 @@ def stacks_of(asked: Training, catalog: Catalog, *, timed: bool = True) -> list[
     if asked.stack != (AUTO,):
         return [list(asked.stack)]
     method = asked.method or "pretrain"
+    silent = not asked.has_several and catalog.model(asked.model).is_silent
     usual, last = ([stack for stack in stacks
                     if asked.launchable != AUTO or _is_told(asked, catalog, stack.name, method)]
-                   for stacks in (catalog.usual_stacks(method, asked.trains), catalog.last_stacks(method)))
+                   for stacks in (catalog.usual_stacks(method, asked.trains, silent=silent),
+                                  [] if silent else catalog.last_stacks(method)))
     measured = [stack.name for stack in usual if not timed
                 or (method in WHOLE and has_evidence(catalog, stack, method))]
     others = [stack.name for stack in usual if stack.name not in measured]

@@ -27,7 +27,8 @@ def held_to_target(asked: Training, stack: Stack, method: str, catalog: Catalog)
     if method not in (target.methods or (method,)):
         raise Unsupported(f"{method} in {name} (it has {', '.join(target.methods)})")
     if (reason := unbuilt(releases, name, model)) is not None:
-        raise Unsupported(f"{reason}; {', '.join(having(releases, model, method))} can start it")
+        able = having(releases, model, method)
+        raise Unsupported(f"{reason}; {', '.join(able)} can start it" if able else reason)
     told = target.formats(stack.name, asked.precision)
     if not told:
         known = target.precisions_of.get(stack.name, target.precisions)

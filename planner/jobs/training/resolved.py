@@ -30,6 +30,5 @@ def training_of(name: str, asked: Training, catalog: Catalog, terms: Terms, conf
                 refused = refused or error
         made += [tuple(jobs)] if jobs else []
     if not made:
-        assert refused is not None
-        raise refused
+        raise refused or Unsupported(f"files that start {asked.method or 'pretrain'} of {asked.model}: no target does")
     return ByStack(tuple(made))

@@ -239,6 +239,10 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
     shape = headed(shape_of(model, stack.fused), sample)
     if any(kind.indexer for kind, _ in (*shape.kinds, *shape.lead)):
         raise Unsupported(f"model {model.name}: sparse attention with an indexer in training physics")
+    if model.encodes and method not in stack.encoders:
+        able = [one.name for one in catalog.all("stacks", Stack) if method in one.encoders]
+        raise Unsupported(f"method {method} of model {model.name} on stack {stack.name}: it trains no encoders so; "
+                          f"these do: {', '.join(able)}")
     if model.attends_to is not None and model.attends_to not in stack.crosses:
         able = [one.name for one in catalog.all("stacks", Stack) if model.attends_to in one.crosses]
         raise Unsupported(f"model {model.name} on stack {stack.name}: it trains no layers that attend to "
