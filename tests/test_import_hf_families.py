@@ -176,7 +176,9 @@ def test_an_encoder_reads_and_generates_nothing(tmp_path: Path, capsys: pytest.C
     assert main(["plan", *asked, "--output", "0"]) == 0
     assert main(["plan", *asked, "--output", "100"]) == 2
     assert "is an encoder" in capsys.readouterr().err
-    assert main(["plan", "--catalogs", mine, "--model", "bge-m3", "--method", "full", "--tokens", "1G"]) == 2
+    tuned = ["estimate", "--catalogs", mine, "--model", "bge-m3", "--node", "l4-1x", "--method"]
+    assert main([*tuned, "full"]) == 0
+    assert main([*tuned, "dpo", "--samples", "1k"]) == 2
     assert "is an encoder" in capsys.readouterr().err
 
 

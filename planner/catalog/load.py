@@ -223,9 +223,7 @@ class Catalog(Calibrated):
         return self._find("stacks", name, Stack, "stack")
 
     def usual_stacks(self, method: Method, trains: str = "full", *, silent: bool = False) -> list[Stack]:
-        """Return the stacks that people use for a method that trains so, the most usual first; silent: of models that
-        answer with vectors or scores.
-        """
+        """Return the stacks that people use for a method, the most usual first; silent: as of `Stack.place_for`."""
         used = [(place, stack.name, stack) for stack in self.all("stacks", Stack)
                 if (place := stack.place_for(method, trains, silent=silent)) is not None]
         return [stack for _, _, stack in sorted(used, key=lambda each: each[:2])]
