@@ -63,9 +63,8 @@ def resolved_posttraining(work: PostTraining, catalog: Catalog, document: Docume
         name = getattr(work, key)
         if name is not None:
             with named(document, *at, key):
-                model = catalog.model(name)
-                if key == "model":
-                    generates(model, f"it draws no answers to learn from by {work.method}")
+                model = catalog.model(name) if key != "model" else generates(
+                    catalog.model(name), f"it draws no answers to learn from by {work.method}")
                 changed[key] = model.name
                 defaults += text_part([model])
     if work.engine is not None:
