@@ -170,6 +170,10 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
     if "rl" in about.asks and "documents" in about.kinds and parse_count(amount.value, "samples") <= _GROUP:
         return "samples-per-prompt", amount.value  # 128 prompts, 8 samples
     drawn = about.asks & {"generate", "batch", "serve", "hold"} and not about.tunes and not about.work.makes
+    if about.work.embeds and about.tunes and amount.noun.startswith("pair"):
+        texts = 2 * parse_count(amount.value, "samples")
+        about.assumed.append(f"{amount.text} are {texts:,} texts, each a sequence of the batch")
+        return "samples", str(texts)
     return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
 
 

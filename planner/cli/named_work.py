@@ -41,7 +41,7 @@ def named_work(names: Sequence[str], catalog: Catalog) -> NamedWork:
             reads = model.ear.encoder.reads if (
                 model.ear is not None and model.ear.encoder is not None and model.attends_to == "sound") else None
             longest = float(getattr(reads, "longest", None) or 0.0)
-            work = work._replace(hears=longest or work.hears, embeds=work.embeds or model.embeds,
+            work = work._replace(hears=longest or work.hears, embeds=work.embeds or model.is_silent,
                                  sees=work.sees or model.tower is not None,
                                  length=model.sequence_length,
                                  sizes=(*work.sizes, *([] if size_of(name) else [float(parameters(model))])))

@@ -235,4 +235,6 @@ SAID = [
      "plan --on '512 h100' --model 70b --method pretrain --tokens chinchilla"),
     ("generate 100 hours of music with ace-step on a 4090",
      "plan --model ace-step --on 'a 4090' --samples 1500 --method inference"),
+    ("fine-tune bge-m3 on 50k pairs of 200 tokens on my 4090, how long?",
+     "plan --model bge-m3 --own 4090 --samples 100000 --mean-length 200"),
 ]
