@@ -14,7 +14,7 @@ from planner.catalog.generation_law import GenerationLaw
 from planner.jobs.diffusion.options import interval
 from planner.jobs.generation.options import Option, ends, fits, sure_bytes
 from planner.jobs.generation.queue import Queue
-from planner.jobs.serving.assignment import WATT_HOURS, WHOLE, ReplicaPlace
+from planner.jobs.serving.assignment import WHOLE, ReplicaPlace
 from planner.jobs.serving.delivered import percentiles
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
@@ -22,23 +22,19 @@ from planner.physics.serving.deployment import run_as
 from planner.scenario.extent import said
 from planner.scenario.generation import Generation
 from planner.scenario.pixels import Resolution
-from planner.units import MONTH_DAYS
 
 
 def generation_assignment(name: str, work: Generation, way: Option, candidate: Candidate, law: GenerationLaw,
                           confidence: float, placed: ReplicaPlace, queue: Queue, replayed: Replayed | None = None
                           ) -> ServingAssignment:
     """Return replicas of one way as an assignment. work: resolved; queue: what the replicas get and how they wait."""
-    split, nodes, offer = way.split, placed.nodes, placed.offer
-    usd = placed.usd_per_node_hour
-    days = MONTH_DAYS if offer is not None and placed.daily is None else None
-    power = candidate.node.power
-    watts = nodes * placed.part * (power.idle + queue.busy * (power.load - power.idle))
+    split, offer = way.split, placed.offer
     latency = percentiles(queue.latency, work.e2e)
     return ServingAssignment(
         workload=name, model=work.model, method="inference", node=candidate.node.name, gpu=candidate.gpu.name,
-        nodes=nodes, gpus=way.gpus * placed.replicas, idle_gpus=placed.idle,
-        offer=offer.label if offer else None, sourcing=offer.how if offer else None, usd_per_node_hour=usd,
+        nodes=placed.nodes, gpus=way.gpus * placed.replicas, idle_gpus=placed.idle,
+        offer=offer.label if offer else None, sourcing=offer.how if offer else None,
+        usd_per_node_hour=placed.usd_per_node_hour,
         stack=law.stack,
         layout=Layout(tp=1, pp=split.pipefusion, vpp=1, cp=split.ulysses * split.ring, ep=1,
                       dp=split.cfg * placed.replicas, shard=1, zero=0, micro_batch=split.batch, micro_batches=1,
@@ -54,9 +50,8 @@ def generation_assignment(name: str, work: Generation, way: Option, candidate: C
             documents=work.ends, output_tokens_per_second_per_gpu=0.0, max_batch=split.batch, kv_tokens=0,
             part_of_nodes=None if placed.part > WHOLE else placed.part, nodes_by_hour=placed.daily,
             replicas_by_hour=placed.hourly, made=_made(work, way, law), replayed=replayed),
-        duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
-        energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
-        purchase=placed.purchase)
+        duration_days=placed.days, cost_usd=placed.cost_usd,
+        energy_kwh=placed.energy_kwh(candidate.node.power, queue.busy), purchase=placed.purchase)
 
 
 def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:

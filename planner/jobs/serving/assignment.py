@@ -13,6 +13,7 @@ from planner.answer.bought import Bought
 from planner.answer.breakdown import Memory, MemoryComponents, Time, TimeComponents, evidence_of
 from planner.answer.layout import Layout
 from planner.answer.level import Adapters, Percentiles, Replayed, ServingFigures
+from planner.catalog.hardware import NodePower
 from planner.catalog.residuals import Residual
 from planner.jobs.serving.service import Service
 from planner.money.rent import RentalOffer
@@ -78,6 +79,23 @@ class ReplicaPlace:
     hourly: tuple[int, ...] | None = None
     """Replicas in each hour, where they are not as many at every one."""
 
+    @property
+    def days(self) -> float | None:
+        """Days that are counted: a month, of nodes that are as many at every hour."""
+        return MONTH_DAYS if self.offer is not None and self.daily is None else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What the nodes cost in these days, to the cent."""
+        usd, days = self.usd_per_node_hour, self.days
+        return None if usd is None or days is None else round(self.nodes * usd * 24 * days, 2)
+
+    def energy_kwh(self, power: NodePower, load: float) -> float | None:
+        """Return the energy of a month of what these replicas pay for, at a share of the load; none without an offer.
+        """
+        watts = self.nodes * self.part * (power.idle + load * (power.load - power.idle))
+        return None if self.offer is None else float(watts * self.share * 24 * MONTH_DAYS / WATT_HOURS)
+
 
 def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Capacity, delivered: Delivered,
                       placed: ReplicaPlace, residual: Residual, replayed: Replayed | None = None) -> ServingAssignment:
@@ -91,10 +109,7 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
     fits = held.concurrency[0] >= 1
     nodes, offer = placed.nodes, placed.offer
     usd = placed.usd_per_node_hour
-    days = MONTH_DAYS if offer is not None and placed.daily is None else None
-    power = candidate.node.power
     load = 1 - np.exp(-delivered.batch) * (1 - delivered.busy)
-    watts = nodes * placed.part * (power.idle + load * (power.load - power.idle))
     return ServingAssignment(
         workload=asked.label, model=d.model.name, node=candidate.node.name, gpu=candidate.gpu.name, nodes=nodes,
         gpus=gpus,
@@ -120,8 +135,7 @@ def served_assignment(service: Service, d: Deployment, rows: Replicas, held: Cap
                         adapters=_adapters(d, rows),
                         max_batched_tokens=placed.settings.tokens, max_sequences=placed.settings.sequences,
                         nodes_by_hour=placed.daily, replicas_by_hour=placed.hourly, replayed=replayed),
-        duration_days=days, cost_usd=None if usd is None or days is None else nodes * usd * 24 * days,
-        energy_kwh=float(watts * placed.share * 24 * MONTH_DAYS / WATT_HOURS) if offer is not None else None,
+        duration_days=placed.days, cost_usd=placed.cost_usd, energy_kwh=placed.energy_kwh(candidate.node.power, load),
         purchase=placed.purchase,
         committed_usd=_committed(offer, nodes, usd))
 
