@@ -26,6 +26,8 @@ plan, of which the question is asked again."""
 MOST_WORKERS = 256
 AXES = ("tp", "pp", "cp", "ep", "dp", "vpp", "zero", "mbs", "recompute")
 """Of a layout, which people give beside the other keywords."""
+VARIED = ("axes", "grid", "over", "params", "parameters", "space", "variants", "variations")
+"""What people call `vary`."""
 _CONFIGS = ("from_file", "from_config", "config", "config_file")
 """What people call `from_`, a word that Python keeps to itself."""
 
@@ -37,6 +39,13 @@ def wrong(name: str, value: object, expected: str) -> InputError:
     except Exception:  # whatever somebody's own repr raises
         got = type(value).__name__
     return InputError(f"{name}: expected {expected}, got {got}")
+
+
+def refuse_renamed(values: Mapping[str, object]) -> None:
+    """Raise InputError for what is varied under another name than `vary`."""
+    if said := next((name for name in VARIED if name in values), ""):
+        raise InputError(f"{said}: what is varied is called vary in planner.sweep, a mapping of keywords to the values "
+                         "that they take in turn: vary={'deadline': ['30 d', '60 d'], 'gpus': [8, 16]}")
 
 
 def path(name: str, value: object) -> Path:

@@ -222,6 +222,7 @@ def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | I
     from planner.sweeping.variants import varied
 
     catalog = arguments.catalog(catalogs)
+    arguments.refuse_renamed(values)
     overrides, names = by_path(values, "argument of planner.sweep", catalog)
     asked = arguments.reference(scenario)
     axes = varied(arguments.varied(vary, NAMES), paths_of(asked))

@@ -24,6 +24,8 @@ TALKS = {"requests", "samples"}
 """What has turns."""
 OF_EACH = {"of", "each", "apiece", "long", "average", "avg", "averaging", "mean", "length"}
 """Words beside a number that is how much each of something is."""
+_QUERIES = ("query", "request", "call", "search")
+"""What documents are of each of."""
 WHO = ("user", "person", "head")
 
 
@@ -137,6 +139,7 @@ def of_each_user(amounts: Sequence[Amount], work: NamedWork, assumed: list[str])
         assumed.append(f"{turned.text} are as many requests")
         amounts = [_times(amount, turns) if amount.kind in TALKS else amount for amount in amounts
                    if amount.kind != "turns"]
+    amounts = _of_each_request(amounts, assumed)
     users = [amount for amount in amounts if amount.kind == "users" and not amount.per]
     each = [amount for amount in amounts if amount.per and (SECONDS.factor(amount.per) or amount.per in WHO)
             and ({"each", *EACH} & amount.beside or amount.per in WHO) and amount.kind in ASKED]
@@ -153,6 +156,19 @@ def of_each_user(amounts: Sequence[Amount], work: NamedWork, assumed: list[str])
     whole = parse_count(users[0].value, "users") * parse_count(each[0].value, each[0].noun)
     assumed.append(f"{each[0].text} of each of {users[0].text} are {whole:g} {each[0].noun} a {each[0].per}")
     return [*rest, each[0]._replace(value=f"{whole:g}", places=users[0].places | each[0].places)]
+
+
+def _of_each_request(amounts: Sequence[Amount], assumed: list[str]) -> Sequence[Amount]:
+    """Return documents of each query with how many queries come as what comes of them: 100 docs per query, 50 a s."""
+    each = [amount for amount in amounts if amount.kind == "documents" and amount.per in _QUERIES]
+    rates = [amount for amount in amounts if amount.kind in ("requests", "rate") and (
+        amount.kind == "rate" or SECONDS.factor(amount.per))]
+    if len(each) != 1 or len(rates) != 1:
+        return amounts
+    whole = parse_count(rates[0].value, "requests") * parse_count(each[0].value, "documents")
+    assumed.append(f"{each[0].text}, {rates[0].text} are {whole:g} documents in that time, each read as a request")
+    return [*(amount for amount in amounts if amount not in (each[0], rates[0])), rates[0]._replace(
+        value=f"{whole:g}", places=rates[0].places | each[0].places)]
 
 
 def _times(amount: Amount, turns: int) -> Amount:

@@ -14,7 +14,7 @@ from planner.cli.phrases import REINFORCED
 from planner.cli.plain_words import figure
 from planner.cli.read_words import Sentence
 from planner.errors import InputError
-from planner.scenario.hardware_names import is_hardware
+from planner.scenario.hardware_names import is_counted, is_hardware
 from planner.scenario.unmodeled import Family, family_of
 from planner.units.reading import parse_count
 
@@ -37,6 +37,7 @@ _COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
 """Formats of which training computes in, and stores no weights."""
 _GPU = "h100-sxm"
 """GPU that is taken where two numbers of GPUs are compared, and none is named."""
+_HOURS = 24
 _MOST_KNOWN = 0.99
 """Share of a prompt that may be known: its last token is always computed."""
 GROWING = ("rate", "users", "daily-users", "monthly-users", "concurrency")
@@ -146,6 +147,7 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
         flags.setdefault("prefix-hits", [f"{math.floor(100 * share)}%"])
         told.assumed.append(f"{known_tokens[0]} of {input_} prompt tokens that are the same every time are "
                             f"--prefix-hits {flags['prefix-hits'][0]}")
+    _by_night(flags, told)
     _drafted(flags, asks, told, drafts)
     _computed(flags)
     _longest(flags, told, usual)
@@ -179,12 +181,30 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
 def _got_through(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> None:
     """Leave out the time within which tokens are trained on of which the number is asked: the speed tells how many."""
     if "tokens" in asks and not WORK.intersection(flags) - {"deadline"} and {"on", "own"} & set(flags) and (
-            span := flags.pop("deadline", None) or flags.pop("years", None)):
+            "deadline" in flags or "years" in flags):
         if "tune" not in asks:
             flags.setdefault("method", ["pretrain"])
+        if "deadline" in flags and says_how_much(flags):
+            return
+        span = flags.pop("deadline", None) or flags.pop("years")
         unit = " years" if span[0].replace(".", "").isdigit() else ""
         told.assumed.append(f"what this answer says of tokens a second, times {span[0]}{unit}, is how many it gets "
                             "through, less what failures take")
+
+
+def says_how_much(flags: Mapping[str, Sequence[str]]) -> bool:
+    """Say whether flags say how much hardware there is: 64 H100, owned nodes."""
+    return not {"own", "gpus", "max-gpus", "max-nodes"}.isdisjoint(flags) or any(map(is_counted, flags.get("on", ())))
+
+
+def _by_night(flags: dict[str, list[str]], told: Told) -> None:
+    """Take the hours of a day in which a batch may run for its deadline; a service has them as they are."""
+    if "day" not in flags or not {"documents", "samples", "tokens"} & set(flags) or set(GROWING) & set(flags):
+        return
+    said = flags.pop("day")[0]
+    first, last = (int(hour.removesuffix("h")) for hour in said.split("-"))
+    flags["deadline"] = [f"{(last - first) % _HOURS} h"]
+    told.assumed.append(f"what is done from {first} to {last} o'clock is done in {flags['deadline'][0]}")
 
 
 def _passes(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> None:
@@ -238,6 +258,9 @@ def source(asks: set[str], flags: dict[str, list[str]]) -> None:
     """Take buying and renting in one sentence for the question which of both, and buying alone for terms."""
     others = {"--terms=spot", "--terms=reserved-1y,reserved-3y"}
     commits = "--terms=on-demand" in asks and not others.isdisjoint(asks) and "model" not in flags
+    if {"worth", "--terms=spot"} <= asks and flags.get("terms") == ["spot"]:
+        flags["terms"] = ["on-demand", "spot"]  # whether it is worth it shows beside what it is instead of
+        asks.add("versus")
     if {"buys", "rents"} <= asks or commits:
         asks.add("rent")
     elif "buys" in asks and "rent" not in asks:

@@ -49,7 +49,8 @@ def one_machine(sentence: Sentence, asks: Collection[str], flags: dict[str, list
                 ) -> None:
     """Limit a plan to the GPUs that a sentence counts: on 8 H100 are no 16, unless it asks how many, or for nodes."""
     named = flags.get("on", [])
-    if verb != "plan" or len(named) != 1 or not {"gpus", "rl"}.isdisjoint(asks) or _LOADED.isdisjoint(flags) or not {
+    if verb != "plan" or len(named) != 1 or not {"gpus", "rl"}.isdisjoint(asks) or (
+            _LOADED.isdisjoint(flags) and "deadline" not in flags) or not {
             "own", "gpus", "max-nodes"}.isdisjoint(flags):
         return
     count = _COUNT.match(named[0])

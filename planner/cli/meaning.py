@@ -30,6 +30,9 @@ def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: Named
     amounts: Sequence[Amount] = sentence.amounts
     assumed: list[str] = []
     tunes = "tune" in asks or bool(set(flags.get("method", ())) - {"inference"})
+    if work.sees and "ocr" in asks:
+        amounts = [amount._replace(noun="images") if amount.kind == "pages" and amount.of_each else amount
+                   for amount in amounts]
     amounts = [in_tokens(amount, work, assumed) for amount in amounts]
     amounts = heard(amounts, work, assumed, put, tunes=tunes) if work.hears else amounts
     kinds = frozenset(amount.kind for amount in amounts)
@@ -53,6 +56,7 @@ def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: Named
         else:
             unread.append(amount.text)
     unread[:] = [word for word in unread if word not in about.used]
+    flags = {**flags, **sentence.flags}
     if tunes and "images" in kinds and "images" not in flags:
         put("images", "1")
     if not tunes and work.sees and ("images" in kinds or {"ocr", "caption"} & asks) and (
@@ -217,6 +221,10 @@ def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
 
 def _size(amount: Amount, about: About) -> tuple[str, str]:
     """Read a size as a model of it; "a model" is none."""
+    if "rl" in about.asks and (of := next((flag for flag, words in _ROLES.items() if not words.isdisjoint(
+            (amount.noun, *(word for word, far in amount.near.items() if far <= 1)))), "")):
+        about.used.add("reward")
+        return of, amount.value.lower()
     size = size_of(amount.value.lower())
     if size is None or any(abs(size / named - 1) < _SAME for named in about.work.sizes):
         return NOTHING, ""  # of the model that is named
@@ -232,6 +240,7 @@ _MOST = frozenset(("max", "maximum", "longest", "most", "up"))
 _FAR = 3
 _LONG = 64
 """Tokens from which a number may be a length."""
+_ROLES = {"reward-model": frozenset(("reward", "judge", "rm")), "critic": frozenset(("critic", "value"))}
 _OF = 2
 """Words on from a number up to which a word names what it is: replies of 150."""
 _GROUP = 128

@@ -19,7 +19,8 @@ _ASKING = {
     "hold": "handle|handles|cope with|hold|run|runs|running|load|use",
     "train": "train|trains|trained|training|run training",
     "--method=pretrain train": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|"
-            "continued pretraining",
+            "continued pretraining|continue pretraining|continue-pretrain|continued-pretraining|continual pretraining|"
+            "continue-pretraining|continuous pretraining|cpt",
     "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes|fine-tunes|tunes|"
             "tuned|finetuned|fine-tuned|fine tuned",
     "batch caption": "caption|captioning|describe",
@@ -85,6 +86,9 @@ _ASKING = {
     "--quantization=bf16": "full precision|half precision|unquantized|without quantization|no quantization",
     "speculative": "speculative decoding|speculation|speculative|draft model",
     "--deadline=12h": "overnight|over night|tonight|by tomorrow morning|by the morning",
+    "--deadline=12h night": "per night|a night|each night|every night|nightly|at night",
+    "worth": "worth it|worthwhile|pay off|pays off|make sense|makes sense|worth",
+    "oom": "oom|out of memory|run out of memory|ooms",
     "--deadline=24h": "by tomorrow|within the day",
     "--deadline=2d": "over the weekend|this weekend|a weekend|weekend",
     "why fit why-fit": "why can not i|why can not we|why can not|why does not|why will not|why would not|"
@@ -133,7 +137,7 @@ SILENT = _words(
     "given go going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
     "instances into is it its job jobs just keep kind latency least less idle sitting pay paying pays order continue "
     "quoted quote quotes charged charges priced willing were "
-    "active must minimal minimum often still yet weekday weekdays works drop drops dropped difference footprint "
+    "active gets getting old must minimal minimum often still yet weekday weekdays works drop drops dropped difference footprint "
     "reproduce like llm llms load long lowest machine machines many max maximum me memory "
     "memory? min minimum model models most much music need needed needs node nodes now of offload offloading on "
     "on-prem once one only over pace parallel parameter parameters params per picture pictures plan please ram "
@@ -142,15 +146,14 @@ SILENT = _words(
     "their them then there these they this those through throughput time to today together too total traffic under "
     "until up us using utilisation utilization via video videos vram want wants was we weights what what's when "
     "send sends where which while who whole will with within without workload would you your "
-    "expect expecting worth moving trying looking self")
+    "expect expecting internal moving trying looking self")
 """Words that change nothing in a question."""
 COMPARES = _words(
     "more fewer less double twice half triple larger smaller bigger longer shorter higher another additional extra "
     "other")
 """Words before a noun that say how it differs from what is not said."""
-PER_THING = _words("epoch month user request person prompt step image clip video song picture document page call kwh "
-        "gpu "
-                   "gpu-hour gpu-hr token")
+PER_THING = _words("query epoch month user request person prompt step image clip video song picture document page call "
+                   "kwh gpu gpu-hour gpu-hr token")
 """What a number is of each of, beside times."""
 PER = ("per", "a", "an", "each", "every")
 """Words before what something is counted of each of."""

@@ -26,6 +26,8 @@ _SAID_OF_CARDS = frozenset(("used", "old", "older", "new", "idle", "spare", "fre
                             "refurbished", "dedicated", "rented", "cloud", "second-hand", "secondhand", "bare-metal",
                             "whole", "full", "leftover", "more", "of", "our", "my", "these", "nvidia"))
 """Words between how many cards there are and their name."""
+_TIMES = re.compile(r"\d{1,2}(\.\d)?x")
+_COMPARED = frozenset(("faster", "cheaper", "slower", "quicker", "as", "more", "less", "the", "better"))
 _FAR = 4
 """Words of a name of hardware at most."""
 _CARDS = re.compile(r"\d+ ?x? ?(?P<card>[a-z]{0,4}\d.*)")
@@ -140,6 +142,8 @@ def _of_a_form(said: Sentence) -> int:
 def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
     """Say whether words have a number of a card or of cards in them, or the name of a family of nodes."""
     last, behind = words[-1], said.words[said.at + len(words):][:1]
+    if _TIMES.fullmatch(last) and behind and behind[0] in _COMPARED:
+        return False  # an H100 is 2x faster
     counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
     silent = text in SILENT or last in SILENT or last in ONES or last in MONEYED or (len(words) > 1 and last in FOLLOW)
     named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli.amounts import TOGETHER
 from planner.cli.phrases import LEADING, PER, SILENT, noun_of
+from planner.cli.read_past import faster
 from planner.units import SECONDS
 
 if TYPE_CHECKING:
@@ -62,6 +63,16 @@ def of_each(said: Sentence) -> int:
     words, at = said.words, said.at
     each = words[at] in PER and words[at + 1:at + 2] != [] and (noun_of(words[at + 1]) or words[at + 1] in SILENT)
     return 2 if each and words[at] not in ("a", "an") else 0
+
+
+def sooner(said: Sentence) -> int:
+    """Read how many times as fast as what is there it is to be: 1.5x faster than our 10 days."""
+    times = faster(said.words, said.at)
+    if times is None or said.at + times[1] not in said.before_now:
+        return 0
+    said.faster = times[0]
+    said.heard.update(range(said.at, said.at + times[1]))
+    return times[1]
 
 
 def grown(said: Sentence) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
 
 _CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>\d{2})?)?(?P<half>am|pm|a\.m|p\.m)?", re.ASCII)
-_HYPHENED = re.compile(r"(\d{1,2}(?:am|pm|h)?)-(\d{1,2}(?:am|pm|h)?)", re.ASCII)
+_HYPHENED = re.compile(r"(\d{1,2}(?::\d{2})?(?:am|pm|h)?)-(\d{1,2}(?::\d{2})?(?:am|pm|h)?)", re.ASCII)
 _HOURS = 24
 _NOON = 12
 _MARKS = ("no wait", "wait no", "no sorry", "sorry", "i mean", "i meant", "make that", "make it", "scratch that",
@@ -46,10 +46,11 @@ def clock(said: Sentence) -> int:
     start, stop = _hour(begin, ""), _hour(end, words[behind - 1])
     bare = noun_of(next(iter(words[behind:behind + 1]), "")) is None
     # "9 to 5" can be no range, and "from 9 to 17" is none of what is not said
-    spans = stop < start <= _NOON or (start <= _NOON < stop and (joined or led))
+    spans = stop < start <= _NOON or ((start <= _NOON < stop or stop < _NOON < start) and (joined or led))
     if not halves and not (spans and (bare or joined)):
         return 0
-    stop = stop if stop > start or stop > _NOON or end["half"] else stop + _NOON
+    late = start > _NOON and not any(match["half"] for match in (begin, end))  # from 22 to 6
+    stop = stop if stop > start or stop > _NOON or end["half"] or late else stop + _NOON
     if not (start < _HOURS and 0 < stop <= _HOURS and start != stop):
         return 0
     said.put("day", f"{start}h-{stop}h")

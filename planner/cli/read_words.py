@@ -22,7 +22,7 @@ from planner.cli.read_keys import axis, idle, network, percentile, resolution
 from planner.cli.read_models import mixture, model
 from planner.cli.read_other import unmodeled
 from planner.cli.read_past import give_way, is_as_it_is, past
-from planner.cli.read_shapes import grown, how_many, of_each
+from planner.cli.read_shapes import grown, how_many, of_each, sooner
 from planner.cli.read_spans import clock, corrected, marked, ranged
 from planner.cli.read_values import keyed
 from planner.cli.read_without import bounded, excluded
@@ -55,6 +55,8 @@ class Sentence:
     named_until: int = 0
     usual: dict[str, str] = field(default_factory=dict)
     """Flags that a word stands for where no number says so: overnight is 12 hours."""
+    faster: float = 1.0
+    """How many times as fast as what was it is to be."""
     times: float = 1.0
     """How many times the load is asked about too."""
     at: int = 0
@@ -223,6 +225,10 @@ def _date(said: Sentence) -> int:
         if (by or many > 1) and days_until(text, date.today()) is not None:
             said.put("deadline", text)
             return many + by
+    ahead = said.words[said.at + 1:said.at + 2]
+    if by and ahead and said.is_unknown(ahead[0]) and ahead[0] not in SILENT:
+        said.assumed.append(f"'{said.words[said.at]} {ahead[0]}' is no date that is known: --deadline says until when")
+        return 2
     return 0
 
 
@@ -276,5 +282,5 @@ _WE = frozenset(("team", "company", "lab", "group", "startup", "university"))
 _BESIDE = frozenset(("takes", "took", "take", "each", "apiece", "and", "or", "vs", "with", "for", "on", "without",
                      "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
-    marked, clock, ranged, bounded, axis, idle, network, keyed, how_many, _phrase, excluded, grown, percentile,
+    marked, clock, sooner, ranged, bounded, axis, idle, network, keyed, how_many, _phrase, excluded, grown, percentile,
     resolution, _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)

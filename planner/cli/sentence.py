@@ -179,7 +179,7 @@ def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Seq
             raise InputError("; ".join(sentence.refused))
         turns = decisive(sentence)
         works = bool(sentence.unread) and "model" not in given and "budget" not in given and not asks.isdisjoint(
-            ("train", "tune", "serve", "batch", "generate")) and asks.isdisjoint(("rent", "buys", "rents"))
+            ("train", "tune", "serve", "batch", "generate")) and asks.isdisjoint(("rent", "buys", "rents", "largest"))
         if (is_open(given) or works) and not turns:
             raise AskedBackError(asks, noted(sentence))
         told.left_out += noted(sentence)
@@ -217,7 +217,9 @@ def _kept(asks: set[str], flags: dict[str, list[str]], sentence: Sentence) -> No
     if "rent" in asks and "model" in flags and "on" not in flags and "own" not in flags:
         asks.discard("rent")  # what an API takes is set beside what the answer costs
         asks |= {"cost", "versus"}
-    if "cost" in asks and alone and kinds <= {"time", "share"} and asks <= {"cost", "energy", "own", "fit"}:
+    known = asks <= {"cost", "energy", "own", "fit"}
+    if alone and kinds <= {"time", "share"} and (("cost" in asks and known) or (
+            "time" in kinds and len(flags.get("provider", ())) > 1)):
         asks.add("rent")
 
 

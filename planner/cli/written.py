@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from planner.cli.phrases import PER_THING
+from planner.cli.phrases import PARAMETER, PER_THING
 from planner.cli.plain_words import plain_words
 from planner.units import SECONDS
 
@@ -91,7 +91,7 @@ def _apart(words: Sequence[str]) -> Iterator[str]:
 def _parted(word: str) -> Iterator[str]:
     """Yield a word, and of 5/s, tokens/day, 7-8b, r=16 or a100/h100 its parts."""
     front, stroke, per = word.rpartition("/")
-    if stroke and front and (per in PER_THING or SECONDS.factor(per)):
+    if stroke and front and (per in PER_THING or per in PARAMETER or SECONDS.factor(per)):
         yield from (*_parted(front), "per", per)
     elif (pair := _PAIR.fullmatch(word)) and _below(pair):
         yield from (f"{pair['low']}{pair['scale']}", "to", pair["high"])

@@ -83,8 +83,9 @@ def _with_tokens_of_parameters(document: Document, catalog: Catalog) -> tuple[Do
     size = size_of(name) if isinstance(name, str) else None
     parameters = size or (model.parameters if model else None)
     if parameters is None:
-        raise document.error(AT, f"{said!r} is told by the parameters of one model, and those of {name!r} are not "
-                             "known: write the number of tokens")
+        raise document.error(AT, f"{said!r} is told by the parameters of one model, and " + (
+            f"those of {name!r} are not known: write the number of tokens" if name else
+            "none is named: --model names one, or a size such as 3b"))
     if model is not None and any(isinstance(block.mlp, MoeMlp) for block in model.blocks):
         raise document.error(AT, f"{said!r} is of dense models, and {name} is a mixture of experts: write the number "
                              "of tokens")

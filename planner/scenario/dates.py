@@ -20,6 +20,8 @@ _AHEAD: Mapping[str, Callable[[date], date]] = {
     "this month": lambda today: date(today.year + today.month // 12, today.month % 12 + 1, 1),
     "this year": lambda today: date(today.year + 1, 1, 1)}
 """Days that are told by today; of what is on, the first day after it."""
+_FEASTS = {"christmas": (12, 25), "xmas": (12, 25), "new year": (1, 1), "new years": (1, 1), "new year's": (1, 1)}
+"""Days that have the same date every year."""
 _YEAR = re.compile(r"(?:19|20|21)\d{2}", re.ASCII)
 MONTHS = 12
 _PARTS = {f"{letter}{number}": (1 + months * (number - 1), months) for letter, months in (("q", 3), ("h", 6))
@@ -115,5 +117,7 @@ def _named(text: str, today: date) -> date | None:
         return soon(today)
     if words in (["end", "of", "the", "year"], ["end", "of", "year"], ["end", "of", "this", "year"]):
         return date(today.year + 1, 1, 1)
+    if (feast := _FEASTS.get(" ".join(words))) is not None:
+        return next(day for day in (date(today.year + more, *feast) for more in (0, 1)) if day > today)
     found = stretch(text, today, begun=False)
     return None if found is None else found[0]

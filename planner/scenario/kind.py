@@ -148,6 +148,9 @@ def refuse_unmodeled(document: Document, catalog: Catalog) -> None:
     """Refuse a model of a kind that is not modeled by what it is, before its keys are held against another kind's."""
     for at, work in workloads_in(document.data):
         name = work.get("model")
+        if isinstance(name, dict):
+            raise document.error((*at, "model"), "a model is named (llama-3.1-8b), or is a Hugging Face id, a size, "
+                                 "or the path of a config.json: write these keys into one and give its path")
         if isinstance(name, str) and catalog.known_model(name) is None and catalog.known_diffusion(name) is None:
             seen = seeing(name)
             if seen is not None:

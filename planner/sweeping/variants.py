@@ -34,7 +34,8 @@ def varied(texts: Sequence[str], lists: Mapping[str, bool]) -> tuple[Varied, ...
             raise InputError(f"--vary {parsed.path}: given twice; write all its values in one, separated by commas")
         by_path[parsed.path] = parsed
     if not by_path:
-        raise InputError("nothing is varied: give at least one --vary PATH=V1,V2")
+        raise InputError("nothing is varied: say what takes which values in turn, as in --vary gpus=8,16, or from "
+                         "Python vary={'gpus': [8, 16]}")
     if (count := prod(len(other.values) for other in by_path.values())) > MOST:
         raise InputError(f"--vary: {count:,} variants; a sweep has at most {MOST:,}")
     return tuple(by_path.values())

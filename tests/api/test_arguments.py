@@ -116,6 +116,8 @@ def test_evidence_of_any_type_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(("verb", "values", "said"), [
+    ("plan", {"model": {"hidden_size": 4096}}, "^model: a model is named .* the path of a config.json"),
+    ("sweep", {"axes": {"gpus": [8, 16]}}, "^axes: what is varied is called vary in planner.sweep"),
     ("plan", {"model": 5}, "^model: expected text, got 5"), ("plan", {"tokens": 1.5}, "^tokens: token count"),
     ("plan", {"tokens": math.nan}, "^tokens: "), ("plan", {"deadline": 3}, "^deadline: duration needs a unit, got 3"),
     ("plan", {"seq_len": 5, "sequence_length": 5}, "^seq_len and sequence_length mean the same"),

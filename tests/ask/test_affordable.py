@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planner
-from planner.ask.affordable import afforded, left_to_budget
+from planner.ask.affordable import afforded, left_open
 from planner.catalog.load import Catalog
 from planner.catalog.sized import size_of
+from planner.errors import InputError
 
 CATALOG = Catalog()
 ON = {"hardware.candidates": "8xh100", "sourcing.rent.providers": "lambda"}
@@ -33,11 +34,24 @@ def test_the_model_is_the_largest_that_is_paid() -> None:
     assert costs[0] <= 300 < costs[1]
 
 
+def test_tokens_are_the_most_that_is_done_in_a_time_on_what_there_is() -> None:
+    """It was refused: a deadline without tokens had no effect."""
+    there = {"model": "llama-3.2-1b", "method": "full", "on": "8xh100", "max_nodes": 1}
+    plan = planner.plan(**there, deadline="12 h")
+    tokens = 1e9 * float(str(plan.provenance.scenario["workload"]["tokens"]).removesuffix(" G"))
+    days = [planner.plan(**there, tokens=tokens * more, objective="time").assignments[0].duration_days
+            for more in (1.0, 1.05)]
+    assert 0.97 * 0.5 <= days[0] <= 0.5 < days[1]
+    with pytest.raises(InputError, match="deadline: has no effect without"):
+        planner.plan(model="llama-3.2-1b", method="full", on="h100", deadline="12 h")
+
+
 @pytest.mark.parametrize(("values", "left"), [
     (TUNED, "workload.tokens"), ({"limits.budget": "5k", "objective": "largest"}, "workload.model"),
     ({"limits.budget": "5k", "workload.tokens": "1 G"}, "workload.model"),
+    ({"workload.model": "7b", "limits.deadline": "9 d"}, "workload.tokens"),
     ({**TUNED, "workload.tokens": "1 G"}, ""), ({**TUNED, "workload.samples": "9k"}, ""),
     ({**TUNED, "workload.rate": "5"}, ""), ({**TUNED, "workload.method": "dpo"}, ""),
     ({**TUNED, "workload.model": "flux.1-dev"}, ""), ({"workload.model": "llama-3.2-1b"}, "")])
 def test_a_budget_decides_what_alone_is_open(values: dict[str, object], left: str) -> None:
-    assert left_to_budget(values, CATALOG) == left
+    assert left_open(values, CATALOG) == left

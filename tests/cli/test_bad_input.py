@@ -39,7 +39,8 @@ SCENARIOS = [
     # the line of the good file that is replaced, what replaces it, what the message must say
     ("model", "model: llama-3.1-70", "workload.model: unknown model 'llama-3.1-70'; did you mean"),
     ("model", "model: gpt-5", "workload.model: 'gpt-5' is a model whose weights are not published"),
-    ("model", "model: {a: 1}", "workload.model: expected text"),
+    ("model", "model: {a: 1}", "workload.model: a model is named (llama-3.1-8b), or is a Hugging Face id, a size, "
+     "or the path of a config.json"),
     ("model", "model:", "workload.model: expected text, got nothing"),
     ("model", "modle: llama-3.1-70b", "workload: unknown key 'modle'; did you mean model"),
     ("tokens", "tokens: 15 X", "workload.tokens: unknown unit 'X'"),
