@@ -31,7 +31,11 @@ FAMILIES = (
            "rtx-3090 of 24 GB, or mi210 among AMD's"),
     Family("cerebras wse groq lpu sambanova graphcore ipu", "no GPU", "h100-sxm"),
     Family("ascend 910b 910c", "a Huawei Ascend", "a100-sxm-80gb"),
-    Family("jetson orin", "an NVIDIA Jetson", "dgx-spark"),
+    Family("jetson orin thor", "an NVIDIA Jetson", "dgx-spark"),
+    Family("strix halo ryzen 8060s 890m", "an AMD APU", "dgx-spark, which has one memory for CPU and GPU too"),
+    Family("rubin vr200 vera r100 r200 nvl144 cpx", "an NVIDIA Rubin", "gb300-nvl72"),
+    Family("mi400 mi430x mi450 mi450x mi455x helios", "an AMD MI400", "mi355x"),
+    Family("moore mtt biren kunlun cambricon mlu hygon dcu", "a Chinese accelerator", "a100-sxm-80gb"),
     Family("cpu xeon epyc laptop raspberry", "a CPU, or a computer whose GPU is not said", "rtx-4090-laptop"),
 )
 

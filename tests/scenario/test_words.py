@@ -193,7 +193,7 @@ def test_two_words_for_one_format_are_one_and_a_slip_is_refused():
 
 @pytest.mark.parametrize(("name", "what"), [
     ("macbook pro m3 max", "Apple"), ("rx7900xtx", "Radeon"), ("tpu-v5e", "TPU"), ("trn1.32xlarge", "AWS"),
-    ("gaudi3", "Gaudi")])
+    ("gaudi3", "Gaudi"), ("vr200", "Rubin"), ("strix halo", "APU"), ("mi455x", "MI400")])
 def test_hardware_that_is_not_modeled_is_refused_by_its_name(name, what):
     with pytest.raises(UnknownName, match=f"{what}.*not modeled; the nearest that is"):
         candidate_nodes([name], CATALOG)
