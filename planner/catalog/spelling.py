@@ -11,6 +11,8 @@ _SAME_SHAPE = re.compile(
     r"(quantized\.)?w\d+a\d+)(?=[-.:]|$)|[-.:](gguf|(ud-)?i?q\d(-([01]|k(-(s|m|l|xl))?|xs|xxs|s|m|nl))?)(?=[-.:]|$)",
     re.IGNORECASE)
 """Endings that name the same shape: tuning, and how the weights are stored."""
+_WHOLE = re.compile(r"(?<=\d)\.0(?=-|$)", re.ASCII)
+"""Of a generation: granite-4.0 is granite-4."""
 _ACTIVE = re.compile(r"-a\d+(\.\d+)?[bm]$", re.ASCII)
 """Ending of a mixture's name: parameters that a token uses."""
 
@@ -51,7 +53,7 @@ class Spellings:
         """Return the name that is meant by a canonical spelling; none where it is none's, or that of several."""
         # llama3.1:8b, TensorRT LLM: what only signs and spaces tell from one entry alone
         return self.known.get(wanted) or self._by_letters.get(joined(wanted)) or self._shortened.get(wanted) or (
-            self._newest.get(wanted))
+            self._newest.get(wanted) or self._of_whole.get(_WHOLE.sub("", wanted)))
 
     def within(self, name: str) -> str | None:
         """Return the entry whose spelling, with a size, stands in a longer name: llama-3-8b in llama-3-8b-sft-mixture.
@@ -69,6 +71,11 @@ class Spellings:
     @cached_property
     def _by_letters(self) -> dict[str, str]:
         return _alone((joined(spelling), name) for spelling, name in self.known.items())
+
+    @cached_property
+    def _of_whole(self) -> dict[str, str]:
+        """Spellings with their generation as a whole number, as the name or as somebody else has it."""
+        return _alone((_WHOLE.sub("", spelling), name) for spelling, name in self.known.items())
 
     @cached_property
     def _newest(self) -> dict[str, str]:

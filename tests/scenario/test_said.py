@@ -80,7 +80,8 @@ def test_a_file_has_the_same_names() -> None:
 
 
 @pytest.mark.parametrize(("said", "model"), [
-    ("llama 70b", "llama-3.3-70b"), ("gemma-27b", "gemma-3-27b"), ("qwen-7b", "qwen-7b"), ("llama-13.5b", None)])
+    ("llama 70b", "llama-3.3-70b"), ("gemma-27b", "gemma-3-27b"), ("qwen-7b", "qwen-7b"), ("llama-13.5b", None),
+    ("granite-4-h-small", "granite-4.0-h-small"), ("qwen3.0-8b", "qwen3-8b"), ("llama-3.0-8b", "llama-3-8b")])
 def test_a_family_and_a_size_are_its_newest(said: str, model: str | None) -> None:
     known = Catalog().known_model(said)
     assert (known and known.name) == model
