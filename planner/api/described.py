@@ -37,16 +37,16 @@ def _describe(kind: object, done: set[object]) -> None:
             _describe(inner, done)
     elif kind not in done:
         done.add(kind)
-        texts = {name: text for base in reversed(kind.__mro__) if issubclass(base, Frozen)
-                 for name, text in _texts(base).items()}
+        said = {name: text for base in reversed(kind.__mro__) if issubclass(base, Frozen)
+                for name, text in texts(base).items()}
         for name, field in kind.model_fields.items():
             _describe(field.annotation, done)
-            field.description = texts.get(name)
+            field.description = said.get(name)
         kind.model_rebuild(force=True)
 
 
-def _texts(model: type[Frozen]) -> dict[str, str]:
-    """Return the text under each field that a class itself declares."""
+def texts(model: type[Frozen]) -> dict[str, str]:
+    """Return the text under each field that a class itself declares: its help."""
     (declared,) = ast.parse(inspect.getsource(model)).body
     assert isinstance(declared, ast.ClassDef)
     return {field.target.id: " ".join(text.value.value.split()) for field, text in pairwise(declared.body)

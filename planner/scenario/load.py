@@ -82,7 +82,7 @@ def only_one(scenario: AnyQuestion) -> AnyScenario:
 def load_question(reference: Reference, overrides: Mapping[str, object], catalog: Catalog, *,
                   labels: Mapping[str, str] | None = None) -> tuple[AnyQuestion, Defaults]:
     """Return a question as `load_any` does, of one workload or of a portfolio of jobs. Raises InputError."""
-    document = _document(reference, overrides, labels or {}, catalog)
+    document = document_of(reference, overrides, labels or {}, catalog)
     document, converted = in_dollars(document, catalog.recipes.currencies)
     document, counted = with_usual_amount(document, catalog)
     resolved, defaults = _resolved(as_question(document), catalog, document)
@@ -109,7 +109,7 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     Names are the catalog's, and a service is resolved; what a training job leaves open stays so, as it depends on the
     model. Raises InputError.
     """
-    asked = as_scenario(document := with_amount(_document(reference, overrides, labels or {}, catalog), catalog)[0])
+    asked = as_scenario(document := with_amount(document_of(reference, overrides, labels or {}, catalog), catalog)[0])
     if isinstance(asked, DiffusionScenario):
         work, _ = resolved_diffusion(asked.workload, catalog, document)
         return asked.model_copy(update={"workload": work}), document
@@ -119,8 +119,9 @@ def load_work(reference: Reference, overrides: Mapping[str, object], catalog: Ca
     return resolve_work(asked, catalog, document), document
 
 
-def _document(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
-              ) -> Document:
+def document_of(reference: Reference, overrides: Mapping[str, object], labels: Mapping[str, str], catalog: Catalog
+                ) -> Document:
+    """Return a question as a file would ask it in the planner's own words, whichever were used. Raises InputError."""
     if reference is None and not overrides:
         raise InputError(f"nothing is asked: {_EXAMPLES}, or a scenario: a file, or {', '.join(shipped())}")
     if isinstance(reference, str) and not (os.path.exists(reference) or reference.lower() in shipped()) and (

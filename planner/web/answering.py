@@ -128,7 +128,7 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
     """Return the answer to a question, or why there is none; what else is raised is a bug."""
     report_on()
     try:
-        return _answered(*_opened(question, folders))
+        return _answered(*opened(question, folders))
     except PlannerError as error:
         return all_wrong(refusal(error, question), question, open_catalog(folders))
     except MemoryError:
@@ -139,7 +139,7 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
         return CANCELED
 
 
-def _opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
+def opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
     """Return a question, which names the model that it has the config of, and the catalog that has it."""
     if question.config is None:
         return question, open_catalog(folders)
@@ -225,7 +225,7 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
     against, as a part of the page.
     """
     try:
-        named, catalog = _opened(question, folders)
+        named, catalog = opened(question, folders)
         reference, values = named.opened
         asking = functions.estimate_asked(reference, catalogs=catalog, **values)
         made = TypeAdapter[Assignment](Assignment).validate_json(text)

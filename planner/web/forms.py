@@ -90,8 +90,10 @@ SLIDERS = {"seq_len": (7, 20), "global_batch": (0, 14), "gpus": (0, 14), "concur
 """Field -> the powers of two between which a slider moves it."""
 
 
-OF_A_LOG = ("jobs", "wait", "on", "terms", "own")
-"""Fields of the page of portfolios, beside its file: those of a log of jobs."""
+OF_A_PORTFOLIO = ("on", "terms", "own", "budget", "max_gpus")
+"""Fields of the page of portfolios, beside its jobs."""
+OF_A_LOG = ("jobs", "wait")
+"""Those of a log of jobs."""
 CHOICES: Mapping[str, tuple[str, ...]] = {"prefer": ("simple",), "largest": get_args(Measured)}
 """Field of a verb -> what it may be."""
 ONLY: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -125,15 +127,15 @@ class Input:
     """Choices that only some forms have."""
 
 
-def inputs_of_a_log(values: Mapping[str, str]) -> list[Input]:
-    """Return the fields of how many nodes a log of jobs needs, with their values."""
+def inputs_of_a_portfolio(values: Mapping[str, str]) -> tuple[list[Input], list[Input]]:
+    """Return the fields of a portfolio beside its jobs, and those of a log of jobs, with their values."""
     known = {one.name: one for one in _inputs("plan", values)}
-    return [known[name] for name in OF_A_LOG]
+    return [known[name] for name in OF_A_PORTFOLIO], [known[name] for name in OF_A_LOG]
 
 
 def inputs(verb: str, values: Mapping[str, str]) -> list[Input]:
     """Return the fields of a verb with their values: of an estimate those that it heeds."""
-    return [one for one in _inputs(verb, values) if one.name not in (*OF_A_LOG[:2], FROM)]
+    return [one for one in _inputs(verb, values) if one.name not in (*OF_A_LOG, FROM)]
 
 
 def _inputs(verb: str, values: Mapping[str, str]) -> list[Input]:

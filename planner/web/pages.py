@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,23 +16,20 @@ from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
 from planner.web.answering import Answered, more, open_catalog, with_config
 from planner.web.files import as_file
-from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_log, names
+from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_portfolio, names
 from planner.web.interface import body_of, desk_of, ended, response
+from planner.web.jobs import PLANNED, changed, job_inputs
 from planner.web.pool import Ended, Job
-from planner.web.question import FROM, SCENARIO, TEXT, Question, portfolios, question_of, shipped_names, typed
+from planner.web.question import SCENARIO, TEXT, Question, portfolios, question_of, shipped_names, typed
+from planner.web.reading import read_into_fields, wrong_with
 from planner.web.refusing import Refusal, refusal
 from planner.web.shown import templates
 from planner.web.uploads import by_own_names
 from planner.web.wording import (
     address,
     as_command,
-    as_fields,
     as_python,
-    as_values,
     as_yaml,
-    deadlines,
-    is_config,
-    with_deadline,
 )
 
 PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
@@ -60,7 +57,8 @@ def routes() -> list[Route | Mount]:
     """Return the routes of the pages."""
     return [*(Route(path, page) for path in PAGES), Route("/two", two), Route("/api", api),
             Route("/part/estimate", part), Route("/part/{what}", beside), Route("/words/{verb}", words),
-            Route("/fields", fields, methods=["POST"]), Route("/deadlines", dated, methods=["POST"]),
+            Route("/fields", fields, methods=["POST"]), Route("/jobs", jobs, methods=["POST"]),
+            Route("/check", check, methods=["POST"]),
             Route("/download/{verb}.{kind}", download), Route("/static/page.css", style),
             Mount("/static", StaticFiles(packages=[("planner.web", "static")]))]
 
@@ -97,10 +95,11 @@ async def page(request: Request) -> Response:
 async def _page(request: Request, title: str, verb: str, kind: str, query: Mapping[str, str],
                 question: Question | None = None, answer: str = "", problem: Ended | None = None) -> Response:
     portfolio = title == "Portfolio"
+    shown, log = inputs_of_a_portfolio(query) if portfolio else (inputs(verb, query), [])
     said = _said(question, request) if question else dict.fromkeys(("yaml", "command", "python"), "")
     return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
-                 fields=[] if portfolio else inputs(verb, query),
-                 log=inputs_of_a_log(query) if portfolio else [], values=query, forms=FORMS, answer=Markup(answer),
+                 fields=shown, log=log, job=job_inputs() if portfolio else (), planned=PLANNED,
+                 values=query, forms=FORMS, answer=Markup(answer),
                  problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
                  hints=[(said, f"scenario={name}") for name, said in portfolios().items()] if portfolio else HINTS.get(
@@ -158,31 +157,28 @@ async def words(request: Request) -> Response:
 
 
 async def fields(request: Request) -> Response:
-    """Return a file as the fields of a form, and which form: `{"yaml": "..", "as": "from_"}`; what is wrong with it is
-    an answer too.
-    """
-    body = await body_of(request)
-    text = body.get(TEXT) if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not isinstance(text, str):
-        raise InputError("expected the text of a scenario file", key=TEXT)
-    catalog = open_catalog(desk_of(request).folders)
-    try:
-        if body.get("as") == FROM or is_config(text):
-            return JSONResponse({"kind": form_of(as_values(text, catalog), catalog), "fields": {FROM: text}})
-        said = as_fields(text, catalog)
-    except PlannerError as error:
-        return JSONResponse(refusal(error).data())
-    return JSONResponse({"kind": form_of(said, catalog), "fields": said})
+    """Return a file as the fields of a form."""
+    return await _made(request, read_into_fields)
 
 
-async def dated(request: Request) -> Response:
-    """Return a file and the deadlines of its jobs, one of them moved: `{"yaml": "..", "job": "base", "day": ".."}`."""
-    body = await body_of(request)
-    said = {name: value for name, value in body.items() if isinstance(value, str)} if isinstance(body, dict) else {}
-    text = said.get(TEXT, "")
-    if "job" in said:
-        text = with_deadline(text, said["job"], said.get("day", ""))
-    return JSONResponse({TEXT: text, "deadlines": deadlines(text)})
+async def jobs(request: Request) -> Response:
+    """Return a portfolio's file with a change, and its jobs."""
+    return await _made(request, changed)
+
+
+async def check(request: Request) -> Response:
+    """Return what is wrong with a question that is being written."""
+    return await _made(request, wrong_with)
+
+
+async def _made(request: Request, make: Callable[..., Answered | Refusal]) -> Response:
+    """Return what a process makes of the JSON of a request, as JSON; what is wrong with it is an answer too."""
+    body, desk = await body_of(request), desk_of(request)
+    if not isinstance(body, dict):
+        raise InputError("expected a JSON object")
+    made = await ended(desk.make(Job(partial(make, body, desk.folders), "")), request)
+    return Response(made.text, media_type="application/json") if isinstance(made, Answered) else JSONResponse(
+        made.data() if isinstance(made, Refusal) else {})
 
 
 async def download(request: Request) -> Response:

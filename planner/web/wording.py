@@ -98,11 +98,6 @@ def is_config(text: str) -> bool:
     return True
 
 
-def deadlines(text: str) -> dict[str, str]:
-    """Return the deadlines of the jobs of a scenario file, by name. Raises InputError."""
-    return {name: str(job["deadline"]) for name, _, job in _jobs(parse(text, FILE)) if "deadline" in job}
-
-
 def with_deadline(text: str, name: str, day: str) -> str:
     """Return a scenario file with another deadline of a job; all else stays as it was written. Raises InputError."""
     document = parse(text, FILE)

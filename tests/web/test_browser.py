@@ -395,3 +395,54 @@ def test_nothing_jumps_while_answers_come(page):
         if path.startswith("/two"):
             expect(page.locator("#differ")).not_to_contain_text("Searching")
         assert page.evaluate("window.shifted") < 0.1, path
+
+
+def test_jobs_are_added_by_a_form_and_the_keyboard_alone(page):
+    page.goto("/portfolio")
+    page.get_by_label("Name", exact=True).fill("base")
+    model = page.get_by_role("combobox", name="Model")
+    model.focus()
+    page.keyboard.type("3.1 llama 8b")
+    expect(page.locator("#l-model li")).to_have_text(["llama-3.1-8b", "meta-llama/Llama-3.1-8B"])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(model).to_have_value("llama-3.1-8b")
+    expect(page.locator("#l-model li")).to_have_count(0)
+    page.get_by_label("Deadline", exact=True).fill("2027-02-01")
+    page.keyboard.press("Enter")
+    expect(page.locator("#e-tokens")).to_contain_text("required, but missing")
+    page.get_by_label("Tokens", exact=True).fill("1 G")
+    page.keyboard.press("Enter")
+    expect(page.locator("#jobs li")).to_contain_text(["base llama-3.1-8b, tokens 1 G"])
+    page.get_by_label("A service").check()
+    page.get_by_role("combobox", name="Model").fill("llama-3.1-8b")
+    page.get_by_label("Rate", exact=True).fill("1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#jobs li")).to_have_count(2)
+    page.get_by_role("button", name="Change base").click()
+    expect(page.get_by_label("Tokens", exact=True)).to_have_value("1 G")
+    page.get_by_label("Tokens", exact=True).fill("2 G")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Remove llama-3.1-8b").click()
+    expect(page.locator("#jobs li")).to_contain_text(["base llama-3.1-8b, tokens 2 G"])
+    page.get_by_role("combobox", name="Hardware").fill("dgx-h100")
+    page.get_by_role("button", name="Portfolio").click()
+    expect(page.locator("#answer .answer")).to_contain_text("1 job on 1 pool")
+    expect(page).to_have_url(re.compile(r"on=dgx-h100.*tokens%3A\+2\+G"))
+
+
+def test_what_is_wrong_stands_at_its_field_and_line_while_it_is_written(page):
+    page.goto("/plan")
+    page.get_by_label("Model", exact=True).fill("gpt2")
+    page.get_by_label("Tokens", exact=True).fill("many")
+    expect(page.locator("#e-tokens")).to_contain_text("'many' is not a token count")
+    page.get_by_label("Tokens", exact=True).fill("1 G")
+    expect(page.locator("#e-tokens")).to_have_text("")
+    page.get_by_text("The question as a file").click()
+    written = "# of mine\nworkload:\n  model: gpt2\n  flavor: 3\n  tokens: 1 G\n"
+    page.get_by_label("YAML; edit it").fill(written)
+    expect(page.locator("#e-yaml")).to_contain_text("question.yaml:4: workload: unknown key 'flavor'")
+    page.get_by_role("button", name="Plan", exact=True).click()
+    page.locator("#wrong a").click()
+    expect(page.get_by_label("YAML; edit it")).to_have_value(written)
+    assert page.evaluate("getSelection().toString()") == "  flavor: 3"

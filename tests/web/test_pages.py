@@ -28,7 +28,7 @@ from planner.web.forms import FORMS, form_of, inputs
 from planner.web.links import linked, opened
 from planner.web.question import question_of, typed
 from planner.web.refusing import Refusal
-from planner.web.wording import address, as_command, as_fields, as_yaml, deadlines, with_deadline
+from planner.web.wording import address, as_command, as_fields, as_yaml, with_deadline
 from planner.yaml_io import dump, parse
 from tests.web.test_interface import SMALL
 
@@ -132,7 +132,6 @@ def test_a_deadline_moves_in_the_file_and_all_else_stays():
   - name: b
     deadline: '2027-05-01'   # soon
 """
-    assert deadlines(text) == {"a": "2027-03-01", "b": "2027-05-01"}
     assert with_deadline(text, "a", "2027-03-08") == text.replace("2027-03-01", "2027-03-08")
     assert with_deadline(text, "b", "2027-04-30") == text.replace("2027-05-01", "2027-04-30")
     with pytest.raises(InputError, match="no job 'c'"):

@@ -12,7 +12,7 @@ async function estimate() {
   try {
     const response = await fetch("/part/estimate?" + withoutKind(asked()), { signal: asking.signal });
     clearErrors();
-    if (!isPage(response)) { showError(await told(response)); return; }
+    if (!isPage(response)) { showError(await inLines(await told(response))); return; }
     put(byId("answer"), await response.text());
     showAfter(true);
   } catch (error) {
@@ -122,7 +122,7 @@ async function search() {
     showAfter(true);
     showKept();
   } catch (error) {
-    if (running === mine) showError(error.message ? error : { message: String(error) });
+    if (running === mine) showError(error.message ? await inLines(error) : { message: String(error) });
   }
   if (running === mine) bar.hidden = cancel.hidden = true;
 }

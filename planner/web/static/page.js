@@ -12,26 +12,27 @@ function later(wait, does) {
 }
 
 // ---- the question -------------------------------------------------------------------------------------------------
-const all = [...form?.querySelectorAll("[data-forms].field") ?? []].sort((one, two) => one.dataset.at - two.dataset.at);
+const fieldsOf = of => [...of.querySelectorAll("[data-forms].field")].sort((one, two) => one.dataset.at - two.dataset.at);
+const shown = new Map();  // form -> the kind of work whose fields it shows
 
 // each kind of work has its fields, its methods and its models; what it leaves out is not asked
-function showKind() {
-  const kind = form.querySelector("[name=kind]:checked");
+function showKind(of = form) {
+  const kind = of.querySelector("[name=kind]:checked");
   if (!kind) return;
-  const has = (one, key) => one.dataset[key].split(" ").includes(kind.value);
+  const has = (one, key) => one.dataset[key].split(" ").includes(kind.value), all = fieldsOf(of);
   for (const field of all) {
     field.hidden = !has(field, "forms");
     for (const input of field.querySelectorAll("input, select")) input.disabled = field.hidden;
   }
-  if (kind.value !== about.shows) for (const field of all) form.querySelector(has(field, "usual") ? ".fields" : "#more .fields").append(field);
-  about.shows = kind.value;
-  const method = byId("f-method"), largest = byId("f-largest");
+  if (kind.value !== shown.get(of)) for (const field of all) of.querySelector(has(field, "usual") ? ".fields" : ".more .fields").append(field);
+  shown.set(of, kind.value);
+  const method = of.querySelector("#f-method"), largest = of.querySelector("#f-largest");
   for (const select of [method, largest]) for (const option of select?.options ?? []) {
     option.hidden = option.disabled = option.value ? option.dataset.forms !== undefined && !has(option, "forms") : select === method && !("blank" in kind.dataset);
   }
   if (largest?.selectedOptions[0]?.disabled) largest.value = "";
   if (method && !method.disabled && method.selectedOptions[0]?.disabled) method.value = JSON.parse(kind.dataset.start).method;
-  byId("f-model")?.setAttribute("list", kind.dataset.models);
+  of.querySelector("#f-model")?.setAttribute("data-list", kind.dataset.models);
   showModel();
 }
 
@@ -49,12 +50,12 @@ const beginsWith = kind => JSON.parse(form.querySelector(`[name=kind][value=${ki
 
 // another kind of work begins with what it needs, where nothing of it is said: what the kind before began with goes
 const typed = new Set();
-function startKind() {
-  const kind = form.querySelector("[name=kind]:checked"), model = byId("f-model");
+function startKind(of = form) {
+  const kind = of.querySelector("[name=kind]:checked"), model = byId("f-model");
   const foreign = knows(kind.dataset.models === "models" ? "diffusion" : "models", model.value) && !knows(kind.dataset.models, model.value);
   for (const name of ["layout", "stack"]) if (byId("f-" + name)) byId("f-" + name).value = "";  // of the kind before
   if ("live" in about) {
-    const start = beginsWith(kind.value), before = about.shows ? beginsWith(about.shows) : {};
+    const start = beginsWith(kind.value), before = shown.has(of) ? beginsWith(shown.get(of)) : {};
     for (const name of new Set([...Object.keys(before), ...Object.keys(start)])) {
       const input = byId("f-" + name), place = foreign && (name === "model" || name === "node");
       if (!input.value || place || (input.value === before[name] && !typed.has(name))) input.value = start[name] ?? "";
@@ -64,12 +65,12 @@ function startKind() {
 
 // a model of another kind of work says which one is meant
 const LIKE = { training: "diffusion", preferences: "diffusion", posttraining: "diffusion", serving: "generation", diffusion: "training", generation: "serving" };
-function followModel(model) {
-  const kind = form.querySelector("[name=kind]:checked");
+function followModel(model, of = form) {
+  const kind = of.querySelector("[name=kind]:checked");
   if (!kind || knows(kind.dataset.models, model.value) || !["models", "diffusion"].some(list => knows(list, model.value))) return;
-  form.querySelector(`[name=kind][value=${LIKE[kind.value]}]`).checked = true;
-  startKind();
-  showKind();
+  of.querySelector(`[name=kind][value=${LIKE[kind.value]}]`).checked = true;
+  startKind(of);
+  showKind(of);
 }
 
 function asked() {
@@ -111,7 +112,9 @@ async function writeWords() {
   if (command === undefined) return;
   byId("as-command").value = command;
   byId("as-python").value = python;
-  if (document.activeElement !== byId("f-yaml")) { byId("f-yaml").value = yaml; await showJobs(); }
+  if (document.activeElement === byId("f-yaml") || said.toString() === asWritten) return;  // as somebody wrote it
+  byId("f-yaml").value = yaml;
+  await showJobs();
 }
 const words = later(250, writeWords);
 
@@ -122,7 +125,7 @@ function withoutKind(said) {
 }
 
 // what a file says is in the fields; those that a config leaves open keep only where it is to run
-let unread = null, reading = null;
+let unread = null, reading = null, asWritten = null;
 const soon = later(300, place => { if (unread) reading = readFile(place); });
 
 function fromFile(place) {
@@ -135,17 +138,14 @@ async function readFile(place) {
   const yaml = (place ?? byId("f-yaml")).value, name = place?.name || "yaml";
   const said = yaml.trim() ? await (await fetch("/fields", { method: "POST", headers: json, body: JSON.stringify({ yaml, as: name }) })).json() : { fields: {} };
   clearErrors();
-  if (said.error) { showError({ ...said.error, field: name }); return false; }
+  if (said.error) { ("live" in about ? showError : markWrong)({ ...said.error, field: name }); return false; }
   const { kind, fields: values } = said;
   if (name === "from_" || values.from_) for (const one of ["node", "nodes", "gpus", "on"]) values[one] = byId("f-" + one)?.value ?? "";
   const radio = kind && form.querySelector(`[name=kind][value=${kind}]`);
   if (radio) radio.checked = true;
   if (values.from_) byId("have").open = true;
-  for (const input of form.querySelectorAll(".field [name], [name=yaml], [name=from_]")) {
-    if (input.type === "checkbox") input.checked = values[input.name] === "true";
-    else if (input.tagName === "SELECT") choose(input, values[input.name] ?? "");
-    else input.value = values[input.name] ?? "";
-  }
+  for (const input of form.querySelectorAll(".field [name], [name=yaml], [name=from_]")) setValue(input, values[input.name] ?? "");
+  asWritten = asked().toString();
   showKind();
   unfold();
   showJobs();
@@ -154,10 +154,16 @@ async function readFile(place) {
 }
 
 // what says something is not folded
-function unfold() {
-  for (const field of document.querySelectorAll("#more .field")) {
-    if (!field.hidden && [...field.querySelectorAll("[name]")].some(one => one.type === "checkbox" ? one.checked : one.value)) form.querySelector(".fields").append(field);
+function unfold(of = form) {
+  for (const field of of.querySelectorAll(".more .field")) {
+    if (!field.hidden && [...field.querySelectorAll("[name]")].some(one => one.type === "checkbox" ? one.checked : one.value)) of.querySelector(".fields").append(field);
   }
+}
+
+function setValue(input, value) {
+  if (input.type === "checkbox") input.checked = value === "true";
+  else if (input.tagName === "SELECT") choose(input, value);
+  else input.value = value;
 }
 
 function choose(select, value) {
@@ -174,8 +180,9 @@ function keepAddress(add) {
 function changed() {
   stopped = "";
   words();
-  if ("live" in about) live();
+  if ("live" in about) live(); else check();
 }
+const check = later(500, checkWritten);
 const live = later(120, () => { keepAddress(false); estimate(); });
 
 // the answer goes with a slider while it moves: what was asked comes first, then the place where it is now
@@ -229,8 +236,11 @@ function showSliders() {
 }
 
 if (form) {
-  about.shows = form.querySelector("[name=kind]:checked")?.value ?? "";
+  const kind = form.querySelector("[name=kind]:checked");
+  if (kind) shown.set(form, kind.value);
   showKind();
+  document.querySelectorAll("[data-list]").forEach(enhanceNames);
+  if (editor) enhanceEditor();
   showUsed(byId("answer"));
   showSliders();
   showJobs();
@@ -247,7 +257,7 @@ if (form) {
     typed.add(event.target.name);
     if (event.target.id === "f-model") followModel(event.target);
     giveWay(event.target);
-    if (!event.target.closest("#jobs")) changed();
+    changed();
   });
   form.addEventListener("change", event => {
     if (event.target.name === "kind") { startKind(); showKind(); changed(); }

@@ -1,35 +1,6 @@
 "use strict";
-// ---- deadlines of a portfolio's jobs: fields beside its file, and marks of its timeline that move ----------------------
+// ---- a portfolio's timeline: deadlines are marks that move, and what they move stands below ---------------------------
 const DAY = 86400000, dayOf = time => new Date(time).toISOString().slice(0, 10), timeOf = text => Date.parse(text.slice(0, 10) + "T00:00Z");
-
-async function dates(more) {
-  const yaml = byId("f-yaml").value;
-  const response = yaml.trim() ? await fetch("/deadlines", { method: "POST", headers: json, body: JSON.stringify({ yaml, ...more }) }).catch(() => null) : null;
-  return response?.ok ? response.json() : { yaml, deadlines: {} };
-}
-
-async function showJobs() {
-  if (!("portfolio" in about)) return;
-  const { deadlines } = await dates({});
-  byId("jobs").replaceChildren(...Object.entries(deadlines).map(([job, day]) => {
-    const label = document.createElement("label"), input = document.createElement("input");
-    input.type = "date";
-    input.value = day.slice(0, 10);
-    label.append(`Deadline of ${job} `, input);
-    input.addEventListener("change", () => { if (input.value) moveDeadline(job, input.value, false); });
-    return label;
-  }));
-}
-
-async function moveDeadline(job, day, search) {
-  if (!byId("f-yaml").value.trim()) await writeWords();
-  const { yaml } = await dates({ job, day });
-  byId("f-yaml").value = form.querySelector("[name=yaml]").value = yaml;
-  byId("f-scenario").value = "";
-  await showJobs();
-  changed();
-  if (search) form.requestSubmit();
-}
 
 // the schedule that stands here: what it says, and of every job its hardware, dates and work
 function jobsShown() {
