@@ -4,8 +4,8 @@ const editor = document.getElementById("job");
 let planned = [], changing = null;  // the jobs of the file; the place of the one that is changed, none of a new one
 
 // the file is what was written, or the scenario that was chosen: what the fields below say stays with them
-let before = Promise.resolve();
-const fileWith = change => before = before.then(() => sendChange(change));  // each is of the file that the one before it left
+let lastChange = Promise.resolve();
+const fileWith = change => lastChange = lastChange.then(() => sendChange(change));  // each is of the file that the one before it left
 
 async function sendChange(change) {
   const hidden = form.querySelector("[name=yaml]"), said = { yaml: hidden.value, scenario: hidden.value ? "" : byId("f-scenario").value, ...change };
@@ -59,7 +59,6 @@ async function moveDeadline(job, day, search) {
 
 function edit(at) {
   const { kind, fields } = planned[at];
-  editor.reset();
   begin();
   changing = at;
   editor.querySelector(`[name=kind][value=${kind}]`).checked = true;

@@ -267,6 +267,7 @@ if (form) {
     event.preventDefault();
     const read = await (unread ? readFile(unread) : reading);  // what was just written is what is asked
     reading = null;
+    await lastChange;
     if (read === false) return;
     keepAddress(true);
     words();
