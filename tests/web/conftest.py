@@ -1,5 +1,6 @@
 """One server for all tests of a process: starting its processes takes longer than most answers."""
 
+import shutil
 import socket
 from collections.abc import Iterator
 from threading import Thread
@@ -9,6 +10,8 @@ import pytest
 import uvicorn
 
 from planner.web.server import application
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +38,28 @@ def web(tmp_path_factory: pytest.TempPathFactory, monkeypatch_of_all: pytest.Mon
             yield client
         server.should_exit = True
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, web):
+    """Yield a page; what its console says, and who else it asks, fails the test."""
+    context = chromium.new_context(base_url=str(web.base_url), viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(60_000)
+    page, wrong = context.new_page(), []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith((str(web.base_url), "data:")) else
+            wrong.append(request.url))
+    yield page
+    context.close()
+    assert wrong == []
