@@ -62,8 +62,8 @@ class Tried:
     """Of these what it holds within the targets."""
     requests: int
     """Replayed in all."""
-    missed: str = ""
-    """Which target is missed by how much, where one is."""
+    missed: Callable[[], str] = str
+    """Says which target is missed by how much, where one is: it may take a replay more to know."""
     unsure: bool = False
     """Whether all replays keep the targets, and only how much they vary says that others may not."""
 

@@ -106,7 +106,7 @@ def _first_held(search: Search) -> Solved | None:
 
 def _settled(search: Search, best: Solved) -> Settled:
     """Return the best fleet that replays within every target from one on that may not."""
-    told: tuple[str, ...] = ()
+    short: list[tuple[str, Tried]] = []
     for _ in range(ROUNDS):
         _tell(best, best.solution.value)
         missed, whole = list(search.misses(best)), False
@@ -121,7 +121,7 @@ def _settled(search: Search, best: Solved) -> Settled:
             if not missed:
                 return settled
             whole = True
-        told = tuple(dict.fromkeys(f"{search.job(owner).name} {shown.missed}" for owner, _, _, shown in missed))
+        short = [(search.job(owner).name, shown) for owner, _, _, shown in missed]
         if search.start.effort.is_over:
             break
         for owner, hour, picks, shown in missed:
@@ -130,7 +130,7 @@ def _settled(search: Search, best: Solved) -> Settled:
         if again.solution.value is None:
             break
         best = again
-    return Settled(best, met=False, missed=told)
+    return Settled(best, met=False, missed=tuple(dict.fromkeys(f"{name} {shown.missed()}" for name, shown in short)))
 
 
 def _tell(solved: Solved, value: int | None = None, bound: int | None = None) -> None:

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from planner.errors import InputError
+from planner.simulate.hopes import Hopes, Hoping
 from planner.simulate.outcome import Outcome
 from planner.simulate.replica import InFlight, Log, Replica
 from planner.simulate.router import Router
@@ -62,7 +63,17 @@ def simulate(trace: Trace, groups: Sequence[ReplicaGroup], policy: str = "least-
     Raises InputError.
     """
     _check(groups, transfer)
-    return _Fleet(trace, groups, policy, transfer, progress or (lambda share: None), users, phases).replay()
+    replay = _Fleet(trace, groups, policy, transfer, progress or (lambda share: None), users, phases)
+    replay.run()
+    return replay.outcome()
+
+
+def simulate_hoping(hopes: Hopes, trace: Trace, groups: Sequence[ReplicaGroup], policy: str = "least-outstanding",
+                    transfer: Transfer | None = None, users: Users | None = None) -> Outcome | None:
+    """Replay as `simulate` does until no hope is left; none where it ended so. Raises InputError."""
+    _check(groups, transfer)
+    replay = _Fleet(trace, groups, policy, transfer, lambda share: None, users, (), Hoping(hopes, trace))
+    return replay.outcome() if replay.run() else None
 
 
 def _check(groups: Sequence[ReplicaGroup], transfer: Transfer | None) -> None:
@@ -78,7 +89,9 @@ class _Fleet:
     """The events of one replay."""
 
     def __init__(self, trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
-                 progress: Callable[[float], None], users: Users | None, phases: Sequence[Phase]) -> None:
+                 progress: Callable[[float], None], users: Users | None, phases: Sequence[Phase],
+                 hoping: Hoping | None = None) -> None:
+        self.hoping, self.lost = hoping, False
         self.trace, self.transfer, self.progress = trace, transfer, progress
         self.think = None if users is None else users.think.tolist()
         self.asked = 0
@@ -125,8 +138,8 @@ class _Fleet:
         while self.phases and self.phases[0].start <= now:
             self.entry, self.decode = self._routers(self.phases.pop(0).replicas)
 
-    def replay(self) -> Outcome:
-        """Run until nothing is left to happen."""
+    def run(self) -> bool:
+        """Run until nothing is left to happen; false where it ended before, as no hope was left."""
         ends, sent, open_loop = self.ends, self.sent, self.think is None
         at, comes = 0, self._coming(0)
         while True:
@@ -134,10 +147,12 @@ class _Fleet:
             if sent and sent[0][0] < now:
                 now = sent[0][0]
             if now == math.inf:
-                return self._outcome()
+                return True
             if self.phases:
                 self._turn(now)
             touched = self._end(now)
+            if self.lost:
+                return False
             if sent:
                 self._receive(now, touched)
             if not open_loop:
@@ -222,6 +237,9 @@ class _Fleet:
         else:
             self.last[job.request] = now
             self.served_by[job.request] = replica.index
+            if self.hoping is not None:
+                request = job.request
+                self.lost = self.hoping.ended(request, self.arrival[request], self.log.first[request], now)
             self._count(now)
 
     def _count(self, now: float) -> None:
@@ -232,7 +250,8 @@ class _Fleet:
             self.told = self.ended * 100 // len(self.last)
             self.progress(self.ended / len(self.last))
 
-    def _outcome(self) -> Outcome:
+    def outcome(self) -> Outcome:
+        """Return what was found."""
         trace = self.trace if self.think is None else replace(self.trace, arrival=np.array(self.arrival))
         return outcome(trace, self.log, self.last, self.served_by, self.replicas, self.idle)
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from planner.layouts.memo import ByValue
-from planner.simulate.fleet import Phase, ReplicaGroup, Transfer, simulate
+from planner.simulate.fleet import Phase, ReplicaGroup, Transfer, simulate, simulate_hoping
+from planner.simulate.hopes import Hopes
 from planner.simulate.outcome import Outcome
 from planner.simulate.trace import Trace, Users
 
 LONGEST = 16_000
 """Requests of a trace whose outcome is kept: about 1.3 MB."""
 OUTCOMES = ByValue[Outcome](most=64)
+HOPED = ByValue[Outcome | None](most=64)
 
 
 def replayed_once(trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
                   progress: Callable[[float], None] | None, users: Users | None = None,
                   phases: Sequence[Phase] = ()) -> Outcome:
     """Return what `simulate` does, remembered by the values of all that decides it. Raises InputError."""
+    trace = _deciding(trace, users)
+
     def run() -> Outcome:
         return simulate(trace, groups, policy, transfer, progress, users, phases)
 
@@ -27,3 +34,20 @@ def replayed_once(trace: Trace, groups: Sequence[ReplicaGroup], policy: str, tra
     if progress is not None:
         progress(1.0)
     return outcome
+
+
+def hoped_once(hopes: Hopes, trace: Trace, groups: Sequence[ReplicaGroup], transfer: Transfer | None,
+               users: Users | None) -> Outcome | None:
+    """Return what `simulate_hoping` does, remembered likewise. Raises InputError."""
+    trace = _deciding(trace, users)
+
+    def run() -> Outcome | None:
+        return simulate_hoping(hopes, trace, groups, transfer=transfer, users=users)
+
+    return run() if transfer is not None or len(trace) > LONGEST else HOPED.recall(
+        (hopes, trace, tuple(groups), users), run)
+
+
+def _deciding(trace: Trace, users: Users | None) -> Trace:
+    """Return a trace without the arrivals that count for nothing, as users ask when they are answered."""
+    return trace if users is None else replace(trace, arrival=np.zeros(len(trace)))

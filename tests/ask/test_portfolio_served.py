@@ -37,13 +37,15 @@ def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: 
 
     def half(catalog, service, candidates, picks, factor, *others):
         each = service.rate * factor / sum(pick.replicas for pick in picks)
-        return Tried(each < 8, (each,), (each if each < 8 else 5.0,), 1, "" if each < 8 else "TTFT 3 s at p95 for 2 s")
+        return Tried(each < 8, (each,), (each if each < 8 else 5.0,), 1,
+                     lambda: "" if each < 8 else "TTFT 3 s at p95 for 2 s")
     monkeypatch.setattr(serving_job, "tried", half)
     after = plan_of(JOBS, length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
     assert before.objective.by_replay.met
     assert after.objective.by_replay.met
     assert after.objective.value > before.objective.value
-    monkeypatch.setattr(serving_job, "tried", lambda *asked: Tried(False, (1.0,), (0.0,), 1, "TTFT 3 s at p95 for 2 s"))
+    monkeypatch.setattr(serving_job, "tried", lambda *asked: Tried(
+        False, (1.0,), (0.0,), 1, lambda: "TTFT 3 s at p95 for 2 s"))
     never = plan_of(JOBS, length="35 d", sourcing={"rent": {"providers": ["nebius"]}})
     assert not never.objective.by_replay.met
     assert never.objective.by_replay.missed == ("chat TTFT 3 s at p95 for 2 s",)

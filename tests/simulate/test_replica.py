@@ -163,7 +163,8 @@ def test_every_request_ends_once_and_leaves_nothing_behind():
     fleet = _Fleet(trace, [ReplicaGroup(ReplicaKind(STEPS, 1500, 64, 128, block=16))], "round-robin",
                    None, lambda share: None,
                    None, ())
-    outcome = fleet.replay()
+    fleet.run()
+    outcome = fleet.outcome()
     ended = ~outcome.rejected
     assert fleet.ended == len(trace)
     assert ended.tolist() == [p + a - 1 <= 1488 for p, a in zip(trace.input, trace.output, strict=True)]

@@ -75,7 +75,7 @@ def _meeting(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays, les
             if not shown:
                 return _Met(agenda, found)
             missing = [one for one in shown if not one[2].meets]
-            told = tuple(dict.fromkeys(f"{asked.jobs[asked.services[one.service].job].name} {tried.missed}"
+            told = tuple(dict.fromkeys(f"{asked.jobs[asked.services[one.service].job].name} {tried.missed()}"
                                        for one, _, tried in missing))
             agenda, asked = replace(agenda, missed=told), replace(asked, missed=told)
             if not missing:

@@ -5,7 +5,7 @@ Step times are tabulated over how many sequences decode and how long prompts are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +17,7 @@ from planner.jobs.columns import Pick, Role
 from planner.jobs.serving.day import day_of, hours_of
 from planner.jobs.serving.delivered import percentiles
 from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.running import Progress, run
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
@@ -27,9 +28,8 @@ from planner.physics.serving.settings import EngineSettings
 from planner.physics.serving.step import StepLoad, step_times
 from planner.simulate.fleet import Phase, ReplicaGroup, Transfer
 from planner.simulate.outcome import Outcome
-from planner.simulate.remembered import replayed_once
 from planner.simulate.steps import ReplicaKind
-from planner.simulate.trace import Lengths, Trace, synthetic, thinking
+from planner.simulate.trace import Lengths, Trace, synthetic
 
 POINTS = 40
 """Points of a table of steps."""
@@ -39,7 +39,6 @@ LIVES, USER_ASKS, MOST_REQUESTS = 8, 4, 48000
 """Times as long as a request may take that requests arrive for, requests of each user, and how many at most."""
 GRAIN = 64
 """Tokens to which the cached part of a prompt is rounded."""
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +177,6 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
         return hours.busiest(outcome), outcome
     trace = trace or requests_of(service, seed=seed)
     return went(trace, hours_of(service, picks, trace) if phases is None else phases), None
-
-
-def run(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, policy: str = "least-outstanding",
-        transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0,
-        phases: Sequence[Phase] = (), seed: int = 0) -> Outcome:
-    """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
-
-    share: of the users that these replicas have. seed: of how long these think.
-    """
-    asked = service.asked
-    if asked.clients is None:
-        return replayed_once(trace, groups, policy, transfer, progress, phases=phases)
-    users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace), seed + 1)
-    outcome = replayed_once(trace, groups, policy, transfer, progress, users)
-    # a closed loop begins with all users at once, and ends with fewer and fewer
-    return outcome.within_ends(max(1, min(users.count, len(trace) // 4)))
 
 
 def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]

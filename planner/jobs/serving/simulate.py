@@ -12,7 +12,8 @@ from planner.answer.simulation import Latencies, Simulation
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.columns import Pick, ReplicaColumn
-from planner.jobs.serving.replay import Progress, replay, requests_of, share_within
+from planner.jobs.serving.replay import replay, requests_of, share_within
+from planner.jobs.serving.running import Progress
 from planner.jobs.serving.service import Service, services_of
 from planner.layouts.candidate import Candidate
 from planner.money.rent import OWNED, RentalOffer, offered, usual_candidate

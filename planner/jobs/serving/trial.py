@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -60,38 +61,94 @@ def tried(catalog: Catalog, service: Service, candidates: Sequence[Candidate], p
         traces.append(requests_of(service, given))
     if service.trace is not None:
         traces += [replace(trace, arrival=trace.arrival / NEARBY) for trace in traces]
-    seen: list[Seen] = []
-    for seed, trace in enumerate(traces):
-        seen.append(fleet.seen(trace, load, seed))
-        if seen[-1].most > 1:
-            break
-    requests, worst = sum(map(len, traces[:len(seen)])), [one.most for one in seen]
-    # other requests are within two deviations of these; the mean of parts, and a longer replay, vary by less
-    varied, several = ((worst, max(1.0, REQUESTS / len(traces[0]))) if len(worst) == len(SEEDS)
-                       else (seen[-1].apart, len(seen[-1].apart)))
-    spread = _spread(varied, several)
-    if worst[-1] <= 1 and float(np.mean(worst)) + spread <= 1:
+    shown = _replayed(fleet, traces, load)
+    if not shown.lost and shown.worst[-1] <= 1 and float(np.mean(shown.worst)) + shown.spread <= 1:
         drawn = service.trace is None and asked_of.clients is None
         short = filling(service) * fleet.part > MOST_REQUESTS
         # without a target all that can be too much is what replicas never work off
-        crowded = drawn and (short or not asked_of.levels or any(one.preempted for one in seen))
+        crowded = drawn and (short or not asked_of.levels or any(one.preempted for one in shown.seen))
         full = fleet.rates_when_full() if crowded else [math.inf] * len(left)
         most_of = dict(zip(map(_kind, left), full, strict=True))
         held = tuple(min(rate, most_of.get(_kind(pick), math.inf)) for pick, rate in zip(picks, asked, strict=True))
-        return Tried(held == asked, asked, held, requests, "" if held == asked else NEVER_EMPTIED)
-    missed = {role: max(one.over[role] for one in seen) + spread for role in seen[0].over}
-    shares, more = _sustained(fleet, traces[len(seen) - 1], load, missed, len(seen) - 1, least)
+        return Tried(held == asked, asked, held, shown.requests, lambda: "" if held == asked else NEVER_EMPTIED)
+    shares, more = _sustained(shown, least)
     return Tried(False, asked, tuple(rate * shares[pick.column.role] for pick, rate in zip(picks, asked, strict=True)),
-                 requests + more, _missed(seen, drawn=service.trace is None), unsure=max(worst) <= 1)
+                 shown.requests + more, partial(_missed, shown, drawn=service.trace is None),
+                 unsure=not shown.lost and max(shown.worst) <= 1)
 
 
-def _missed(seen: Sequence[Seen], *, drawn: bool) -> str:
+@dataclass(frozen=True)
+class _Shown:
+    """Replays of a fleet on several traces, up to the first that misses."""
+
+    fleet: TriedFleet
+    traces: Sequence[Trace]
+    load: float
+    seen: Sequence[Seen]
+    """Of those that were run to their end."""
+    lost: bool
+    """Whether there was one more, which ended as every kind of replica was certain to miss."""
+
+    @property
+    def last(self) -> int:
+        """The number of the last trace."""
+        return len(self.seen) - (not self.lost)
+
+    @property
+    def requests(self) -> int:
+        """Of the traces in all."""
+        return sum(map(len, self.traces[:self.last + 1]))
+
+    @cached_property
+    def whole(self) -> Sequence[Seen]:
+        """All, each run to its end."""
+        return [*self.seen, self.fleet.seen(self.traces[self.last], self.load, self.last)] if self.lost else self.seen
+
+    @property
+    def worst(self) -> list[float]:
+        """The most over its target in each."""
+        return [one.most for one in self.whole]
+
+    @property
+    def spread(self) -> float:
+        """By how much other requests may be over these, two deviations: the mean of parts, and a longer replay, vary by
+        less.
+        """
+        worst, apart = self.worst, self.whole[-1].apart
+        return (_spread(worst, max(1.0, REQUESTS / len(self.traces[0]))) if len(worst) == len(SEEDS)
+                else _spread(apart, len(apart)))
+
+    @property
+    def over(self) -> Mapping[Role, float]:
+        """The most of each kind of replica over its target, with what other requests may add."""
+        return {role: max(one.over[role] for one in self.whole) + self.spread for role in self.roles}
+
+    @property
+    def roles(self) -> list[Role]:
+        """The kinds of replicas."""
+        return list(dict.fromkeys(group.role for group in self.fleet.groups))
+
+
+def _replayed(fleet: TriedFleet, traces: Sequence[Trace], load: float) -> _Shown:
+    """Replay traces up to the first that misses."""
+    seen: list[Seen] = []
+    for seed, trace in enumerate(traces):
+        one = fleet.seen_hoping(trace, load, seed, list(dict.fromkeys(group.role for group in fleet.groups)))
+        if one is None:
+            return _Shown(fleet, traces, load, seen, lost=True)
+        seen.append(one)
+        if one.most > 1:
+            break
+    return _Shown(fleet, traces, load, seen, lost=False)
+
+
+def _missed(shown: _Shown, *, drawn: bool) -> str:
     """Say by how much which latency misses its target in the worst of the replays."""
-    at, most = max(enumerate(seen), key=lambda pair: pair[1].most)
+    at, most = max(enumerate(shown.whole), key=lambda pair: pair[1].most)
     assert most.worst is not None
-    shown = most.worst[1].beside(most.worst[0].upper())
+    said = most.worst[1].beside(most.worst[0].upper())
     of = f" on the requests of seed {SEEDS[at]}" if drawn and at < len(SEEDS) else ""
-    return shown + of + ("" if most.most > 1 else ", which other requests may miss")
+    return said + of + ("" if most.most > 1 else ", which other requests may miss")
 
 
 def tried_day(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> Tried:
@@ -116,7 +173,7 @@ def tried_day(catalog: Catalog, service: Service, candidates: Sequence[Candidate
         whole = whole or missed
         if not missed:
             break
-    return Tried(not missed and share == 1, asked, tuple(rate * share for rate in asked), requests, whole)
+    return Tried(not missed and share == 1, asked, tuple(rate * share for rate in asked), requests, lambda: whole)
 
 
 def _over(service: Service, outcome: Outcome) -> tuple[float, str]:
@@ -142,26 +199,29 @@ def _kind(pick: Pick) -> tuple[object, str]:
     return pick.column, pick.offer.label
 
 
-def _sustained(fleet: TriedFleet, trace: Trace, load: float, at_one: Mapping[Role, float], seed: int, least: float
-               ) -> tuple[dict[Role, float], int]:
+def _sustained(shown: _Shown, least: float) -> tuple[dict[Role, float], int]:
     """Return what share of the load each role holds, between the loads tried, and how many requests that took.
 
     least: the share up to which that is of no interest.
     """
-    held: dict[Role, float] = {role: 1.0 for role, over in at_one.items() if over <= 1}
-    before, last, requests = dict(at_one), 1.0, 0
+    fleet, trace, roles = shown.fleet, shown.traces[shown.last], shown.roles
+    before = None if shown.lost else shown.over
+    held: dict[Role, float] = {role: 1.0 for role, over in (before or {}).items() if over <= 1}
+    last, requests = 1.0, 0
     for step in (max(step, least) for step in STEPS):
-        if len(held) == len(at_one) or last <= least:
+        if len(held) == len(roles) or last <= least:
             break
-        excess = fleet.seen(trace, load * step, seed).over
+        seen = fleet.seen_hoping(trace, shown.load * step, shown.last, [role for role in roles if role not in held])
         requests += len(trace)
-        for role, over in excess.items():
+        for role, over in () if seen is None else seen.over.items():
             if role not in held and over <= 1:
+                # by how much the load before was too much counts only now
+                before = before or (shown.over if last == 1 else fleet.seen(trace, shown.load * last, shown.last).over)
                 # latencies over load are near a power of it between two loads
                 slope = math.log(before[role] / max(over, 1e-9)) / math.log(last / step)
                 held[role] = step * max(over, 1e-9) ** (-1 / slope)
-        before, last = excess, step
-    return {role: held.get(role, 0.0) for role in at_one}, requests
+        before, last = None if seen is None else seen.over, step
+    return {role: held.get(role, 0.0) for role in roles}, requests
 
 
 def _traces(service: Service, factor: float) -> list[Trace]:

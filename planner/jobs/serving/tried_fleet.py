@@ -6,7 +6,7 @@ Requests at the start and the end of a replay find the replicas emptier than in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,11 +15,13 @@ import numpy as np
 from planner.answer.level import Asked, name_of
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
-from planner.jobs.serving.replay import MOST_REQUESTS, filling, groups_of, outside, requests_of, run, transfer_of
+from planner.jobs.serving.replay import MOST_REQUESTS, filling, groups_of, outside, requests_of, transfer_of
+from planner.jobs.serving.running import run, run_hoping
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
 from planner.simulate.fleet import ReplicaGroup, Transfer
+from planner.simulate.hopes import Bar, Limited
 from planner.simulate.outcome import Latency, Outcome
 from planner.simulate.trace import Trace
 
@@ -68,20 +70,33 @@ class TriedFleet:
         """Replay a trace with arrivals so many times faster, or as many times the users; seed: of how long they think.
         """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
-        outcome = run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part,
-                      seed=seed)
+        return self._seen(run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part,
+                              seed=seed))
+
+    def seen_hoping(self, trace: Trace, load: float, seed: int, roles: Collection[Role]) -> Seen | None:
+        """Replay likewise while one of these kinds of replicas may keep its targets; none where it ended before."""
+        faster = replace(trace, arrival=trace.arrival / (load * self.part))
+        bars = [[Bar(name, *level) for name, level in self._levels() if _decides(role, name)] for role in roles]
+        outcome = run_hoping(self.service, self.groups, faster, bars, self.delay(trace.input), self.transfer,
+                             load * self.part, seed)
+        return None if outcome is None else self._seen(outcome)
+
+    def _levels(self) -> list[tuple[Limited, tuple[float, float | None]]]:
+        """Return the targets: a class of prompts may miss its own in more of its requests than all of them together."""
+        level = self.service.level
+        levels: list[tuple[Limited, tuple[float, float | None] | None]] = [
+            ("ttft", level.ttft), ("tpot", level.tpot), ("e2e", level.e2e)]
+        return [(name, asked) for name, asked in levels if asked is not None]
+
+    def _seen(self, outcome: Outcome) -> Seen:
+        """Return what a replay showed."""
         outcome = outcome.delayed(self.delay(outcome.input))
         drawn = self.service.trace is None and self.service.asked.clients is None
         inner = _inner(outcome) if drawn else slice(None)
         over: dict[Role, float] = {group.role: 0.0 for group in self.groups}
         apart: list[float] = []
         worst: tuple[Latency, Asked] | None = None
-        # a class of prompts may miss its targets in more of its requests than all of them together
-        levels: dict[Latency, tuple[float, float | None] | None] = {
-            "ttft": self.service.level.ttft, "tpot": self.service.level.tpot, "e2e": self.service.level.e2e}
-        for name, level in levels.items():
-            if level is None:
-                continue
+        for name, level in self._levels():
             # a plan shows all of them
             seconds = max(latency_of(outcome, name, level[1], part) for part in (inner, slice(None)))
             ratio = seconds / level[0]
@@ -90,8 +105,7 @@ class TriedFleet:
                 rows = np.arange(len(outcome.arrival))[inner]
                 apart = [latency_of(outcome, name, level[1], slice(int(part[0]), int(part[-1]) + 1)) / level[0]
                          for part in np.array_split(rows, PARTS) if len(part)] if drawn else []
-            over |= {role: max(most, ratio) for role, most in over.items()
-                     if (role, name) not in (("prefill", "tpot"), ("decode", "ttft"))}
+            over |= {role: max(most, ratio) for role, most in over.items() if _decides(role, name)}
         return Seen(over, worst, apart, bool(outcome.preemptions.any()))
 
     def rates_when_full(self) -> list[float]:
@@ -130,6 +144,11 @@ def fleet_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
                      for counts in ([pick.replicas for pick in picks], [group.replicas for group in groups]))
     return TriedFleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
                       partial(outside, catalog, service, candidates, picks), sample / whole)
+
+
+def _decides(role: Role, name: Latency) -> bool:
+    """Say whether replicas of a kind decide a latency."""
+    return (role, name) not in (("prefill", "tpot"), ("decode", "ttft"))
 
 
 def _inner(outcome: Outcome) -> slice:

@@ -261,7 +261,7 @@ def chosen_of_two() -> Plan:
 @pytest.mark.parametrize(("at", "is_replayed"), [(0, False), (1, False), (4, True)])
 def test_what_ctrl_c_ends_amid_its_replays_is_the_fleet_so_far(
         at: int, is_replayed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, replays, run = chosen_of_two(), list[object](), tried_fleet.run
+    whole, replays, run = chosen_of_two(), list[object](), tried_fleet.run_hoping
 
     def interrupted(*given: Any, **more: Any) -> Any:
         replays.append(given)
@@ -269,7 +269,7 @@ def test_what_ctrl_c_ends_amid_its_replays_is_the_fleet_so_far(
             raise KeyboardInterrupt
         return run(*given, **more)
 
-    monkeypatch.setattr(tried_fleet, "run", interrupted)
+    monkeypatch.setattr(tried_fleet, "run_hoping", interrupted)
     with pytest.raises(Interrupted) as ended:
         planner.plan(**TWO)
     plan = ended.value.plan
@@ -291,7 +291,7 @@ def test_what_has_no_use_for_a_part_ends_where_its_replays_are_interrupted(monke
         replays.append(given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tried_fleet, "run", interrupted)
+    monkeypatch.setattr(tried_fleet, "run_hoping", interrupted)
     for verb in (planner.compare, planner.explain):
         replays.clear()
         with pytest.raises(KeyboardInterrupt):
