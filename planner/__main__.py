@@ -1,5 +1,7 @@
 """`python -m planner`, and the `planner` command. Ctrl-C is seen to before anything else is imported."""
 
+import gc
+
 from planner.process.interrupts import leave_at_once, watched
 
 leave_at_once()
@@ -9,7 +11,11 @@ def run() -> int:
     """Run the command line as a process of its own, and return the exit code."""
     from planner.cli.main import main
 
-    return watched(main)
+    try:
+        return watched(main)
+    finally:
+        # Python looks for garbage once more as it ends, a tenth of a second that nobody needs
+        gc.freeze()
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ EXAMPLES = """Four questions to begin with:
 
 planner --help lists the commands, planner plan --help what a question may say."""
 _BULLET = re.compile(r"^\s*[-*\N{BULLET}\N{EN DASH}\N{EM DASH}]+\s+(?=\S)")
-FEW_COLLECTIONS = 200_000
+FEW_COLLECTIONS = 1_000_000
 """New objects after which unreachable cycles are looked for."""
 
 
