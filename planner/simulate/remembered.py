@@ -16,7 +16,7 @@ from planner.simulate.trace import Trace, Users
 LONGEST = 16_000
 """Requests of a trace whose outcome is kept: about 1.3 MB."""
 OUTCOMES = ByValue[Outcome](most=64)
-HOPED = ByValue[Outcome | None](most=64)
+HOPED = ByValue[Outcome | None](OUTCOMES.most)
 
 
 def replayed_once(trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
