@@ -7,11 +7,9 @@ wrong one is named as the user wrote it: by file, line and key, or by its flag.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import get_args, get_origin
 
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
@@ -36,10 +34,11 @@ from planner.scenario.kind import (
     said_by_model,
 )
 from planner.scenario.largest import asks_for_the_largest, largest_asked
+from planner.scenario.paths import keys_of, paths, paths_in
 from planner.scenario.placing import put, renamed
 from planner.scenario.plainly import in_blocks, is_inline, with_bought
 from planner.scenario.pool import ANY
-from planner.scenario.portfolio import AnyQuestion, Portfolio, PortfolioJob
+from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.posttraining import PostTrainingScenario
 from planner.scenario.resolve import NO_FILE, resolve, resolve_serving, resolve_work
 from planner.scenario.resolve_diffusion import resolve_diffusion, resolved_diffusion
@@ -50,7 +49,7 @@ from planner.scenario.served import as_asked
 from planner.scenario.serving import LOADS
 from planner.scenario.words import BLOCKS, in_our_words
 from planner.scenario.workload import EVERY
-from planner.yaml_io import Document, Frozen, parse, read, validate
+from planner.yaml_io import Document, parse, read, validate
 
 Reference = str | Mapping[str, object] | Document | None
 """A file or the name of a shipped scenario, what a file holds (as data, or as it was read), or nothing where values
@@ -192,44 +191,9 @@ def find(reference: str) -> Path:
     raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
-def paths(model: type[Frozen] | None = None) -> Iterator[tuple[str, bool]]:
-    """Yield the dotted path of every scenario value, and whether it is a list; of all kinds where none is named."""
-    yield from _known(model).items()
-
-
-@cache
-def _known(model: type[Frozen] | None) -> Mapping[str, bool]:
-    """Return the paths of a model, or of all kinds: read off the classes once, for whoever asks again and again."""
-    kinds = SCENARIOS.values() if model is None else (model,)
-    return {path: is_list for kind in kinds for path, is_list in _values(kind, "")}
-
-
 def paths_of(reference: Reference) -> dict[str, bool]:
     """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
-    return _paths_in(None if reference is None else as_written(reference).data)
-
-
-def _paths_in(data: object) -> dict[str, bool]:
-    jobs = data.get("jobs") if isinstance(data, dict) else None
-    if jobs is None:
-        return dict(paths())
-    named = [str(job["name"]) for job in jobs if isinstance(job, dict) and "name" in job] if isinstance(
-        jobs, list) else []
-    return dict(paths(Portfolio)) | {path: is_list for name in named
-                                     for path, is_list in _values(PortfolioJob, f"jobs.{name}.")}
-
-
-def _values(model: type[Frozen], prefix: str) -> Iterator[tuple[str, bool]]:
-    for field_name, field in model.model_fields.items():
-        name = field.alias or field_name
-        types = (field.annotation, *get_args(field.annotation))
-        nested = [t for t in types if isinstance(t, type) and issubclass(t, Frozen)]
-        is_list = any(get_origin(t) is tuple for t in types)
-        # a block in a list has no path of its own
-        for inner in nested if not is_list else ():
-            yield from _values(inner, f"{prefix}{name}.")
-        if not nested:
-            yield prefix + name, is_list
+    return paths_in(None if reference is None else as_written(reference).data)
 
 
 def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str], kind: Kind | None = None
@@ -240,7 +204,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
     """
     data = document.data
     many = next((key for key in ("jobs", "workloads") if isinstance(data, dict) and key in data), None)
-    lists, overrides = _paths_in(data), with_bought(overrides, labels)
+    lists, overrides = paths_in(data), with_bought(overrides, labels)
     named: dict[tuple[Hashable, ...], str] = {}
     for path, value in overrides.items():
         if path not in lists and path not in FLAGS.values():
@@ -248,7 +212,7 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
         if many is not None and path.startswith("workload."):
             raise InputError(f"{labels.get(path, path)}: the scenario has several {many}, and this does not say "
                              "of which it is: write it into the file")
-        keys = _keys(path, data)
+        keys = keys_of(path, data)
         data = put(data, keys, _parts(value) if lists.get(path) else value)
         named[keys] = labels.get(path, path)
     for at, method in said_by_method(data):
@@ -273,15 +237,6 @@ def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[s
 def _serves(overrides: Mapping[str, object]) -> bool:
     """Say whether some value is one that only services have."""
     return any(path in dict(paths(ServingScenario)) for path in overrides.keys() - dict(paths(Scenario)).keys())
-
-
-def _keys(path: str, data: object) -> tuple[Hashable, ...]:
-    """Return a path as keys of `data`, where a job of many is a number."""
-    jobs = data.get("jobs") if isinstance(data, dict) else None
-    for at, job in enumerate(jobs if isinstance(jobs, list) else []):
-        if isinstance(job, dict) and path.startswith(prefix := f"jobs.{job.get('name')}."):
-            return ("jobs", at, *path.removeprefix(prefix).split("."))
-    return tuple(path.split("."))
 
 
 def _listed(data: object, lists: Mapping[str, bool], path: str = "") -> object:

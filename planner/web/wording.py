@@ -13,7 +13,8 @@ from planner.scenario.configs.read import text_config
 from planner.scenario.flags import FLAGS, NAMES, TABLE
 from planner.scenario.hardware_alone import hardware_alone, hardware_file
 from planner.scenario.kind import kind_by_model
-from planner.scenario.load import merge, paths
+from planner.scenario.load import merge
+from planner.scenario.paths import paths
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
 from planner.web.forms import FORMS, form_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.scenario.load import paths as scenario_paths
+from planner.scenario.paths import paths as scenario_paths
 from planner.yaml_io import dump, read
 from tests.fuzz.mutation import garbled, mutated, structures
 from tests.fuzz.running import folder, fuzzing, run

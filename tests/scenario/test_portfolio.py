@@ -83,6 +83,15 @@ def test_nodes_are_maintained_and_bought_as_people_say_it(maintenance):
     assert portfolio.sourcing.buy is not None
 
 
+@pytest.mark.parametrize("own", [{"dgx-h100": 4}, [{"node": "dgx-h100", "nodes": 4, "maintenance": "2027-02-01"}]])
+def test_a_number_of_nodes_is_varied_by_their_type(own):
+    data = asked(sourcing={"own": own, "rent": {"quota": {"dgx-h100": 3}}})
+    portfolio, _ = load_question(data, {"sourcing.own.dgx-h100": "2", "sourcing.rent.quota.dgx-h100": "1"}, CATALOG)
+    (owned,) = portfolio.sourcing.own
+    assert (owned.nodes, portfolio.sourcing.rent.quota) == (2, {"dgx-h100": 1})
+    assert (owned.maintenance is None) == isinstance(own, dict)
+
+
 @pytest.mark.parametrize(("data", "words"), [
     (asked(job(after=["other"])), "after: 'other' is not a job: base"),
     (asked([{"name": "a", "workload": RUN, "after": ["b"]}, {"name": "b", "workload": RUN, "after": ["a"]}]),
