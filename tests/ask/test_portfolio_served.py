@@ -70,6 +70,8 @@ def test_ctrl_c_after_the_first_schedule_leaves_it(monkeypatch: pytest.MonkeyPat
     plan = stopped.value.plan
     assert plan.objective.value is not None
     assert {one.job: one.status for one in plan.assignments} == {"chat": "planned", "a": "planned"}
+    if during.endswith("_less"):  # fewer replicas may do
+        assert (plan.status, plan.objective.bound) == ("feasible", None)
 
 
 def test_a_service_that_grows_costs_what_its_months_cost_alone():

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from planner.solver.check_schedule import check_schedule
-from planner.solver.fleet import even, scheduling
+from planner.solver.fleet import even, exact, scheduling
 from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.compressing import compress
 from planner.solver.fleet.evolving import Evolution
@@ -225,3 +225,24 @@ def test_no_plan_is_dearer_than_its_jobs_apart():
             assert schedule(problem, replace(LIMITED, seconds=0.1)).value <= sum(alone)
             answered += 1
     assert answered > 20
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_branch_and_bound_leaves_open_cp_sat_proves_unless_ctrl_c_ended_it(monkeypatch, interrupted):
+    problem = turning(random_problem(Random(1)), Random(2))
+    best = schedule(problem, Settings())
+    asked = []
+
+    def tried(*_):
+        asked.append(1)
+        return replace(best, status="feasible", bound=best.value - len(asked) % 2)
+
+    def branched(*given):
+        if interrupted:
+            raise KeyboardInterrupt
+        return given[2]
+    monkeypatch.setattr(exact, "_tried", tried)
+    monkeypatch.setattr(exact, "_branched", branched)
+    found = exact.exact(problem, LIMITED, None)
+    assert (found.interrupted, found.status, len(asked)) == ((True, "feasible", 1) if interrupted else (
+        False, "optimal", 2))

@@ -58,10 +58,15 @@ def replayed(agenda: Agenda, effort: Effort, solve: Solve) -> tuple[Agenda, Sche
             less = _less(first.agenda, effort, whole, replays)
         again = _meeting(first.agenda, effort, whole, replays, less) if less else first
     except KeyboardInterrupt:
-        return first.agenda, replace(found, interrupted=True)
+        return first.agenda, _open(replace(found, interrupted=True))
     cheaper = again.met and again.found.value is not None and again.found.value < found.value
-    return (again.agenda, again.found) if cheaper else (
-        first.agenda, replace(found, interrupted=again.found.interrupted))
+    agenda, found = (again.agenda, again.found) if cheaper else (first.agenda, found)
+    return agenda, _open(found) if effort.is_over else found
+
+
+def _open(found: Schedule) -> Schedule:
+    """Return a schedule without its proof: whether fewer replicas do by replay was not looked at to the end."""
+    return replace(found, status="feasible", bound=None)
 
 
 def _meeting(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays, less: Less) -> _Met:

@@ -51,7 +51,7 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
         return found
     if problem.services:
         found = _whole(problem, model, found, stop)
-        if _is_done(found) and problem.tasks and found.status == "feasible":
+        if _is_done(found) and found.status == "feasible" and problem.tasks and not found.interrupted:
             found = better(found, _tried(problem, model, settings, LONGER, found, stop))
         if _is_done(found):
             return found
