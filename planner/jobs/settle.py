@@ -217,7 +217,7 @@ def _held(search: Search, better: Solved) -> Solved:
     """Return a fleet that holds more than computed, among columns at the rates that are proven by its replay."""
     for pick in better.picks:
         if isinstance(pick, Pick):
-            search.rates.setdefault(search.key(owner_of(pick), pick.column), pick.column.rate)
+            search.hold(search.key(owner_of(pick), pick.column), pick.column.rate)
     again = search.solve()
     return again if _worth(again) == _worth(better) else better
 

@@ -115,11 +115,10 @@ class Search:
 
     def _more(self, key: Key, rate: float, margin: float) -> float:
         """Return what a column may answer above its rate at most."""
-        if key in self.rates:
-            # what a replay has shown already is tried further by one margin at a time
-            return rate * min(margin, MARGIN)
-        most = self.most[key]
-        return max(rate, min(max(rate * margin, most), most * self.caps.get(chunked(key), math.inf)))
+        # what a replay has shown already is tried further by one margin at a time; and what missed as one of several
+        # kinds, or among few users that ask in step, may alone or among many still answer all that is hoped of it
+        further, most = rate * (min(margin, MARGIN) if key in self.rates else margin), self.most[key]
+        return max(rate, min(max(further, most), most * self.caps.get(chunked(key), math.inf)))
 
     def fewer(self, best: Solved) -> dict[Key, float]:
         """Return the rates at which fewer replicas of each kind would do: one less, or half way to what missed.
@@ -250,6 +249,10 @@ class Search:
         for pick, part in zip(picks, left, strict=True):
             if part < 1:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
+
+    def hold(self, key: Key, rate: float) -> None:
+        """Note what a replica was shown to answer."""
+        self.rates[key] = max(rate, self.rates.get(key, 0.0))
 
     def refute(self, missed: Solved, owner: Owner, picks: list[Pick], shown: Tried) -> None:
         """Take from the replicas of a fleet that holds less than was hoped for what they do not hold, once for all."""

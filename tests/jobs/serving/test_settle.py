@@ -297,3 +297,10 @@ def test_what_has_no_use_for_a_part_ends_where_its_replays_are_interrupted(monke
         with pytest.raises(KeyboardInterrupt):
             verb(**asked)
         assert len(replays) == 1, "another offer is not begun"
+
+
+def test_what_missed_beside_another_kind_may_still_answer_all_that_is_hoped_of_it_alone() -> None:
+    """Hardware more to choose from was eight times dearer: rates cut among several kinds were never hoped beyond."""
+    asked: dict[str, Any] = {"model": "llama-3.3-70b", "users": 400, "ttft": "0.5 s", "quantization": "bf16"}
+    one, both = (planner.plan(**asked, on=on) for on in (["dgx-h100"], ["dgx-h100", "b200-1x"]))
+    assert both.objective.value == one.objective.value
