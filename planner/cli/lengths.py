@@ -48,7 +48,8 @@ def _length(amount: Amount, about: About) -> str:
         return "prefix"
     behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
     each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
-    if "samples" in about.kinds and about.tunes and each and behind[-1:] != ["output"]:
+    if about.kinds & {"samples", "images", "documents"} and about.tunes and each and behind[-1:] != ["output"] and (
+            "rl" not in about.asks):
         return "mean-length"
     if "at" in amount.beside or behind:
         return "seq-len" if "at" in amount.beside else behind[-1]

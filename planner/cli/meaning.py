@@ -60,7 +60,7 @@ def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: Named
     if tunes and "images" in kinds and "images" not in flags:
         put("images", "1")
     if not tunes and work.sees and ("images" in kinds or {"ocr", "caption"} & asks) and (
-            "images-per-request" not in flags):
+            "images-per-request" not in {*flags, *sentence.flags}):
         put("images-per-request", "1")
     return assumed
 
@@ -143,8 +143,9 @@ def _of_prompts(amount: Amount, about: About) -> str:
         return "input"  # 10 users with 4k prompts
     if amount.kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
         return "prompts"
-    if amount.kind == "images" and about.work.sees and not about.tunes and (
-            amount.of_each or amount.per in ("request", "prompt", "call")):
+    if amount.kind == "images" and about.work.sees and not about.tunes and not about.asks & {"batch", "caption"} and (
+            amount.of_each or amount.per in ("request", "prompt", "call") or (
+                not amount.per and about.kinds & SERVING)):
         return "images-per-request"
     if "comes" in amount.beside or ("each" in amount.beside and about.comes and (
             not amount.per or amount.per == "day")):

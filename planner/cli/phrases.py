@@ -117,6 +117,8 @@ _ASKING = {
     "--stack=fsdp2": "fsdp",
     "--packing": "packed|packing|with packing",
     "users-rate": "per user|per seat",
+    "--placement=disaggregated": "disaggregated rollouts|separate rollouts",
+    "--placement=colocated": "colocated rollouts|co-located rollouts",
     **{f"--layout=zero={stage}": f"zero-{stage}|zero {stage}|zero{stage}" for stage in (1, 2, 3)}}
 PHRASES = {phrase: what for what, phrases in _ASKING.items() for phrase in phrases.split("|")}
 """Words -> what the question is about, or a flag with its value."""
@@ -146,7 +148,7 @@ SILENT = _words(
     "their them then there these they this those through throughput time to today together too total traffic under "
     "until up us using utilisation utilization via video videos vram want wants was we weights what what's when "
     "send sends where which while who whole will with within without workload would you your "
-    "expect expecting internal moving trying looking self")
+    "expect expecting internal moving trying looking self pixels pixel px")
 """Words that change nothing in a question."""
 COMPARES = _words(
     "more fewer less double twice half triple larger smaller bigger longer shorter higher another additional extra "
@@ -193,7 +195,8 @@ _NOUNS = {
     "recordings": "recordings recording podcasts podcast episodes episode meetings meeting interviews lectures "
             "voicemails",
     "turns": "turn turns rounds exchanges",
-    "images": "image images picture pictures pic pics photo photos thumbnails avatars portraits renders",
+    "images": "image images picture pictures pic pics photo photos thumbnails avatars portraits renders receipts scans "
+            "screenshots charts diagrams drawings radiographs",
     "clips": "clip clips video videos song songs tracks track",
     "samples": "sample samples example examples pair pairs row rows conversations conversation dialogues "
             "instructions comparisons preferences entries demonstrations trajectories",
@@ -225,7 +228,7 @@ ONES = {word: str(count) for count, words in enumerate((
 """Numbers that are written out, as figures."""
 
 
-REINFORCED = frozenset(("grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr"))
+REINFORCED = frozenset(("grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr", "on-policy-distillation"))
 """Names of methods that draw answers and learn from rewards."""
 DRAWS = _words("rollout rollouts generate generates generating generation generators sampling")
 TRAINS = _words("train trains trainer trainers training learner learners actor update updates")

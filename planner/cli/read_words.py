@@ -14,7 +14,17 @@ from planner.catalog.sized import size_of
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
-from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SILENT, STOPS, noun_of
+from planner.cli.phrases import (
+    COMPARES,
+    FOLLOW,
+    LEADING,
+    ONES,
+    PHRASES,
+    REINFORCED,
+    SILENT,
+    STOPS,
+    noun_of,
+)
 from planner.cli.read_amounts import amount
 from planner.cli.read_from import ReadFrom
 from planner.cli.read_hardware import VENDORS, hardware, vendor
@@ -260,12 +270,20 @@ def valued(said: Sentence) -> int:
             flag, _, value = switch[2:].partition("=")
             said.put(flag, value)
             return many
-        for flag, entries in (("engine", said.catalog.all("engines", Engine)), (
-                "stack", said.catalog.all("stacks", Stack)), ("provider", said.catalog.price_lists)):
-            if joined(text) in {joined(entry.name) for entry in entries}:
-                said.put(flag, text.replace(" ", "-"))
-                return many
+        known = {"engine": [entry.name for entry in said.catalog.all("engines", Engine)],
+                 "stack": [*(entry.name for entry in said.catalog.all("stacks", Stack)), *_frameworks(said)],
+                 "provider": [entry.name for entry in said.catalog.price_lists]}
+        if flag := next((flag for flag, names in known.items() if joined(text) in map(joined, names)), ""):
+            said.put(flag, text.replace(" ", "-"))
+            return many
     return 0
+
+
+def _frameworks(said: Sentence) -> list[str]:
+    """Return what frameworks of reinforcement learning are called, where the sentence is about it."""
+    if REINFORCED.isdisjoint(said.words):
+        return []
+    return [name for known, each in said.catalog.posttraining_law.frameworks.items() for name in (known, *each.aliases)]
 
 
 def _silent(said: Sentence) -> int:

@@ -26,6 +26,7 @@ from planner.cli.completed import (
     typed,
     verb_of,
 )
+from planner.cli.drawn import drawn
 from planner.cli.implied import compared, for_a_time, one_machine, stages
 from planner.cli.meaning import asked_of
 from planner.cli.memory_of import memory_of
@@ -68,7 +69,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     Raises InputError with the words that were not understood.
     """
     told = Told() if told is None else told
-    sentence = Sentence(words_of(args), catalog).read()
+    noted_first: list[str] = []
+    sentence = Sentence(drawn(words_of(args), noted_first), catalog, assumed=noted_first).read()
     flags, asks = sentence.flags, sentence.asks
     if sentence.refused and told.left_out is None:
         raise InputError("; ".join(sentence.refused))
@@ -142,6 +144,10 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
     if len(named := flags.get("method", [])) > 1 and "reward-model" in named:
         named.remove("reward-model")  # who judges what another method trains
         flags["reward"] = ["model"]
+    if named == ["on-policy-distillation"] and len(models := flags.get("model", [])) == 2 == len(work.sizes):
+        # the larger one teaches
+        teacher = models.pop(work.sizes.index(max(work.sizes)))
+        flags["reward-model"] = [teacher]
     if "why-not" in asks and "on" in flags:
         # why not A instead of B: A beside B
         named = flags.pop("on")

@@ -28,8 +28,9 @@ _OF = re.compile(r"\b(nodes?|servers?|box(?:es)?|machines?|hosts?) (?:with|havin
 """20 nodes with 4 A100."""
 _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
-_SIZE_FIRST = re.compile(r"^(?P<size>\d{2,3}) ?gi?b? (?P<what>[a-z]{1,4}\d[^ ]*)$", re.IGNORECASE)
-"""80G A100."""
+_SIZE_FIRST = re.compile(r"^(?:an? )?(?P<size>\d{1,3}) ?gi?b? (?P<what>(?:[a-z]{2,9} )?[a-z]{0,4}\d[^ ]*"
+                         r"(?: (?:ti|super|sxm|pcie|nvl|ada))?)$", re.IGNORECASE)
+"""80G A100, an 8 GB RTX 3070, 16GB 4060 Ti."""
 _BOX = re.compile(r"(?P<what>.+?)[ -](?:node|server|box|boxe|host|system|rack)s?", re.IGNORECASE)
 """MI300X node, two H100 servers: all the GPUs that a fabric joins in one."""
 _CLUSTER = 3

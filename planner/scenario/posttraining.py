@@ -20,6 +20,8 @@ from planner.yaml_io import Frozen
 RlMethod = Literal["grpo", "ppo", "rloo", "reinforce", "on-policy-distillation", "rejection-sampling"]
 UNCOMPARED = ("on-policy-distillation", "rejection-sampling")
 """Methods whose update needs neither the log-probabilities before it nor a reference."""
+PROMPT = 512.0
+"""Tokens of a prompt, unless told."""
 UNGROUPED = ("ppo", "reinforce")
 """Methods that compare an answer with no other to its prompt, and usually draw one."""
 GROUP = 8
@@ -90,7 +92,7 @@ class PostTraining(Frozen):
     """Prompts of a step."""
     samples_per_prompt: int = Field(default_factory=lambda data: usual_answers(data.get("method")), ge=1, le=10**5)
     """Answers to each prompt; unless told 8, and 1 where a critic or a running mean is what they are compared with."""
-    input: Lengths = Length("mean", 512.0, 0.0)
+    input: Lengths = Length("mean", PROMPT, 0.0)
     """Tokens of a prompt; unless told as verl's example on GSM8K has at most."""
     output: Lengths = Length("mean", 1024.0, 0.0)
     """Tokens of an answer, likewise; of a plain number the spread is assumed, as answers are never alike."""

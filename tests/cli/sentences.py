@@ -34,6 +34,32 @@ SAID = [
     ("lora llama-3.1-8b, rank 64, 3 epochs, 20k samples, context 2k, under $50, spot on aws",
      "plan --method lora --model llama-3.1-8b --lora-rank 64 --seq-len 2k --terms spot --provider aws --epochs 3 "
      "--samples 20k --budget '50 USD'"),
+    # answers that are drawn to learn from, or judged
+    ("GRPO Qwen2.5-7B on 8xH100: 512 prompts per step, 16 samples, 300 steps, responses average 1500 tokens, max 8k",
+     "plan --method grpo --model qwen2.5-7b --on 8xh100 --prompts 512 --samples-per-prompt 16 --steps 300 "
+     "--output 1500 --max-model-len 8512"),
+    ("grpo of qwen2.5-72b on 4 nodes of 8 h100, 256 prompts, 8 answers of 2000 tokens, 50 steps",
+     "plan --method grpo --model qwen2.5-72b --on '4 nodes of 8 h100' --prompts 256 --samples-per-prompt 8 "
+     "--output 2000 --steps 50"),
+    ("grpo qwen3-8b with areal, 16 H100 for generation and 8 for training, 256 prompts x 16, 12k tokens per answer, "
+     "250 steps",
+     "plan --method grpo --model qwen3-8b --stack areal --on '24 h100' --placement disaggregated --prompts 256 "
+     "--samples-per-prompt 16 --output 12k --steps 250"),
+    ("distill Qwen3-32B into Qwen3-4B on policy, 256 prompts a step, 100 steps, 8 H100",
+     "plan --method on-policy-distillation --model qwen3-4b --on '8 h100' --prompts 256 --steps 100 "
+     "--reward-model qwen3-32b"),
+    ("train a reward model from Qwen2.5-7B on 80k comparison pairs of about 900 tokens on one node of H100",
+     "plan --method reward-model --model qwen2.5-7b --on 'one node of h100' --samples 80k --mean-length 900"),
+    ("kto on mistral-7b with lora, 20k labelled answers, one rtx 4090",
+     "plan --method kto,lora --model mistral-7b --on 'one rtx 4090' --samples 20k"),
+    ("SDXL LoRA, 3000 images, 10 epochs, batch 4, on a 16 GB 4060 Ti",
+     "plan --model sdxl --method lora --batch 4 --on 'a 16 gb 4060 ti' --samples 3000 --epochs 10"),
+    ("lora of qwen2.5-vl-3b on 200k receipts of 1024x1024 pixels with 200 tokens of text each, on one l40s",
+     "plan --method lora --model qwen2.5-vl-3b --resolution 1024x1024 --on 'one l40s' --samples 200k --mean-length 200 "
+     "--images 1"),
+    ("serve qwen2.5-vl-72b, 3 requests/s with 2 images of 1280x720 each and 250 output tokens",
+     "plan --model qwen2.5-vl-72b --resolution 1280x720 --rate '3 requests/s' --images-per-request 2 --output 250 "
+     "--method inference"),
     ("fine-tune sdxl on 20k images with an a6000", "plan --model sdxl --on 'an a6000' --samples 20k --method full"),
     ("rl for qwen3-32b with 16 samples per prompt, 500 steps of 128 prompts",
      "plan --method rl --model qwen3-32b --samples-per-prompt 16 --steps 500 --prompts 128"),

@@ -57,7 +57,7 @@ def test_nodes_of_two_types_have_one_price_together(planner):
     whole = assignment["usd_per_node_hour"] * assignment["nodes"]
     said = " ".join(planner("plan", *RL, *LENGTHS, "--steps", "500", "--on", "8xh100", "--rollouts-on",
                             "8xl40s").out.split())
-    assert f"{whole:,.2f} USD/h in all finish 500 PPO steps of 128 prompts x 8 answers" in said
+    assert f"{whole:,.2f} USD/h in all finish 500 PPO steps of 128 prompts x 1 answer" in said
     assert "USD/h per node" not in said
     assert f"on {assignment['rollouts']['gpus']} l40s" in said
 

@@ -1,0 +1,61 @@
+"""Sentences of answers that are drawn to learn from, or that are judged: their words as other sentences have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planner.cli.phrases import REINFORCED
+
+JUDGED = frozenset(("dpo", "kto", "orpo", "simpo", "reward", "preference", "preferences"))
+"""Words of methods that learn from answers which somebody has judged."""
+_COUNT = r"\d[\d.,]{0,12}[km]?"
+_ANSWERS = r"(?:answers?|responses?|completions?)"
+_HARDWARE = r"(?:[a-z]{1,9} )?[a-z]{0,5}\d{1,4}[a-z]{0,4}"
+_DISTILLS = re.compile(r"\b(?:distill?|distilling|distillation)\b")
+_ON_POLICY = re.compile(r" ?\bon[- ]policy\b")
+_DRAWN: tuple[tuple[str, str], ...] = (
+    # 256 prompts x 16, 128 prompts times 8 answers
+    (rf"({_COUNT}) prompts (?:x|times|by) ({_COUNT})(?! prompts)(?: (?:samples|rollouts|generations|{_ANSWERS})\b)?",
+     r"\1 prompts , \2 rollouts"),
+    (rf"\b({_COUNT}) (?:tokens? )?(?:per|an|each|a) (?:answer|response|completion|rollout)\b", r"\1 output tokens"),
+    (rf"\b{_ANSWERS} (?:that )?(?:of |are |is )?(?:about |around |an )?(?:averaging|average|avg|mean)"
+     rf"(?: of| about| around)? ({_COUNT})(?: tokens)?\b", r"\1 output tokens"),
+    # 8 answers of 2000 tokens
+    (rf"\b(\d{{1,3}}) {_ANSWERS} (?:of|with) (?:about |around |up to )?({_COUNT}) tokens\b",
+     r"\1 rollouts , \2 output tokens"),
+    (rf"(?<!tokens )\b(\d{{1,3}}) {_ANSWERS}\b(?! tokens)", r"\1 rollouts"),
+    (r"\b(disaggregated|colocated|co-located)\b(?: rollouts)?", r"\1 rollouts"))
+"""What reinforcement learning says of answers -> the same in counted nouns."""
+_LEARNED: tuple[tuple[str, str], ...] = (
+    (rf"\b({_COUNT}) (?:[a-z]{{4,12}} )?{_ANSWERS}\b", r"\1 samples"),
+    (r"\bcomparison (?=pairs?\b|samples?\b)", ""))
+"""What learning from judged answers says of them -> the same."""
+_SPLIT = re.compile(
+    rf"\b(?P<draws>\d{{1,4}}) (?P<what>{_HARDWARE}) for (?:the )?(?:rollouts?|generation|sampling|inference)(?: ,)? "
+    rf"(?:and|,) (?P<trains>\d{{1,4}}) (?:(?P=what) |more )?for (?:the )?(?:training|trainer|learner|updates)\b"
+    rf"|\b(?P<trains2>\d{{1,4}}) (?P<what2>{_HARDWARE}) for (?:the )?(?:training|trainer|learner|updates)(?: ,)? "
+    rf"(?:and|,) (?P<draws2>\d{{1,4}}) (?:(?P=what2) |more )?for (?:the )?"
+    r"(?:rollouts?|generation|sampling|inference)\b")
+"""16 H100 for generation and 8 for training."""
+
+
+def drawn(words: Sequence[str], assumed: list[str]) -> list[str]:
+    """Return the words of a sentence with its answers counted as what they are in it; of another as they are.
+
+    assumed: is told what of it no flag carries.
+    """
+    text = " ".join(words)
+    if _DISTILLS.search(text) and _ON_POLICY.search(text):
+        text = _DISTILLS.sub("on-policy-distillation", _ON_POLICY.sub("", text), count=1)
+    rewarded = not REINFORCED.isdisjoint(words) or "on-policy-distillation" in text
+    rules = _DRAWN if rewarded else () if JUDGED.isdisjoint(words) else _LEARNED
+    for pattern, written in rules:
+        text = re.sub(pattern, written, text)
+    if rewarded and (split := _SPLIT.search(text)) is not None:
+        draws, trains = (int(split[name] or split[f"{name}2"]) for name in ("draws", "trains"))
+        assumed.append(f"{draws} GPUs that draw answers and {trains} that train are {draws + trains} in all, whose "
+                       f"best split is searched: planner estimate --layout rollout_gpus={draws} holds this one")
+        text = (f"{text[:split.start()]}{draws + trains} {split['what'] or split['what2']} disaggregated rollouts"
+                f"{text[split.end():]}")
+    return text.split()
