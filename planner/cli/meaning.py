@@ -143,9 +143,9 @@ def _of_prompts(amount: Amount, about: About) -> str:
         return "input"  # 10 users with 4k prompts
     if amount.kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
         return "prompts"
-    if amount.kind == "images" and about.work.sees and not about.tunes and not about.asks & {"batch", "caption"} and (
-            amount.of_each or amount.per in ("request", "prompt", "call") or (
-                not amount.per and about.kinds & SERVING)):
+    served = not amount.per and about.kinds & SERVING and not about.asks & {"batch", "caption"}
+    if amount.kind == "images" and about.work.sees and not about.tunes and (
+            amount.of_each or served or amount.per in ("request", "prompt", "call")):
         return "images-per-request"
     if "comes" in amount.beside or ("each" in amount.beside and about.comes and (
             not amount.per or amount.per == "day")):
