@@ -15,7 +15,6 @@ from planner.cli.plain_words import figure
 from planner.cli.read_words import Sentence
 from planner.errors import InputError
 from planner.scenario.hardware_names import is_counted, is_hardware
-from planner.scenario.posttraining import PROMPT
 from planner.scenario.unmodeled import Family, family_of
 from planner.units.reading import parse_count
 
@@ -224,12 +223,6 @@ def _longest(flags: dict[str, list[str]], told: Told, usual: UsualRequests) -> N
     """Put the longest sample as the sequence, and the longest prompt with its answer as the longest request."""
     longest = flags.pop("longest", [])
     if not longest:
-        return
-    if REINFORCED.intersection(flags.get("method", ())):
-        prompt = parse_count(flags["input"][0], "input") if "input" in flags else round(PROMPT)
-        most = parse_count(longest[0], "length") + prompt
-        flags["max-model-len"] = [f"{most}"]
-        told.assumed.append(f"answers of up to {longest[0]} tokens to prompts of {prompt:,} are --max-model-len {most}")
         return
     if not set(GROWING) & flags.keys() and "input" not in flags:
         flags.setdefault("seq-len", longest)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from planner.catalog.load import Catalog
 from planner.cli.phrases import REINFORCED
+from planner.scenario.posttraining import PROMPT
+from planner.units.reading import parse_count
 
 JUDGED = frozenset(("dpo", "kto", "orpo", "simpo", "reward", "preference", "preferences"))
 """Words of methods that learn from answers which somebody has judged."""
@@ -59,3 +62,19 @@ def drawn(words: Sequence[str], assumed: list[str]) -> list[str]:
         text = (f"{text[:split.start()]}{draws + trains} {split['what'] or split['what2']} disaggregated rollouts"
                 f"{text[split.end():]}")
     return text.split()
+
+
+def longest_drawn(flags: dict[str, list[str]], assumed: list[str]) -> None:
+    """Put the tokens of the longest answer with its prompt, where the longest is said, and note them."""
+    for longest in flags.pop("longest", []):
+        prompt = parse_count(flags["input"][0], "input") if "input" in flags else round(PROMPT)
+        most = parse_count(longest, "length") + prompt
+        flags["max-model-len"] = [f"{most}"]
+        assumed.append(f"answers of up to {longest} tokens to prompts of {prompt:,} are --max-model-len {most}")
+
+
+def frameworks(words: Sequence[str], catalog: Catalog) -> list[str]:
+    """Return what frameworks of reinforcement learning are called, where a sentence is about it."""
+    if REINFORCED.isdisjoint(words):
+        return []
+    return [name for known, each in catalog.posttraining_law.frameworks.items() for name in (known, *each.aliases)]

@@ -14,17 +14,8 @@ from planner.catalog.sized import size_of
 from planner.catalog.spelling import joined
 from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
-from planner.cli.phrases import (
-    COMPARES,
-    FOLLOW,
-    LEADING,
-    ONES,
-    PHRASES,
-    REINFORCED,
-    SILENT,
-    STOPS,
-    noun_of,
-)
+from planner.cli.drawn import frameworks
+from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SILENT, STOPS, noun_of
 from planner.cli.read_amounts import amount
 from planner.cli.read_from import ReadFrom
 from planner.cli.read_hardware import VENDORS, hardware, vendor
@@ -271,19 +262,13 @@ def valued(said: Sentence) -> int:
             said.put(flag, value)
             return many
         known = {"engine": [entry.name for entry in said.catalog.all("engines", Engine)],
-                 "stack": [*(entry.name for entry in said.catalog.all("stacks", Stack)), *_frameworks(said)],
+                 "stack": [*(entry.name for entry in said.catalog.all("stacks", Stack)),
+                           *frameworks(said.words, said.catalog)],
                  "provider": [entry.name for entry in said.catalog.price_lists]}
         if flag := next((flag for flag, names in known.items() if joined(text) in map(joined, names)), ""):
             said.put(flag, text.replace(" ", "-"))
             return many
     return 0
-
-
-def _frameworks(said: Sentence) -> list[str]:
-    """Return what frameworks of reinforcement learning are called, where the sentence is about it."""
-    if REINFORCED.isdisjoint(said.words):
-        return []
-    return [name for known, each in said.catalog.posttraining_law.frameworks.items() for name in (known, *each.aliases)]
 
 
 def _silent(said: Sentence) -> int:

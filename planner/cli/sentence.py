@@ -26,7 +26,7 @@ from planner.cli.completed import (
     typed,
     verb_of,
 )
-from planner.cli.drawn import drawn
+from planner.cli.drawn import drawn, longest_drawn
 from planner.cli.implied import compared, for_a_time, one_machine, stages
 from planner.cli.meaning import asked_of
 from planner.cli.memory_of import memory_of
@@ -90,6 +90,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     work = named_work(known.get("model", ()), catalog)
     with _numbers():
         told.assumed += sentence.assumed + asked_of(sentence, known, work)
+    if "rl" in asks:
+        longest_drawn(flags, told.assumed)
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
         flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
     for flag, value in sentence.usual.items():
