@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from planner.catalog.load import Catalog
 from planner.cli.phrases import REINFORCED
@@ -64,9 +64,9 @@ def drawn(words: Sequence[str], assumed: list[str]) -> list[str]:
     return text.split()
 
 
-def longest_drawn(flags: dict[str, list[str]], assumed: list[str]) -> None:
-    """Put the tokens of the longest answer with its prompt, where the longest is said, and note them."""
-    for longest in flags.pop("longest", []):
+def longest_drawn(asks: Collection[str], flags: dict[str, list[str]], assumed: list[str]) -> None:
+    """Put the tokens of the longest answer that is drawn, with its prompt, where the longest is said, and note them."""
+    for longest in flags.pop("longest", []) if "rl" in asks else []:
         prompt = parse_count(flags["input"][0], "input") if "input" in flags else round(PROMPT)
         most = parse_count(longest, "length") + prompt
         flags["max-model-len"] = [f"{most}"]

@@ -90,8 +90,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     work = named_work(known.get("model", ()), catalog)
     with _numbers():
         told.assumed += sentence.assumed + asked_of(sentence, known, work)
-    if "rl" in asks:
-        longest_drawn(flags, told.assumed)
+    longest_drawn(asks, flags, told.assumed)
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
         flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
     for flag, value in sentence.usual.items():
