@@ -14,7 +14,8 @@ from planner.jobs.fleet import Owner
 from planner.jobs.job import Tried
 from planner.jobs.missed import SHOWN_WHOLE
 from planner.jobs.quicker import quicker
-from planner.jobs.shown import FEW, MARGIN, Search, owner_of
+from planner.jobs.same import owner_of
+from planner.jobs.shown import FEW, MARGIN, Search
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 from planner.solver.progress import SoFar, say
@@ -54,8 +55,9 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
         return Settled(solved, met=True)
     if solved.interrupted:
         return Settled(solved, met=False, interrupted=True)
+    search = Search(quicker(solved), given, known={} if known is None else known)
     try:
-        return _replayed(quicker(solved), given, known)
+        return _by_itself(search, _replayed(search))
     except KeyboardInterrupt:
         return Settled(solved, met=False, interrupted=True)
 
@@ -68,9 +70,32 @@ def wholly_settled(solved: Solved, known: dict[object, Tried] | None = None) -> 
     return found.solved
 
 
-def _replayed(solved: Solved, given: Trace | None, known: dict[object, Tried] | None) -> Settled:
+def _by_itself(search: Search, settled: Settled) -> Settled:
+    """Return what is settled, or a better fleet on one of the node types that missed beside others."""
+    for node in sorted(search.blamed):
+        if settled.interrupted or search.start.effort.is_over:
+            break
+        alone = Search(search.only(node), search.given, known=search.known)
+        hoped = alone.solve(alone.further)
+        if hoped.solution.value is None or (settled.met and _worth(hoped) >= _worth(settled.solved)):
+            continue
+        found = _replayed(alone)
+        if found.met and (not settled.met or _worth(found.solved) < _worth(settled.solved)):
+            settled = replace(found, gap=_gap_of(settled, found.solved))
+    return settled
+
+
+def _gap_of(settled: Settled, better: Solved) -> float | None:
+    """Return by what share a fleet that no replay has refuted may be below a better one than was settled on."""
+    was, value = settled.solved.solution.value, better.solution.value
+    if settled.gap is None or not was or not value or not settled.met:
+        return settled.gap
+    return max(0.0, 1 - was * (1 - settled.gap) / value)
+
+
+def _replayed(search: Search) -> Settled:
     """Return the best fleet that replays within every target."""
-    search, best = Search(solved, given, known={} if known is None else known), solved
+    solved = best = search.start
     if best.solution.value is not None and any(demand.changing for demand in solved.fleet.demands.values()):
         # what hours hold by themselves is soon found, and is so where their changes cost too
         search.changing = False

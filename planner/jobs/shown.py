@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
 from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
+from planner.jobs.same import Key, chunked, owner_of, replica_of
 from planner.jobs.solved import Solved
-from planner.layouts.candidate import Candidate
-from planner.physics.serving.settings import EngineSettings
 from planner.simulate.trace import Trace
 
 MARGIN = 1.12
 """By how much what was not replayed may answer more than computed, or than a replay showed."""
 FEW = 8
 """Replicas of an hour, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
-Key = tuple[Owner, tuple[object, ...], object]
-"""A column: its demand, layout and settings."""
 NOTHING_RAISED: Mapping[Key, float] = {}
 
 
@@ -36,6 +33,8 @@ class Search:
     needs: dict[tuple[Owner, int], float] = field(default_factory=dict)
     """By what the need of an hour is raised, as its requests are harder to answer than those of the busiest."""
     known: dict[object, Tried] = field(default_factory=dict)
+    blamed: set[str] = field(default_factory=set)
+    """Node types whose replicas missed beside those of others: on their own they may do with less."""
     last: set[Key] = field(default_factory=set)
     """Those that missed where fleets cheaper than one that meets the targets were tried: they get no margin."""
     too_few: dict[tuple[Key, frozenset[tuple[Key, int]]], int] = field(default_factory=dict)
@@ -240,6 +239,7 @@ class Search:
         """Take from the replicas that missed what they do not hold; `whole`: of all that could be in their place."""
         day = self.start.fleet.demands[owner].day
         left = left_of(picks, shown)
+        self._blame(picks)
         busiest = day is None or day[hour] == max(day)
         if min(left) > 0 and (whole or not busiest):
             alike = [at for at, factor in enumerate(day or (1.0,)) if day is None or factor == day[hour]]
@@ -250,12 +250,33 @@ class Search:
             if part < 1:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
 
+    def _blame(self, picks: Sequence[Pick]) -> None:
+        nodes = {self._node(pick.column) for pick in picks}
+        self.blamed |= nodes if len(nodes) > 1 else set()
+
+    def _node(self, column: ReplicaColumn) -> str:
+        return self.start.question.terms.market.candidates[column.candidate].node.name
+
+    def only(self, node: str) -> Solved:
+        """Return the best fleet by formula whose replicas are all on one node type."""
+        def on(found: Sequence[tuple[int, ReplicaColumn]]) -> tuple[tuple[int, ReplicaColumn], ...]:
+            return tuple((at, column) for at, column in found if self._node(column) == node)
+
+        def doubted(mine: Columns) -> Sequence[tuple[int, ReplicaColumn]]:
+            return on(mine.doubtful())
+
+        columns = tuple(replace(mine, replicas=on(mine.replicas), doubtful=partial(doubted, mine))
+                        for mine in self.start.columns)
+        fleet = replace(self.start.fleet, columns=columns)
+        return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
+
     def hold(self, key: Key, rate: float) -> None:
         """Note what a replica was shown to answer."""
         self.rates[key] = max(rate, self.rates.get(key, 0.0))
 
     def refute(self, missed: Solved, owner: Owner, picks: list[Pick], shown: Tried) -> None:
         """Take from the replicas of a fleet that holds less than was hoped for what they do not hold, once for all."""
+        self._blame(picks)
         # of prefill and decode apart, one may have missed alone
         short = [pick for pick, asked, held in zip(picks, shown.asked, shown.held, strict=True) if held < asked]
         if not any(pick.hourly for pick in picks):
@@ -269,21 +290,3 @@ class Search:
             self.last.add(key)
             part = self.rates[key] / self.most[key]
             self.caps[chunked(key)] = max(part, self.caps.get(chunked(key), 0.0))
-
-
-def chunked(key: Key) -> tuple[object, ...]:
-    """Return what is the same replica but for the share of memory and the sequences that may be there."""
-    settings = key[2]
-    return (*key[:2], settings.tokens if isinstance(settings, EngineSettings) else settings)
-
-
-def replica_of(column: ReplicaColumn, candidates: Sequence[Candidate]) -> tuple[tuple[object, ...], object]:
-    """Return layout and settings of what is the same replica: inside a node, whatever network joins the nodes."""
-    mine = candidates[column.candidate]
-    alone = column.role == "whole" and column.gpus <= mine.node.gpus
-    return (mine.node.name if alone else column.candidate, *column.layout[1:]), column.settings
-
-
-def owner_of(pick: Pick) -> Owner:
-    """Return whose demand a pick answers."""
-    return pick.job, pick.demand

@@ -10,7 +10,7 @@ from planner.jobs.agenda import Agenda, spare_of
 from planner.jobs.columns import MICRO, Pick
 from planner.jobs.job import Replayable, Tried
 from planner.jobs.missed import left_of
-from planner.jobs.shown import replica_of
+from planner.jobs.same import replica_of
 from planner.solver.fleet.schedule import Load, Schedule
 
 NARROW = 0.98

@@ -13,7 +13,8 @@ from planner.jobs.columns import Columns, Pick
 from planner.jobs.job import Tried
 from planner.jobs.market import Market
 from planner.jobs.missed import LEAST_CUT, left_of
-from planner.jobs.shown import FEW, MARGIN, replica_of
+from planner.jobs.same import replica_of
+from planner.jobs.shown import FEW, MARGIN
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.progress import aside
 from planner.solver.settings import Effort
