@@ -22,7 +22,8 @@ JOB_WORDS: Mapping[str, str] = {said: key for key, names in {
     "count": "copies times repeat repeats instances quantity how_many",
     "every": "frequency interval recurring repeat_every",
     "late": "late_penalty penalty penalty_per_day lateness_cost late_cost",
-    "may_pause": "can_pause pausable preemptible interruptible pause", "worth": "value_usd reject_cost"
+    "may_pause": "can_pause pausable preemptible interruptible pause",
+    "worth": "value_usd reject_cost value profit revenue"
     }.items() for said in names.split()}
 """What people call the keys of a job, with the planner's."""
 INSTEAD: Mapping[str, str] = {
@@ -41,8 +42,15 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("duration", "runtime", "gpu_hours", "gpu-hours", "walltime", "wall_time"),
                     "how long a job takes follows from its model and its tokens; jobs of known GPUs and hours are a "
                     "log: planner plan --jobs LOG.csv --on dgx-h100"),
+    **dict.fromkeys(("rejectable", "optional", "may_reject", "can_reject", "droppable"),
+                    "worth: 20 kUSD says that a job may be left out, and what that forgoes"),
     **dict.fromkeys(("budget", "max_cost"), "a budget is of all jobs together: budget at the top")}
 """Keys of a job that it has not, with what to write."""
+OF_MANY: Mapping[str, str] = {
+    "delivery": "sourcing.buy.delivery", "quota": "sourcing.rent.quota", "quotas": "sourcing.rent.quota",
+    "site_power": "limits.site_power"}
+"""Keys at the top of a portfolio that stand in a block."""
+_PERIOD = ("step", "granularity", "resolution", "interval", "time_step", "slot")
 _START, _END = ("start", "begin", "start_date"), ("end", "finish", "end_date")
 
 
@@ -82,6 +90,9 @@ def with_horizon(data: dict[Any, Any]) -> dict[Any, Any]:
     horizon = data.get("horizon", {})
     if not isinstance(horizon, dict):
         return data
+    if "period" not in horizon and (period := next((key for key in _PERIOD if key in horizon), None)) is not None:
+        horizon = {("period" if key == period else key): value for key, value in horizon.items()}
+        data = {**data, "horizon": horizon}
     stated = {**{key: data[key] for key in (*_START, *_END) if key in data}, **horizon}
     first, last = (next((key for key in keys if key in stated), None) for keys in (_START, _END))
     if first is None and last is None:

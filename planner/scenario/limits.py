@@ -149,7 +149,8 @@ class Rent(Frozen):
         return self
 
 
-_ENTRY = {"node": "type gpu name hardware machine", "nodes": "count number quantity amount how_many machines"}
+_ENTRY = {"node": "type gpu name hardware machine", "nodes": "count number quantity amount how_many machines",
+          "from": "available_from since from_date", "until": "available_until gone_from until_date"}
 """Keys of what is owned, with what people call them."""
 
 

@@ -13,6 +13,7 @@ from planner.scenario.headings import USUAL, read_headings
 from planner.scenario.job_words import (
     JOB,
     JOB_WORDS,
+    OF_MANY,
     in_a_stretch,
     in_words_of_jobs,
     with_horizon,
@@ -70,11 +71,13 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
         raise InputError(f"{offered}: {OWN_PRICES}")
     data = with_quarters(data) if "jobs" in data else data
     data = read_headings(_rented_on(data), TOP | _BLOCKS.keys(), usual)
-    blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS).items() if "." in path}, frozenset())
+    many = dict(OF_MANY) if "jobs" in data else {}
+    blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS | many).items() if "." in path}, frozenset())
     sourcing = blocks.get("sourcing")
     if isinstance(sourcing, dict):
-        blocks["sourcing"] = {key: _ALLOWED.get(value, value) if key in ("rent", "buy") and isinstance(value, bool)
-                              else value for key, value in sourcing.items()}
+        blocks["sourcing"] = _with_bought_terms({
+            key: _ALLOWED[value] if key in ("rent", "buy") and isinstance(value, bool) else value
+            for key, value in sourcing.items()}, serves=_serves(blocks.get("workload")))
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
         blocks["jobs"] = [_job(job, usual, at) for at, job in enumerate(jobs)]
@@ -101,6 +104,24 @@ def _rented_on(data: dict[Any, Any]) -> dict[Any, Any]:
     left = {key: value for key, value in rent.items() if key != on}
     told = {"sourcing": {**sourcing, "rent": left}} if isinstance(sourcing, dict) else {"rent": left}
     return {**data, **told, "on": rent[on]}
+
+
+def _serves(work: object) -> bool:
+    return isinstance(work, dict) and any(load in work for load in LOADS if load != "documents")
+
+
+def _with_bought_terms(sourcing: dict[Any, Any], *, serves: bool) -> dict[Any, Any]:
+    """Return where hardware comes from with the buying that terms of rent name beside these."""
+    rent = sourcing.get("rent")
+    terms = rent.get("terms") if isinstance(rent, dict) else None
+    listed = [part.strip() for part in terms.split(",")] if isinstance(terms, str) else terms
+    if not isinstance(listed, list) or BOUGHT not in listed:
+        return sourcing
+    assert isinstance(rent, dict)
+    rented = [term for term in listed if term != BOUGHT]
+    share = {"utilization": 1.0} if serves else {}
+    return {**sourcing, "rent": {**rent, "terms": rented} if rented else None,
+            "buy": share if sourcing.get("buy") is None else sourcing["buy"]}
 
 
 def is_inline(reference: object) -> bool:
@@ -159,7 +180,8 @@ def _moved(data: Mapping[Any, Any], paths: Mapping[str, str], kept: frozenset[st
         first, _, last = inner.partition(".")
         mine = blocks[block] = blocks.get(block) or dict(there)
         if last:
-            mine.setdefault(first, {})[last] = value
+            beside = mine.get(first)
+            mine[first] = {**(beside if isinstance(beside, dict) else {}), last: value}
         else:
             mine[first] = value
     return blocks

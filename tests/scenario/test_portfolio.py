@@ -83,6 +83,18 @@ def test_nodes_are_maintained_and_bought_as_people_say_it(maintenance):
     assert portfolio.sourcing.buy is not None
 
 
+def test_keys_of_a_portfolio_are_read_at_its_top():
+    flat = {**asked(job(value="30 kUSD")), "delivery": "12 weeks",
+            "quota": {"dgx-h100": 3}, "site_power": "50 kW", "own": [{"node": "dgx-h100", "nodes": 2,
+                                                                     "available_from": "2027-01-10"}],
+            "terms": ["on-demand", "buy"], "horizon": {"start": "2027-01-04", "length": "8 weeks", "step": "1 week"}}
+    portfolio, _ = load_question(flat, {}, CATALOG)
+    sourcing = portfolio.sourcing
+    assert (sourcing.buy.delivery, sourcing.rent.quota) == (84 * 86_400, {"dgx-h100": 3})
+    assert (sourcing.rent.terms, sourcing.own[0].from_) == (("on-demand",), datetime(2027, 1, 10))
+    assert (portfolio.limits.site_power, portfolio.horizon.periods, portfolio.jobs[0].worth) == (50_000, 8, 30_000)
+
+
 @pytest.mark.parametrize("own", [{"dgx-h100": 4}, [{"node": "dgx-h100", "nodes": 4, "maintenance": "2027-02-01"}]])
 def test_a_number_of_nodes_is_varied_by_their_type(own):
     data = asked(sourcing={"own": own, "rent": {"quota": {"dgx-h100": 3}}})
@@ -103,6 +115,7 @@ def test_a_number_of_nodes_is_varied_by_their_type(own):
     (asked(job(deadline="2027-02-30")), "there is no such day"),
     (asked(job(deadline="02/15/2027")), "is not a date: write for example 2027-06-30"),
     (asked(sourcing={"rent": {"quota": 16}}), "a quota is of a node type: write for example {dgx-h100: 16}"),
+    (asked(job(optional=True)), "worth: 20 kUSD says that a job may be left out"),
     (asked(job(duration="10 d")), "how long a job takes follows from its model and its tokens"),
     (asked(job(every="fortnight")), "'fortnight' is not a span of time"),
     (asked(job(deadline="someday")), "is not a date: write for example 2027-06-30"),
