@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from planner.catalog.spelling import joined
+from planner.cli.completed import GENERAL
 from planner.cli.phrases import ONES
 from planner.cli.read_amounts import SCALES
 from planner.cli.read_from import places_of
@@ -48,7 +49,7 @@ def unheard(sentence: Sentence, flags: Mapping[str, Sequence[str]], notes: str) 
             if sum(_is_of(each, wanted) for each in said) < len(alike):
                 lost.append(_text(sentence, at))
     letters = joined(" ".join((notes, *(f"{flag} {' '.join(values)}" for flag, values in flags.items()))).lower())
-    lost += [value for _, value in sentence.named if not any(map(str.isdigit, value)) and (
+    lost += [value for _, value in sentence.named if not any(map(str.isdigit, value)) and value not in GENERAL and (
         joined(value) not in letters)]
     return [*dict.fromkeys(lost)]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from planner.cli.named_work import NamedWork
-from planner.cli.phrases import EACH, noun_of
+from planner.cli.phrases import EACH, OF_TOKENS, noun_of
 from planner.units import SECONDS, parse
 from planner.units.reading import parse_count
 
@@ -24,6 +24,8 @@ TALKS = {"requests", "samples"}
 """What has turns."""
 OF_EACH = {"of", "each", "apiece", "long", "average", "avg", "averaging", "mean", "length"}
 """Words beside a number that is how much each of something is."""
+_MANY = 10**7
+"""Tokens from which no request has so many."""
 _QUERIES = ("query", "request", "call", "search")
 """What documents are of each of."""
 WHO = ("user", "person", "head")
@@ -169,6 +171,32 @@ def _of_each_request(amounts: Sequence[Amount], assumed: list[str]) -> Sequence[
     assumed.append(f"{each[0].text}, {rates[0].text} are {whole:g} documents in that time, each read as a request")
     return [*(amount for amount in amounts if amount not in (each[0], rates[0])), rates[0]._replace(
         value=f"{whole:g}", places=rates[0].places | each[0].places)]
+
+
+def _side(amount: Amount) -> str:
+    """Return whether tokens are read or written, by the nearest word that says so; empty where none does."""
+    near = [(far, side) for side in ("input", "output") for word, far in amount.near.items() if word in OF_TOKENS[side]]
+    return min(near)[1] if near else ""
+
+
+def both_sides(amounts: Sequence[Amount], work: NamedWork, assumed: list[str]) -> Sequence[Amount]:
+    """Return tokens that are read and that are written in a time as requests of the usual prompt: 3B in, 300M out a
+    day.
+    """
+    large = [amount for amount in amounts if amount.kind in ("tokens", "") and (
+        parse_count(amount.value, "tokens") >= _MANY)]
+    read, written = ([amount for amount in large if _side(amount) == side] for side in ("input", "output"))
+    time = next((each.per for each in (*read, *written) if SECONDS.factor(each.per)), "")
+    if not time or len(read) != 1 or len(written) != 1 or read == written:
+        return amounts
+    whole, answers = (parse_count(each[0].value, "tokens") for each in (read, written))
+    many, length = whole / work.usual.input, max(1, round(work.usual.input * answers / whole))
+    assumed.append(f"{read[0].text} and {written[0].text} are {many:,.0f} requests a {time} of {work.usual.input:,} "
+                   f"tokens each, the usual prompt, with answers of {length:,}: --input says how long yours are")
+    rest = [amount for amount in amounts if amount not in (read[0], written[0])]
+    return [*rest, read[0]._replace(value=f"{many:.0f}", noun="requests", per=time, beside=frozenset()),
+            Amount(str(work.usual.input), "tokens", "", frozenset(("input",)), "", places=read[0].places),
+            Amount(str(length), "tokens", "", frozenset(("output",)), "", places=written[0].places)]
 
 
 def _times(amount: Amount, turns: int) -> Amount:

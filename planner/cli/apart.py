@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.cli.completed import Told
 from planner.cli.read_from import places_of
 from planner.cli.read_words import Sentence
+from planner.cli.told import Told
 
 OF_EACH = ("price", "deadline", "budget", "utilization")
 """Flags that have one value in a question, and may have one of each hardware in a sentence."""

@@ -16,12 +16,13 @@ import click
 
 from planner.cli import printing
 from planner.cli.asked_back import AskedBackError
-from planner.cli.completed import Told, shown
+from planner.cli.completed import shown
 from planner.cli.options import open_catalog
 from planner.cli.rephrased import given_flags
 from planner.cli.sentence import spoken
 from planner.cli.several import portfolio_of
 from planner.cli.spoken import Worded, hardware_known, is_scenario
+from planner.cli.told import Told
 from planner.errors import InputError, did_you_mean
 from planner.scenario.flag_names import VERBS
 from planner.scenario.flags import NAMES

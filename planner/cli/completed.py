@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import get_args
 
 from planner.catalog.load import Catalog
-from planner.catalog.recipes import Recipes, UsualDrafts, UsualRequests
+from planner.catalog.preference import Preference, Tuned
+from planner.catalog.recipes import Recipes, UsualDrafts
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import REINFORCED
 from planner.cli.plain_words import figure
+from planner.cli.read_from import places_of
 from planner.cli.read_words import Sentence
+from planner.cli.told import GROWING, WORK, Told
+from planner.cli.within import by_night, got_through, longest, passes
 from planner.errors import InputError
-from planner.scenario.hardware_names import is_counted, is_hardware
+from planner.scenario.hardware_names import is_hardware
+from planner.scenario.posttraining import RlMethod
 from planner.scenario.unmodeled import Family, family_of
+from planner.scenario.words import method_named
 from planner.units.reading import parse_count
 
 BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
@@ -23,8 +29,6 @@ BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
 PLANNED = frozenset(("own", "deadline", "budget", "samples", "documents", "users", "rate", "provider", "terms",
                      "price"))
 """Flags that a plan alone heeds."""
-WORK = frozenset(("tokens", "samples", "epochs", "steps", "deadline", "budget"))
-"""Flags of which training needs one to have a price."""
 OPTIMAL = "chinchilla"
 """Tokens by which hardware is compared for training, where nothing says how many."""
 ONE_VALUE = ("tokens", "samples", "documents", "rate", "users", "concurrency", "input", "output", "seq-len", "epochs",
@@ -35,27 +39,15 @@ MOST = 4
 """Values that are answered one by one, at most."""
 _COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
 """Formats of which training computes in, and stores no weights."""
+GENERAL = ("rlhf", "rl", "rlvr", "reinforcement")
+"""What a method is one of."""
+_BEHIND = frozenset(("then", "after", "followed", "before", "afterwards", "vs", "versus", "or"))
+"""Words between two methods that are one behind the other, or compared; a full DPO is one."""
 _GPU = "h100-sxm"
 """GPU that is taken where two numbers of GPUs are compared, and none is named."""
-_HOURS = 24
 _MOST_KNOWN = 0.99
 """Share of a prompt that may be known: its last token is always computed."""
-GROWING = ("rate", "users", "daily-users", "monthly-users", "concurrency")
-"""Flags of a load that may grow."""
 
-
-@dataclass(slots=True)
-class Told:
-    """What is said beside the command that a sentence is."""
-
-    left_out: list[str] | None = None
-    """Words that are not understood and may be left out; where it is none, every word must be understood."""
-    assumed: list[str] = field(default_factory=list)
-    """What was assumed, in words."""
-    part: bool = False
-    """Whether the sentence is a part of one, about a job of several."""
-    first: list[tuple[str, list[str]]] = field(default_factory=list)
-    """Commands that answer a part of the question before the last one, each with what it is."""
 
 
 def typed(verb: str, flags: Mapping[str, Sequence[str]]) -> list[str]:
@@ -115,11 +107,16 @@ def _unmodeled(name: str, catalog: Catalog) -> Family | None:
     return None if is_hardware(name, catalog) else family_of(name)
 
 
-def meant_methods(flags: dict[str, list[str]], asks: set[str]) -> None:
+def meant_methods(flags: dict[str, list[str]], asks: set[str], words: Sequence[str]) -> None:
     """Take what a method is one of for no other than the one that is named, and instead of for what it asks."""
     methods = flags.get("method", [])
     if len(methods) > 1:
-        flags["method"] = [name for name in methods if name not in ("rlhf", "rl", "rlvr", "reinforcement")] or methods
+        flags["method"] = [name for name in methods if name not in GENERAL] or methods
+    tuned = [name for name in methods if name != "sft" and method_named(name) in get_args(Tuned)]
+    post_trained = [name for name in methods if method_named(name) in (*get_args(RlMethod), *get_args(Preference))]
+    places = sorted(place for name in (*tuned, *post_trained) for place in places_of(name))
+    if len(tuned) == 1 and len(post_trained) == 1 and places and _BEHIND.isdisjoint(words[places[0]:places[-1]]):
+        flags["method"], flags["tuning"] = post_trained, [str(method_named(name)) for name in tuned]
     if REINFORCED.intersection(methods):
         asks.add("rl")
     if "instead" in asks:
@@ -147,12 +144,12 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
         flags.setdefault("prefix-hits", [f"{math.floor(100 * share)}%"])
         told.assumed.append(f"{known_tokens[0]} of {input_} prompt tokens that are the same every time are "
                             f"--prefix-hits {flags['prefix-hits'][0]}")
-    _by_night(flags, told)
+    by_night(flags, told)
     _drafted(flags, asks, told, drafts)
     _computed(flags)
-    _longest(flags, told, usual)
-    _passes(flags, asks, told)
-    _got_through(flags, asks, told)
+    longest(flags, told, usual)
+    passes(flags, asks, told)
+    got_through(flags, asks, told)
     if (whole := flags.pop("all-tokens", [])) and "documents" not in flags:
         side = "output" if "generate" in asks else "input"
         usual_length = usual.output if side == "output" else min(usual.input, work.length or usual.input)
@@ -176,62 +173,6 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
     told.assumed.append(f"a context of {context[0]} is read as prompts of {length - output:,} tokens and answers of "
                         f"{output:,}, and {hits} of a prompt as known from the turn before: --input and --prefix-hits "
                         "say your own")
-
-
-def _got_through(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> None:
-    """Leave out the time within which tokens are trained on of which the number is asked: the speed tells how many."""
-    if "tokens" in asks and not WORK.intersection(flags) - {"deadline"} and {"on", "own"} & set(flags) and (
-            "deadline" in flags or "years" in flags):
-        if "tune" not in asks:
-            flags.setdefault("method", ["pretrain"])
-        if "deadline" in flags and says_how_much(flags):
-            return
-        span = flags.pop("deadline", None) or flags.pop("years")
-        unit = " years" if span[0].replace(".", "").isdigit() else ""
-        told.assumed.append(f"what this answer says of tokens a second, times {span[0]}{unit}, is how many it gets "
-                            "through, less what failures take")
-
-
-def says_how_much(flags: Mapping[str, Sequence[str]]) -> bool:
-    """Say whether flags say how much hardware there is: 64 H100, owned nodes."""
-    return not {"own", "gpus", "max-gpus", "max-nodes"}.isdisjoint(flags) or any(map(is_counted, flags.get("on", ())))
-
-
-def _by_night(flags: dict[str, list[str]], told: Told) -> None:
-    """Take the hours of a day in which a batch may run for its deadline; a service has them as they are."""
-    if "day" not in flags or not {"documents", "samples", "tokens"} & set(flags) or set(GROWING) & set(flags):
-        return
-    said = flags.pop("day")[0]
-    first, last = (int(hour.removesuffix("h")) for hour in said.split("-"))
-    flags["deadline"] = [f"{(last - first) % _HOURS} h"]
-    told.assumed.append(f"what is done from {first} to {last} o'clock is done in {flags['deadline'][0]}")
-
-
-def _passes(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> None:
-    """Leave out what bounds passes of which the number is asked: one is answered, and tells how many there are."""
-    if "passes" not in asks or "epochs" in flags:
-        return
-    for flag, what in (("deadline", "time"), ("budget", "cost")):
-        if bound := flags.pop(flag, []):
-            told.assumed.append(f"one pass over the data is answered: {bound[0]} divided by its {what} is how many "
-                                "epochs there are")
-            if flag == "deadline" and {"on", "own"} & set(flags):
-                flags["objective"] = ["time"]
-
-
-def _longest(flags: dict[str, list[str]], told: Told, usual: UsualRequests) -> None:
-    """Put the longest sample as the sequence, and the longest prompt with its answer as the longest request."""
-    longest = flags.pop("longest", [])
-    if not longest:
-        return
-    if not set(GROWING) & flags.keys() and "input" not in flags:
-        flags.setdefault("seq-len", longest)
-        return
-    output = parse_count(flags["output"][0].removesuffix(" tokens"), "output") if "output" in flags else usual.output
-    most = parse_count(longest[0], "length") + output
-    flags["max-model-len"] = [f"{most}"]
-    told.assumed.append(f"prompts of up to {longest[0]} tokens and answers of {output:,} are --max-model-len {most}; "
-                        "the mean is what is planned for")
 
 
 def _drafted(flags: dict[str, list[str]], asks: Collection[str], told: Told, drafts: UsualDrafts) -> None:

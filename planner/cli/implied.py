@@ -8,9 +8,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from planner.catalog.load import Catalog
-from planner.cli.completed import GROWING, OPTIMAL, WORK, Told
+from planner.cli.completed import OPTIMAL
 from planner.cli.read_words import Sentence
+from planner.cli.told import GROWING, WORK, Told
 from planner.scenario.hardware_names import candidate_nodes
+from planner.scenario.words import method_named
 from planner.units import SECONDS, parse
 from planner.units.reading import parse_count
 
@@ -36,7 +38,8 @@ def compared(asks: Collection[str], flags: dict[str, list[str]], given: Collecti
     if "tokens" in flags or not (WORK - {"deadline"}).isdisjoint(given):
         return
     if told.part or not trains or "model" not in given or not {
-            *GROWING, "documents"}.isdisjoint(given) or not (verb == "compare" or several or "saves" in asks):
+            *GROWING, "documents"}.isdisjoint(given) or not (
+                verb == "compare" or (several and "fit" not in asks) or "saves" in asks):
         return
     pretrains = method == "pretrain" or (method == "" and "tune" not in asks)
     flags["tokens"] = [OPTIMAL if pretrains else _TUNED]
@@ -65,7 +68,8 @@ def one_machine(sentence: Sentence, asks: Collection[str], flags: dict[str, list
 def stages(sentence: Sentence, flags: Mapping[str, list[str]], told: Told) -> Sequence[Mapping[str, list[str]]]:
     """Return the flags of each stage of several, sft then dpo; none of other questions."""
     methods = flags.get("method", [])
-    if len(methods) < 2 or not _STAGES.issuperset(methods) or "versus" in sentence.asks or told.part:
+    known = {str(method_named(name)) for name in methods}
+    if len(methods) < 2 or not known <= _STAGES or "versus" in sentence.asks or told.part:
         return []
     alike = [flag for flag, values in flags.items() if len(values) == len(methods) and flag in _LOADED]
     told.assumed.append(f"{' and '.join(methods)} are stages of one model, one behind the other: each is answered, and "

@@ -28,6 +28,9 @@ def tokens_of(amount: Amount, about: About) -> tuple[str, str]:
     if amount.per and SECONDS.factor(amount.per):
         # a model that is tuned again and again is tuned once
         return "" if about.tunes else f"tokens-per-{amount.per}", amount.value
+    if "tokens" in about.asks and amount.of_each and "samples" in about.nouns:
+        about.assumed.append(f"the tokens of the answer, over {amount.text} of each, are how many samples that is")
+        return NOTHING, ""
     return _length(amount, about), amount.value
 
 
@@ -48,8 +51,9 @@ def _length(amount: Amount, about: About) -> str:
         return "prefix"
     behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
     each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
-    if about.kinds & {"samples", "images", "documents"} and about.tunes and each and behind[-1:] != ["output"] and (
-            "rl" not in about.asks):
+    sampled = about.kinds & {"samples", "images", "documents"} if about.tunes else not about.serves and (
+        "samples" in about.kinds)
+    if sampled and each and behind[-1:] != ["output"] and "rl" not in about.asks:
         return "mean-length"
     if "at" in amount.beside or behind:
         return "seq-len" if "at" in amount.beside else behind[-1]

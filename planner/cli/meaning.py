@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.catalog.sized import size_of
 from planner.cli.about import NOTHING, SERVING, About
-from planner.cli.amounts import IN_ALL, TOGETHER, Amount, comes_in, heard, in_tokens, of_each_user
+from planner.cli.amounts import IN_ALL, TOGETHER, Amount, both_sides, comes_in, heard, in_tokens, of_each_user
 from planner.cli.lengths import context, tokens_of
 from planner.cli.money import is_paid, money_of
 from planner.cli.named_work import NamedWork
@@ -34,6 +34,7 @@ def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: Named
         amounts = [amount._replace(noun="images") if amount.kind == "pages" and amount.of_each else amount
                    for amount in amounts]
     amounts = [in_tokens(amount, work, assumed) for amount in amounts]
+    amounts = both_sides(amounts, work, assumed)
     amounts = heard(amounts, work, assumed, put, tunes=tunes) if work.hears else amounts
     kinds = frozenset(amount.kind for amount in amounts)
     whole = any(amount.kind in IN_ALL and not amount.per for amount in amounts)

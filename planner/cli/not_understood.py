@@ -5,6 +5,7 @@ A word may go where it carries no number, takes nothing back, and is no word of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from planner.cli.axes import AXES, OFFLOAD
@@ -14,6 +15,7 @@ from planner.scenario.flag_names import INSTEAD
 from planner.scenario.said import own_name
 from planner.units import SECONDS, WATTS
 
+_DATA = re.compile(r"\d+(?:\.\d+)?(?:kb|mb|gb|tb|gib|tib)", re.ASCII)
 _TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
 """Words behind which a question may mean the opposite of what the rest of it says."""
 _WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel",
@@ -38,6 +40,9 @@ def _why(text: str, sentence: Sentence) -> str:
 
 def _reasons(text: str, sentence: Sentence) -> Iterator[str]:
     words = text.split()
+    if any(_DATA.fullmatch(word) for word in words):
+        yield "a size of data: how many tokens, or samples and their mean length, does it have?"
+        return
     if any(any(map(str.isdigit, word)) or (word in ONES and word not in ("a", "an", "one")) for word in words):
         yield "what does it count: tokens, samples, users, requests a second, GPUs, hours, USD?"
     if any(word in _TAKES_BACK for word in words):

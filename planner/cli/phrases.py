@@ -16,7 +16,7 @@ _ASKING = {
     "serve": "serve|serves|served|serving|hosted|deployed|host|"
             "hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|endpoint|"
             "api",
-    "hold": "handle|handles|cope with|hold|run|runs|running|load|use",
+    "hold": "handle|handles|handled|cope with|hold|run|runs|running|load|use",
     "train": "train|trains|trained|training|run training",
     "--method=pretrain train": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|"
             "continued pretraining|continue pretraining|continue-pretrain|continued-pretraining|continual pretraining|"
@@ -165,11 +165,12 @@ LEADING = _words(
     "training user whole")
 """Words between a number and what it counts."""
 FOLLOW = _words(
-    "a an answer answers apiece at completion response responses concurrent concurrently context daily each every "
-    "hourly in input long monthly once out output per prompt prompts simultaneously total")
+    "a an answer answers apiece at completion summary response responses concurrent concurrently context daily each "
+    "every hourly in input long monthly once out output per prompt prompts simultaneously total")
 """Words behind what a number counts that may say more of it."""
 OF_TOKENS = {"input": _words("in input prompt prompts each"),
-         "output": _words("out output answer answers completion generated response responses"),
+         "output": _words("out output answer answers completion generated response responses summary "
+                   "summaries"),
          "seq-len": _words("context sequence window")}
 """Flag -> the words beside tokens that say they are its; the last counts."""
 PARAMETER = ("parameter", "param", "parameters", "params")
@@ -199,7 +200,7 @@ _NOUNS = {
             "screenshots charts diagrams drawings radiographs",
     "clips": "clip clips video videos song songs tracks track",
     "samples": "sample samples example examples pair pairs row rows conversations conversation dialogues "
-            "instructions comparisons preferences entries demonstrations trajectories",
+            "instructions comparisons preferences prefs preference lines dialogs entries demonstrations trajectories",
     "epochs": "epoch epochs passes",
     "steps": "step steps iterations updates",
     "gpus": "gpu gpus cards",

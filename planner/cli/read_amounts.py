@@ -132,6 +132,8 @@ def _noun(said: Sentence, noun: str, behind: int, beside: set[str], *, bare: boo
     beside |= read.leading
     said.amounts += read.found
     said.unread += read.skipped
+    for method in read.methods:
+        said.put("method", method)
     for place in read.models:
         said.name_at(place)
     if read.pixels:
@@ -156,6 +158,7 @@ class _Before:
     """How much each thing is."""
     models: list[int] = field(default_factory=list)
     """Where models are named."""
+    methods: list[str] = field(default_factory=list)
     leading: set[str] = field(default_factory=set)
     pixels: str = ""
 
@@ -169,6 +172,8 @@ class _Before:
         elif (measure := _measure(said.words, self.at)) is not None:
             self.found.append(measure[0])
             self.at = measure[1] - 1
+        elif word == "lora" and noun_of(next(iter(said.words[self.at + 1:self.at + 2]), "")) != "adapters":
+            self.methods.append(word)  # a LoRA epoch
         elif word in LEADING or (not bare and word in _METHODS) or _of_another(said.words, self.at):
             self.leading.add(word)
         elif not bare and (many := said.model_at(self.at)):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from planner.catalog.spelling import joined
 from planner.cli.phrases import SILENT, noun_of
-from planner.scenario.unmodeled import METHODS, family_of, seeing
+from planner.errors import InputError
+from planner.scenario.unmodeled import METHODS, TASKS, family_of, seeing
 
 if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
@@ -22,6 +23,9 @@ def unmodeled(said: Sentence) -> int:
     word = said.words[said.at]
     if word in SILENT or noun_of(word):
         return 0
+    for many, text in said.phrase(said.at, 3):
+        if (why := TASKS.get("".join(filter(str.isalnum, text)))) is not None:
+            raise InputError(f"{' '.join(said.words[said.at:said.at + many])}: {why}")
     if seeing(word) is not None:
         behind = said.at + 1
         while behind < len(said.words) and (said.words[behind] in _VERSIONS or said.words[behind][:1] == "v"):

@@ -19,7 +19,7 @@ _ASKED = {
     **dict.fromkeys(("users", "streams"), "--objective=users serve"),
     **dict.fromkeys(("requests", "documents", "pages", "recordings"), "--objective=rate serve"),
     "images": "makes", "clips": "makes", "tokens": "tokens", "time": "duration", "money": "cost", "size": "largest",
-    "context": "longest", "gpus": "gpus", "epochs": "passes", "steps": "tokens"}
+    "context": "longest", "gpus": "gpus", "epochs": "passes", "steps": "tokens", "samples": "tokens"}
 """Kind of what is asked for by its number -> what the question is about."""
 _GROWN = {"doubles": 2.0, "doubled": 2.0, "double": 2.0, "doubling": 2.0, "twice": 2.0, "triples": 3.0, "tripled": 3.0,
           "triple": 3.0, "quadruples": 4.0, "halves": 0.5, "halved": 0.5}
@@ -43,6 +43,7 @@ def how_many(said: Sentence) -> int:
                 asked = "duration serve"
             if words[here:here + 1] == ["model"]:
                 return 0
+            said.nouns.add(kind or "")
             said.ask(asked)
             return behind - at
         if words[here] not in LEADING and not said.is_unknown(words[here]):

@@ -51,7 +51,8 @@ def keyed(said: Sentence) -> int:
                 flag = "tokens" if any(noun_of(word) == "tokens" for word in said.words[behind:ends]) else "samples"
             filled = text.startswith(("context", "ctx")) and said.words[said.at - 1:said.at] not in (
                 ["max"], ["maximum"])
-            said.put("context" if filled and flag == "seq-len" else flag, value)
+            flag = "context" if filled and flag == "seq-len" else flag
+            said.put(flag, value)
             if more and plain and (ends + 2 == len(said.words) or noun_of(said.words[ends + 2]) is None):
                 said.put(flag, said.words[ends + 1])  # batch 32 or 64
                 taken += 2
@@ -71,7 +72,8 @@ def _counts_no_other(words: Sequence[str], at: int, flag: str) -> bool:
     "reply in 2 seconds" none of an output.
     """
     counted = noun_of(words[at + 1]) if at + 1 < len(words) else None
-    kinds = ("time",) if flag in _TIMES else ("money",) if flag in ("budget", "electricity") else ("tokens", "context")
+    kinds = ("time",) if flag in _TIMES else ("money",) if flag in ("budget", "electricity") else () if (
+        flag in _COUNTED) else ("tokens", "context")
     return at < len(words) and counted in (None, *kinds)
 
 
@@ -88,6 +90,8 @@ _TO_VALUE = frozenset(("of", "is", "=", "length", "size", "ceiling", "cap", "lim
                        "below", "are", "from", "grows", "growing", "grow", "reaches", "reaching", "goes", "to", "up"))
 """Words between the name of a key and its number."""
 _TIMES = frozenset(("deadline", "ttft", "tpot", "e2e", "think", "startup", "years", "audio", "price-age", "reward"))
+_COUNTED = frozenset(("samples", "documents", "epochs", "steps", "adapters"))
+"""Names of keys that are what is counted: in "samples of 2k tokens" the number is of none."""
 _SHORT = {"grand": "k", "mil": "M", "m": "M", "bucks": "USD"}
 """Words of a quantity that no unit is written as."""
 OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}

@@ -15,8 +15,6 @@ from planner.cli.apart import apart
 from planner.cli.asked_back import AskedBackError
 from planner.cli.completed import (
     OPTIMAL,
-    WORK,
-    Told,
     filled,
     meant_methods,
     modeled,
@@ -35,6 +33,7 @@ from planner.cli.not_understood import decisive, is_open, is_whole, noted
 from planner.cli.read_from import ReadFrom, places_of
 from planner.cli.read_words import Sentence
 from planner.cli.single import once, one_kind
+from planner.cli.told import WORK, Told
 from planner.cli.what_is_left import without
 from planner.cli.written import words_of
 from planner.errors import InputError
@@ -81,7 +80,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     if "saves" in asks and asks.isdisjoint(("serve", "tune", "train")) and not flags.get("method"):
         asks.add("train")  # what is saved is what is trained
         asks.discard("hold")
-    meant_methods(flags, asks)
+    meant_methods(flags, asks, sentence.words)
     if "lora-rank" in flags and "method" not in flags and "method" not in beside and "serve" not in asks:
         flags["method"] = ["lora"]
     if "rl" not in asks and "prompts" in flags:  # those of a step are of reinforcement learning
@@ -166,7 +165,8 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
         flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
     if "embed" in asks and "output" not in given:
         flags["output"] = ["0"]
-    runs = not {"serve", "hold"}.isdisjoint(asks) and "tokens" not in given and (
+    trains = not {"train", "tune"}.isdisjoint(asks) and LOADS.isdisjoint(given)
+    runs = not {"serve", "hold"}.isdisjoint(asks) and "tokens" not in given and not trains and (
         "model" in given or "rent" not in asks)
     if (runs or (work.makes and "tune" not in asks)) and not {"method", "documents"} & set(given):
         flags["method"] = ["inference"]

@@ -11,13 +11,13 @@ from itertools import pairwise
 from planner.catalog.load import Catalog
 from planner.catalog.sized import size_of
 from planner.cli.amounts import Amount
-from planner.cli.completed import Told
 from planner.cli.not_understood import decisive, noted
 from planner.cli.phrases import PHRASES
 from planner.cli.plain_words import figure
 from planner.cli.read_from import places_of
 from planner.cli.read_words import Sentence
 from planner.cli.sentence import spoken
+from planner.cli.told import Told
 from planner.cli.written import words_of
 from planner.errors import InputError
 from planner.scenario.flags import FLAGS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.cli.completed import MOST, ONE_VALUE, OPTIMAL, Told
+from planner.cli.completed import MOST, ONE_VALUE, OPTIMAL
+from planner.cli.told import Told
 from planner.errors import InputError
 from planner.scenario.unmodeled import seeing
 

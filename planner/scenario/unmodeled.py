@@ -53,6 +53,14 @@ METHODS = {
 """Ways to train that are not modeled, in small letters and digits, with what to write instead."""
 
 
+TASKS = {
+    **dict.fromkeys(("tts", "texttospeech", "speechsynthesis", "voicecloning"), "text to speech is not modeled; models "
+                    "that hear (whisper-large-v3) and models of music and sound (ace-step) are"),
+    **dict.fromkeys(("3dgeneration", "textto3d", "imageto3d", "nerf"), "making shapes in three dimensions is not "
+                    "modeled; images and clips are (flux.1-dev, wan2.1-t2v-14b)"),
+    **dict.fromkeys(("xgboost", "lightgbm", "randomforest", "resnet", "yolo"), "language models, and models of images, "
+                    "clips and sound made by diffusion, are modeled, and no other")}
+"""What models do that is not modeled, in small letters and digits, with what is."""
 _GPU_FORMAT = "not modeled; the nearest of its bits are 'int4' (AWQ, GPTQ) on vLLM and 'q4_k_m' on llama.cpp"
 FORMATS = {**dict.fromkeys(("exl2", "exl3", "exllama", "exllamav2", "exllamav3", "hqq", "aqlm", "quip", "quipsharp",
                             "eetq", "spqr", "squeezellm"), _GPU_FORMAT),

@@ -261,6 +261,16 @@ SAID = [
      "plan --deadline '6.67 days' --model 7b --tokens 300B"),
     ("our vLLM on 4xA100 gets 1200 tok/s with Qwen2.5-32B, how much would 4xH100 give?",
      "plan --own 4xh100 --objective rate --engine vllm --model qwen2.5-32b --method inference"),
+    ("Llama 70B: 2B input tokens and 200M output tokens per day", "plan --model llama-70b "
+     "--rate '1731602 requests/day' --input 1155 --output 116 --method inference"),
+    ("DPO of qwen2.5 14b, full, on 40k prefs, 2 epochs, 8xH200 vs 16xH100", "compare --method dpo --tuning full "
+     "--model qwen2.5-14b --samples 40k --epochs 2 --on 8xh200,16xh100"),
+    ("What does a LoRA epoch cost for 1.2M rows averaging 350 tokens on Llama 8B with A10G spot",
+     "plan --method lora --model llama-8b --samples 1.2M --mean-length 350 --epochs 1 --on a10g --terms spot"),
+    ("finetune qwen2.5 7b with 8 H100 for at most 6 hours, how many samples of 2k tokens can I use?",
+     "plan --model qwen2.5-7b --on '8 h100' --deadline '6 hours' --method full"),
+    ("Can 100 req/min of 30k token docs -> 500 token summary be handled by 2 H100 with Qwen2.5 32B?",
+     "plan --on '2 h100' --model qwen2.5-32b --rate '100 requests/min' --input 30k --output 500 --method inference"),
     ("batch of 500k PDFs, 12 pages each, with Qwen2.5-VL-7B OCR, over the weekend",
      "plan --model qwen2.5-vl-7b --documents 500k --images-per-request 12 --deadline 2d"),
     ("nightly batch 22:00-06:00: summarize 100k emails of 800 tokens with llama 3.1 8b",

@@ -9,10 +9,11 @@ import re
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.cli.completed import Told, shown
+from planner.cli.completed import shown
 from planner.cli.main import main
 from planner.cli.sentence import spoken
 from planner.cli.several import portfolio_of
+from planner.cli.told import Told
 from planner.errors import InputError, PlannerError
 
 CATALOG = Catalog()

@@ -9,12 +9,13 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.cli.accounted import unheard
-from planner.cli.completed import Told, shown
+from planner.cli.completed import shown
 from planner.cli.main import main
 from planner.cli.read_from import ReadFrom
 from planner.cli.read_words import Sentence
 from planner.cli.sentence import spoken
 from planner.cli.several import portfolio_of
+from planner.cli.told import Told
 from planner.cli.written import words_of
 from planner.errors import InputError
 from tests.cli.sentences import SAID
@@ -79,6 +80,10 @@ def test_jobs_in_words_are_planned_on_one_fleet(capsys: pytest.CaptureFixture[st
      "plan --on '256 h100' --model 7b --tokens 1T --deadline '20 days'", "--deadline '40 days'"),
     ("is 7B on 600B tokens or 13B on 300B tokens cheaper to pretrain on H100?",
      "plan --method pretrain --on h100 --model 7b --tokens 600B", "--model 13b --tokens 300B"),
+    ("full finetune 8b then DPO, 50M tokens",
+     "plan --method full-finetune --model 8b --tokens 50M", "--model 8b --tokens 50M"),
+    ("If I increase context from 8k to 32k for LoRA 8B on one A100 80GB, does it still fit?",
+     "estimate --method lora --on 'one a100 80gb' --model 8b --seq-len 8k", "--seq-len 32k"),
     ("serve mistral 7b to 50 users or 80 users", "plan --model mistral-7b --users 50 --method inference", "--users 80"),
     ("if we double the global batch from 1024 to 2048, is the 30B pretraining on 256 GPUs faster?",
      "plan --global-batch 1024 --method pretrain --model 30b --gpus 256 --tokens chinchilla", "--global-batch 2048"),
@@ -126,6 +131,11 @@ def test_hours_of_sound_need_what_hears_them() -> None:
         spoken(["100 hours of meetings with qwen2-audio"], CATALOG)
 
 
+def test_a_task_that_is_not_modeled_is_refused_by_what_it_is() -> None:
+    with pytest.raises(InputError, match="^tts: text to speech is not modeled"):
+        spoken(["TTS for 2M characters per day"], CATALOG)
+
+
 def test_hardware_that_is_not_modeled_is_refused_with_the_question_that_works() -> None:
     with pytest.raises(InputError, match=r"Apple silicon.*planner plan .*--on dgx-spark .*asks about that"):
         spoken(["how many users can a Mac Studio with 512GB handle on deepseek v3 at 4 bit"], CATALOG)
@@ -150,6 +160,7 @@ def test_a_run_and_a_service_are_two_questions() -> None:
     ("train llama-3.1-8b on 3 bananas", "'bananas'"), ("serve frobnitz-7b on h100", "'frobnitz-7b'"),
     ("qlora llama-3.1-8b with 17", "'17'"),
     ("serve llama-3.1-8b with 8 bananas each", "'8 bananas'"),
+    ("fine tune a model w/ 200GB of text", "'200gb'"),
     ("qlora llama-3.1-8b on 2M tokens a week", "'2m tokens a week'")])
 def test_a_word_that_is_not_understood_is_named(line: str, unread: str) -> None:
     with pytest.raises(InputError, match=f"not understood: .*{unread}"):
