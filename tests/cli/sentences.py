@@ -51,7 +51,7 @@ SAID = [
     ("train a reward model from Qwen2.5-7B on 80k comparison pairs of about 900 tokens on one node of H100",
      "plan --method reward-model --model qwen2.5-7b --on 'one node of h100' --samples 80k --mean-length 900"),
     ("kto on mistral-7b with lora, 20k labelled answers, one rtx 4090",
-     "plan --method kto,lora --model mistral-7b --on 'one rtx 4090' --samples 20k"),
+     "plan --method kto --tuning lora --model mistral-7b --on 'one rtx 4090' --samples 20k"),
     ("SDXL LoRA, 3000 images, 10 epochs, batch 4, on a 16 GB 4060 Ti",
      "plan --model sdxl --method lora --batch 4 --on 'a 16 gb 4060 ti' --samples 3000 --epochs 10"),
     ("lora of qwen2.5-vl-3b on 200k receipts of 1024x1024 pixels with 200 tokens of text each, on one l40s",
