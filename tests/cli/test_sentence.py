@@ -132,7 +132,7 @@ def test_hours_of_sound_need_what_hears_them() -> None:
 
 
 def test_a_task_that_is_not_modeled_is_refused_by_what_it_is() -> None:
-    with pytest.raises(InputError, match="^tts: text to speech is not modeled"):
+    with pytest.raises(InputError, match=r"^tts: text to speech is not modeled"):
         spoken(["TTS for 2M characters per day"], CATALOG)
 
 
