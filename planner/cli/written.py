@@ -41,7 +41,7 @@ _SIGNS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("[\N{EN DASH}\N{EM DASH}\N{HORIZONTAL BAR}]", " , "),
     (r"(?<!\S)(?:--?|/)(?!\S)", " , "),
     (r"(?<!\S)[~\N{ALMOST EQUAL TO}](?=[\d$])|(?<!\S)[~\N{ALMOST EQUAL TO}](?!\S)", ""),
-    (r"\s*(?:[-=]>|\N{RIGHTWARDS ARROW})\s*", " , "),
+    ("[-=]>|\N{RIGHTWARDS ARROW}", " , "),
     (r"\$ ?(?:/|per) ?(?:1?m(?:io|illion)? ?)?(?:tok|tokens?)\b", " cost per million tokens "),
     (r"(?:<=?|\N{LESS-THAN OR EQUAL TO})(?= ?[\d$])", " under "),
     (r"(?:>=?|\N{GREATER-THAN OR EQUAL TO})(?= ?[\d$])", " at least "),
