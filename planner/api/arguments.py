@@ -132,7 +132,9 @@ def seconds(name: str, value: object) -> float | None:
 
 
 def nodes(value: object) -> int | None:
-    """Return a number of nodes, or None."""
+    """Return a number of nodes, which may be text, or None."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(MOST)):
+        value = int(value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST):
         raise wrong("nodes", value, f"a whole number from 1 to {MOST:,}")
     return value

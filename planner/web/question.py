@@ -13,8 +13,9 @@ from typing import Any
 from planner.catalog.load import data_root
 from planner.errors import InputError, UnknownName
 from planner.scenario.configs.read import text_config
-from planner.scenario.flags import NAMES, TABLE
+from planner.scenario.flags import FLAGS, NAMES, TABLE
 from planner.scenario.load import shipped
+from planner.scenario.said import in_their_places
 from planner.web.uploads import is_named, path_of
 from planner.yaml_io import Document, parse, read
 
@@ -27,6 +28,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """Verb -> what it is told beside the question."""
 SCENARIO, TEXT, CONFIG = "scenario", "yaml", "config"
 """The name of a shipped scenario or what a file holds; the text of a file; the text of a model's config.json."""
+VALUE_OF = "value of"
+"""What messages call the name of a value that no verb, or another one, has."""
 FROM = "from_"
 FROM_FILE = "config.txt"
 """The text of a framework's or an engine's config, and what it is called in messages."""
@@ -34,6 +37,8 @@ LOG = "jobs"
 """A log of jobs, of which a plan says how many nodes it needs."""
 UPLOADED = {"replay", LOG, *(name for name, flag in TABLE.items() if flag.metavar == "FILE" or name == "tokenizer")}
 """Values that name a file, which is uploaded before."""
+_COUNTED = [FLAGS[name] for name in ("requests", "documents", "dataset", "samples", "tokens", "rate")]
+"""Where a file of requests or of samples is named, and what says how many there are."""
 _DATED = ("deadline", "price_age")
 """Values, or keys of a file, that may be counted from today: a deadline by its date, how old a price may be."""
 _FILES = UPLOADED | {TABLE[name].path.rpartition(".")[2] for name in UPLOADED if name in TABLE}
@@ -97,7 +102,7 @@ def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
     values = {name: value for name, value in body.items() if name not in (SCENARIO, TEXT, CONFIG) and value is not None}
     for name in values:
         if name not in NAMES and name not in OPTIONS[verb]:
-            raise UnknownName(f"value of {verb}", name, (*NAMES, *OPTIONS[verb], SCENARIO, TEXT, CONFIG))
+            raise UnknownName(f"{VALUE_OF} {verb}", name, (*NAMES, *OPTIONS[verb], SCENARIO, TEXT, CONFIG))
     scenario, (text, config) = body.get(SCENARIO), (_text(body, name) for name in (TEXT, CONFIG))
     for one, other, given in ((SCENARIO, TEXT, scenario is not None and text), ("model", CONFIG, "model" in values and
                                                                                  config)):
@@ -109,8 +114,18 @@ def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
                               shipped_names())
     elif scenario is not None and not isinstance(scenario, dict):
         raise InputError(f"{SCENARIO}: expected the name of a shipped one, or a mapping as a file holds", key=SCENARIO)
+    values = _in_their_places(values)
     _refuse_files({**values, SCENARIO: scenario})
     return Question(verb, values, scenario, text, config, paged)
+
+
+def _in_their_places(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with a count that is given where a file of requests or samples is named as what it is."""
+    said = {NAMES[name]: value for name, value in values.items() if NAMES.get(name) in _COUNTED}
+    meant = in_their_places(said)
+    left = {name: value for name, value in values.items() if NAMES.get(name) not in said or NAMES[name] in meant}
+    names = {path: name for name, path in FLAGS.items()}
+    return left | {names[path]: meant[path] for path in _COUNTED if path in meant and path not in said}
 
 
 def _text(body: Mapping[str, object], name: str) -> str | None:
@@ -130,7 +145,7 @@ def typed(fields: Mapping[str, str]) -> dict[str, Any]:
 def _typed(name: str, text: str) -> Any:  # noqa: ANN401 - as Python would give it
     if name in TABLE and TABLE[name].switch:
         return {"true": True, "on": True, "1": True, "yes": True, "false": None}.get(text.lower(), text)
-    return int(text) if name == "nodes" and text.isascii() and text.isdigit() else text
+    return text
 
 
 @cache

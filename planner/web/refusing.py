@@ -12,7 +12,7 @@ from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, PlannerError,
 from planner.scenario.flags import FLAGS, NAMES
 from planner.web.forms import FORMS, form_of
 from planner.web.places import files_folder
-from planner.web.question import CONFIG, FROM, FROM_FILE, OPTIONS, SCENARIO, TEXT, UPLOADED, Question
+from planner.web.question import CONFIG, FROM, FROM_FILE, OPTIONS, SCENARIO, TEXT, UPLOADED, VALUE_OF, Question
 
 MOST_WRONG = 12
 """Fields whose errors are told at once."""
@@ -46,7 +46,8 @@ def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
     """Return an error with the field of the question that caused it: by its key, its name in front, or its value."""
     key, said = getattr(error, "key", None), str(error).partition(":")[0].strip()
     name = error.name if isinstance(error, UnknownName) else None
-    fields: list[str] = [field for field, value in (question.values if question else {}).items() if value == name]
+    fields = [name] if name and str(error).startswith(f"unknown {VALUE_OF} ") else [
+        field for field, value in (question.values if question else {}).items() if value == name]
     fields += [field for field, value in (question.values if question else {}).items()
                if str(error).startswith(repr(value))]  # "12 GB" is 21 node types
     fields += [field for field in (said, key or "") if field in _FIELDS]

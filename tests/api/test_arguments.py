@@ -126,7 +126,7 @@ def test_evidence_of_any_type_is_refused(value: Any) -> None:
     ("plan", {"pareto": 5}, "^pareto: expected a list"), ("plan", {"catalogs": 5}, "^catalogs: expected"),
     ("explain", {"why_not": 5}, "^why_not: expected"), ("sweep", {"vary": 5}, "^vary: expected"),
     ("sweep", {"vary": {"deadlin": ["1 d"]}}, "unknown scenario value in --vary 'deadlin'"),
-    ("estimate", {"nodes": "2"}, "^nodes: expected a whole"), ("estimate", {"nodes": 2, "gpus": 2}, "both given"),
+    ("estimate", {"nodes": "two"}, "^nodes: expected a whole"), ("estimate", {"nodes": 2, "gpus": 2}, "both given"),
     ("estimate", {"node": 5}, "^node: expected text"), ("estimate", {"layout": 5}, "^layout: expected axes"),
     ("estimate", {"layout": {"tp": []}}, "^layout: expected text or numbers")])
 def test_what_is_wrong_is_named_as_it_was_given(verb: str, values: dict[str, Any], said: str) -> None:

@@ -63,7 +63,9 @@ def test_text_of_a_file_and_a_mapping_ask_the_same(web):
     ("plan", {"yaml": "workload: {model: gpt2, tokens: 1 G}\nlimits:\n  dedline: 3 d\n"},
      {"key": "limits.dedline", "file": "question.yaml", "line": 3}),
     ("plan", {"yaml": "workload: {model: gpt2\n"}, {"file": "question.yaml"}),
-    ("plan", {"modle": "gpt2"}, {}), ("plan", ["gpt2"], {}), ("plan", {"scenario": 3}, {}),
+    ("plan", {"modle": "gpt2"}, {"field": "modle"}),
+    ("plan", {"model": "gpt2", "nodes": "2"}, {"field": "nodes"}),
+    ("plan", ["gpt2"], {}), ("plan", {"scenario": 3}, {}),
 ])
 def test_errors_name_field_key_and_line_in_the_words_of_the_command(web, verb, body, said):
     answer = web.post(f"/api/{verb}", json=body)
@@ -71,6 +73,17 @@ def test_errors_name_field_key_and_line_in_the_words_of_the_command(web, verb, b
     assert (answer.status_code, error["exit_code"]) == (400, 2)
     assert error["message"]
     assert {name: error[name] for name in said} == said
+
+
+@pytest.mark.parametrize(("verb", "asked", "same"), [
+    ("estimate", {"model": "gpt2", "method": "lora", "node": "l4-1x", "nodes": "2"}, {"nodes": 2}),
+    ("plan", {"model": "gpt2", "on": "l4-1x", "requests": "10k", "input": "200", "output": "50"},
+     {"requests": None, "documents": 10_000}),
+    ("plan", {"model": "gpt2", "method": "lora", "on": "l4-1x", "dataset": "1k"}, {"dataset": None, "samples": 1000})])
+def test_a_count_is_text_or_a_number_and_stands_where_people_put_it(web, verb, asked, same):
+    told = [web.post(f"/api/{verb}", json=body) for body in (asked, asked | same)]
+    assert [one.status_code for one in told] == [200, 200], told[0].text[:300]
+    assert told[0].text == told[1].text
 
 
 def test_every_field_that_is_wrong_is_told_at_once_and_none_that_is_wrong_only_without_another(web):

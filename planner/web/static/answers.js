@@ -154,8 +154,29 @@ async function fill(place) {
   if (place.isConnected) place.innerHTML = text;
 }
 
+// a table that is wider than a phone stands there row by row, each figure with its head
+const phone = matchMedia("(max-width: 760px)");
+
+function stack(place) {
+  if (phone.matches) for (const wide of place.querySelectorAll(".wide")) {
+    const table = wide.querySelector("table:not(.stacked)");
+    if (!table || wide.scrollWidth <= wide.clientWidth + 1) continue;
+    const [heads, ...rows] = table.rows;
+    heads.className = "heads";
+    for (const row of rows) [...row.cells].forEach((cell, at) => { cell.dataset.head = heads.cells[at]?.textContent ?? ""; });
+    for (const [role, parts] of [["table", [table]], ["row", table.rows], ["columnheader", heads.cells], ["cell", table.querySelectorAll("td")]]) {
+      for (const part of parts) part.setAttribute("role", role);  // which it is not by its look
+    }
+    for (const group of table.querySelectorAll("thead, tbody")) group.setAttribute("role", "rowgroup");
+    table.classList.add("stacked");
+  }
+}
+phone.addEventListener("change", () => stack(document));
+document.addEventListener("toggle", event => stack(event.target), true);
+
 // what is told beside an answer that is gone is not waited for
 function enhance(place) {
+  stack(place);
   filling.abort();
   filling = new AbortController();
   place.querySelectorAll("[data-later]").forEach(fill);
@@ -234,4 +255,6 @@ function showDiffering() {
     row.append(...texts.map(text => Object.assign(document.createElement("td"), { textContent: text })));
     return row;
   }));
+  byId("differ").closest("table").classList.remove("stacked");
+  stack(document);
 }

@@ -295,3 +295,4 @@ if (form) {
   showKept();
 }
 for (const section of document.querySelectorAll("[data-plan]")) besides(section);
+stack(document);
