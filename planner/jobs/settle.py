@@ -71,17 +71,22 @@ def wholly_settled(solved: Solved, known: dict[object, Tried] | None = None) -> 
 
 
 def _by_itself(search: Search, settled: Settled) -> Settled:
-    """Return what is settled, or a better fleet on one of the node types that missed beside others."""
-    for node in sorted(search.blamed):
+    """Return what is settled, or a better fleet on one of the node types that missed beside others.
+
+    Of a day, whose hours are worked out anew for each, those that it takes.
+    """
+    has_day = any(demand.day is not None for demand in search.start.fleet.demands.values())
+    for node in sorted(search.blamed & search.nodes(settled.solved) if has_day else search.blamed):
         if settled.interrupted or search.start.effort.is_over:
             break
         alone = Search(search.only(node), search.given, known=search.known)
-        hoped = alone.solve(alone.further)
-        if hoped.solution.value is None or (settled.met and _worth(hoped) >= _worth(settled.solved)):
+        hoped, value = alone.solve(alone.further).solution.value, settled.solved.solution.value
+        # fewer replicas than hoped may do, too
+        if hoped is None or (settled.met and value is not None and hoped >= value * MARGIN and not has_day):
             continue
         found = _replayed(alone)
         if found.met and (not settled.met or _worth(found.solved) < _worth(settled.solved)):
-            settled = replace(found, gap=_gap_of(settled, found.solved))
+            settled = replace(found, gap=None if has_day else _gap_of(settled, found.solved))
     return settled
 
 

@@ -254,6 +254,10 @@ class Search:
         nodes = {self._node(pick.column) for pick in picks}
         self.blamed |= nodes if len(nodes) > 1 else set()
 
+    def nodes(self, solved: Solved) -> set[str]:
+        """Return the node types that the replicas of a fleet run on."""
+        return {self._node(pick.column) for pick in solved.picks if isinstance(pick, Pick)}
+
     def _node(self, column: ReplicaColumn) -> str:
         return self.start.question.terms.market.candidates[column.candidate].node.name
 
