@@ -38,9 +38,9 @@ BROKEN = """[...document.querySelectorAll("#answer td:not(.source), #answer th")
     return broken;
 })"""
 """Words of tables that stand on two lines."""
-HIDDEN = """[...document.querySelectorAll(".wide")].filter(one => one.scrollWidth > one.clientWidth)
-    .map(one => one.ariaLabel)"""
-"""Tables of which a part is out of sight."""
+HIDDEN = """[...document.querySelectorAll(".wide")].filter(one => one.scrollWidth > one.clientWidth &&
+    (innerWidth > 760 || one.querySelector("table"))).map(one => one.ariaLabel)"""
+"""Tables of which a part is out of sight, and charts beyond a phone, where a year is wider than the screen."""
 
 
 @pytest.mark.parametrize(("path", "there"), SCREENS.values(), ids=SCREENS)
