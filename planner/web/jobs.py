@@ -12,7 +12,7 @@ from typing import Any
 from planner.api import functions
 from planner.api.described import texts
 from planner.catalog.load import Catalog
-from planner.errors import EXIT_OK, PlannerError
+from planner.errors import EXIT_OK, InputError, PlannerError
 from planner.scenario.flags import NAMES, TABLE
 from planner.scenario.horizon import Horizon
 from planner.scenario.load import document_of
@@ -84,8 +84,8 @@ def _with_job(text: str, said: Mapping[str, Any], catalog: Catalog) -> tuple[str
     """Return a file with a job put in, and its place. Raises InputError."""
     data = _data(text, catalog)
     jobs = list(data.get("jobs", []))
-    at = len(jobs) if said.get("at") is None else int(said["at"])
-    jobs[at:at + 1] = [_job(said["put"], catalog)]
+    at = len(jobs) if said.get("at") is None else _place(said, "at", jobs)
+    jobs[at:at + 1] = [_job(_block(said, "put"), catalog)]
     return dump({**data, "jobs": jobs}), at
 
 
@@ -93,10 +93,26 @@ def _without(text: str, said: Mapping[str, Any], catalog: Catalog) -> str:
     """Return a file without a job, or with another time that is planned. Raises InputError."""
     data = _data(text, catalog)
     if "horizon" in said:
-        told = {**data.get("horizon", {}), **said["horizon"]}
+        told = {**data.get("horizon", {}), **_block(said, "horizon")}
         return dump({**data, "horizon": {key: str(value) for key, value in told.items() if value}})
-    jobs = [job for at, job in enumerate(data.get("jobs", [])) if at != int(said["remove"])]
+    jobs = list(data.get("jobs", []))
+    del jobs[_place(said, "remove", jobs)]
     return dump({**data, "jobs": jobs} if jobs else {key: value for key, value in data.items() if key != "jobs"})
+
+
+def _block(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a value of a request that is a mapping. Raises InputError."""
+    if not isinstance(said[name], dict):
+        raise InputError(f"{name}: expected keys and values", key=name)
+    return said[name]  # type: ignore[no-any-return]
+
+
+def _place(said: Mapping[str, Any], name: str, jobs: list[Any]) -> int:
+    """Return the place of a job that a request names. Raises InputError."""
+    at = said[name]
+    if not isinstance(at, int) or not 0 <= at < len(jobs):
+        raise InputError(f"{name}: expected the place of a job, a whole number below {len(jobs)}, got {at!r}", key=name)
+    return at
 
 
 def _data(text: str, catalog: Catalog) -> dict[str, Any]:
@@ -104,6 +120,8 @@ def _data(text: str, catalog: Catalog) -> dict[str, Any]:
     document = parse(text, FILE) if text.strip() else None
     if document is None or not document.data:
         return {}
+    if not isinstance(document.data, dict):
+        raise document.error((), f"expected keys and values at the top level, got {document.data!r}")
     data = document_of(document, {}, {}, catalog).data
     return {key: value for key, value in data.items() if key != "hardware" or "hardware" in document.data}
 

@@ -163,7 +163,7 @@ def portfolios() -> dict[str, str]:
 def _refuse_files(data: object) -> None:
     """Refuse what would make the server open a file of its machine."""
     for key, value in _inside(data):
-        if key in _FILES and value is not None and not (key == LOG and isinstance(value, list)) and (
+        if key in _FILES and value is not None and not (key == LOG and isinstance(value, list | dict)) and (
                 not is_named(value)):
             raise InputError(f"{key}: names a file, and none is opened by its name: upload it, or use the command line",
                              key=key)

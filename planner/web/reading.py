@@ -50,7 +50,8 @@ def wrong_with(said: Mapping[str, Any], folders: Folders) -> Answered | Refusal:
     except PlannerError as error:
         wrong = all_wrong(refusal(error, question), question, open_catalog(folders))
         written = str(said.get("written", ""))
-        return _in_lines_of(wrong, question.verb, written, folders) if wrong.file == FILE else wrong
+        is_there = wrong.file != FILE or written == question.text
+        return wrong if is_there else _in_lines_of(wrong, question.verb, written, folders)
     return Answered("{}", EXIT_OK)
 
 

@@ -66,6 +66,17 @@ def test_what_is_wrong_with_a_job_is_told_at_its_field(put, field, message):
     assert (told.field, told.message[:len(message)]) == (field, message)
 
 
+@pytest.mark.parametrize(("said", "message"), [
+    ({"yaml": "- 1\n"}, "expected keys and values at the top level"), ({"put": "x"}, "put: expected keys and values"),
+    ({"yaml": ONE, "remove": 9}, "remove: expected the place of a job, a whole number below 1, got 9"),
+    ({"yaml": ONE, "put": RUN, "at": "first"}, "at: expected the place"), ({"horizon": 3}, "horizon: expected keys"),
+    ({"yaml": "a: &a [1]"}, "anchors and aliases are not allowed"), ({"yaml": 5}, "yaml: expected the text")])
+def test_a_request_that_makes_no_sense_is_refused(said, message):
+    told = changed(said, ())
+    assert isinstance(told, Refusal)
+    assert message in told.message
+
+
 def test_what_is_wrong_elsewhere_keeps_no_job_out():
     assert len(made(yaml="jobs: [{name: a, workload: {model: gpt2}}]\n", put=RUN)["jobs"]) == 2
 
@@ -79,6 +90,7 @@ WRITTEN = "# of mine\nworkload:\n  model: gpt2\n  tokens: 1 G\n  flavor: 3\n"
     ("plan", {"yaml": "jobs: [\n"}, [(None, 1, "question.yaml:1: YAML syntax")]),
     ("plan", {"model": "llama", "tokens": "many"},
      [("tokens", None, "tokens: 'many' is not a token count"), ("model", None, "model: unknown model 'llama'")]),
+    ("plan", {"yaml": "jobs: {a: {model: gpt2, tokens: 1 G}}\n"}, []),
     ("compare", {"on": "8xh100", "years": "3"}, []), ("plan", {"model": "qwen2.5-7b"}, []),
     ("plan", {"from_": "vllm serve Qwen/Qwen2.5-7B-Instruct"}, [])])
 def test_what_is_wrong_is_known_before_anything_is_asked_by_the_lines_that_were_written(verb, question, wrong):
