@@ -13,11 +13,12 @@ from planner.units.reading import parse_count
 JUDGED = frozenset(("dpo", "kto", "orpo", "simpo", "reward", "preference", "preferences"))
 """Words of methods that learn from answers which somebody has judged."""
 _COUNT = r"\d[\d.,]{0,12}[km]?"
-_ANSWERS = r"(?:answers?|responses?|completions?)"
+_ANSWERS = r"(?:answers?|responses?|completions?|replies)"
 _HARDWARE = r"(?:[a-z]{1,9} )?[a-z]{0,5}\d{1,4}[a-z]{0,4}"
 _DISTILLS = re.compile(r"\b(?:distill?|distilling|distillation)\b")
 _ON_POLICY = re.compile(r" ?\bon[- ]policy\b")
 _DRAWN: tuple[tuple[str, str], ...] = (
+    (rf"\b(?<!\d )prompts of (?:about |around )?({_COUNT}) tokens\b", r"\1 input tokens"),
     # 256 prompts x 16, 128 prompts times 8 answers
     (rf"({_COUNT}) prompts (?:x|times|by) ({_COUNT})(?! prompts)(?: (?:samples|rollouts|generations|{_ANSWERS})\b)?",
      r"\1 prompts , \2 rollouts"),
@@ -34,6 +35,13 @@ _LEARNED: tuple[tuple[str, str], ...] = (
     (rf"\b({_COUNT}) (?:[a-z]{{4,12}} )?{_ANSWERS}\b", r"\1 samples"),
     (r"\bcomparison (?=pairs?\b|samples?\b)", ""))
 """What learning from judged answers says of them -> the same."""
+_FOUR_BITS = re.compile(r"\b(?:4-?bit|int4|nf4) lora\b")
+_BOTH = re.compile(
+    rf"\b(?P<trainer>trainer|training|learner|train)(?P<on> on| with)? (?P<trains>\d{{1,4}}) (?P<what>{_HARDWARE})"
+    rf"(?P<between>[ ,a-z]{{1,30}}) on (?P<draws>\d{{1,4}}) (?P<other>{_HARDWARE})\b")
+"""Trainer on 16 H100, rollouts on 16 L40S."""
+_NODE = 8
+"""GPUs of a node, as most have."""
 _SPLIT = re.compile(
     rf"\b(?P<draws>\d{{1,4}}) (?P<what>{_HARDWARE}) for (?:the )?(?:rollouts?|generation|sampling|inference)(?: ,)? "
     rf"(?:and|,) (?P<trains>\d{{1,4}}) (?:(?P=what) |more )?for (?:the )?(?:training|trainer|learner|updates)\b"
@@ -51,10 +59,21 @@ def drawn(words: Sequence[str], assumed: list[str]) -> list[str]:
     text = " ".join(words)
     if _DISTILLS.search(text) and _ON_POLICY.search(text):
         text = _DISTILLS.sub("on-policy-distillation", _ON_POLICY.sub("", text), count=1)
-    rewarded = not REINFORCED.isdisjoint(words) or "on-policy-distillation" in text
+    text = text.replace("rejection sampling", "rejection-sampling")
+    rewarded = not REINFORCED.isdisjoint(text.split())
+    if rewarded or not JUDGED.isdisjoint(words):
+        text = _FOUR_BITS.sub("qlora", text)
     rules = _DRAWN if rewarded else () if JUDGED.isdisjoint(words) else _LEARNED
     for pattern, written in rules:
         text = re.sub(pattern, written, text)
+    both = _BOTH.search(text) if rewarded else None
+    counts = [int(both["trains"]), int(both["draws"])] if both else []
+    if both and both["what"] != both["other"] and max(counts) > _NODE:  # of one node each they are node types
+        most = sum(counts)
+        assumed.append(f"{both['trains']} {both['what']} and {both['draws']} {both['other']} are {most} GPUs at most, "
+                       "and how many train and how many draw is searched")
+        text = (f"{text[:both.start()]}{both['trainer']}{both['on'] or ''} {both['what']}{both['between']} on "
+                f"{both['other']} max-gpus {most}{text[both.end():]}")
     if rewarded and (split := _SPLIT.search(text)) is not None:
         draws, trains = (int(split[name] or split[f"{name}2"]) for name in ("draws", "trains"))
         assumed.append(f"{draws} GPUs that draw answers and {trains} that train are {draws + trains} in all, whose "

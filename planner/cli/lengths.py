@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.cli.about import NOTHING, SERVING, About
 from planner.cli.amounts import IN_ALL, Amount
 from planner.cli.phrases import OF_TOKENS, PARAMETER
-from planner.cli.places import PREFIX
+from planner.cli.places import PLACES, PREFIX
 from planner.units import SECONDS
 from planner.units.reading import parse_count
 
@@ -50,16 +50,35 @@ def _length(amount: Amount, about: About) -> str:
         about.used.update({*said, "always", "system"})
         return "prefix"
     behind = [flag for flag, words in OF_TOKENS.items() if amount.beside & words]
+    if "rl" in about.asks and behind == ["input"] and (
+            "," in amount.beside or not amount.beside & OF_TOKENS["input"] - {"each"}):
+        behind = []  # of answers, too, each has so many
     each = amount.of_each or (not behind and "at" not in amount.beside and tokens < _PRICED)
     sampled = about.kinds & {"samples", "images", "documents"} if about.tunes else not about.serves and (
         "samples" in about.kinds)
     if sampled and each and behind[-1:] != ["output"] and "rl" not in about.asks:
         return "mean-length"
+    if not behind and (flag := _named(amount, about)):
+        behind = [flag]
     if "at" in amount.beside or behind:
         return "seq-len" if "at" in amount.beside else behind[-1]
     return "input" if about.serves or about.kinds & {*IN_ALL, "requests"} else "tokens"
 
 
+def _named(amount: Amount, about: About) -> str:
+    """Return the side of tokens that a word right before them names, as in replies of 150 tokens; of what is drawn to
+    learn from those that nothing names are of answers.
+    """
+    for place in PLACES[""]:
+        if place.flag in ("input", "output") and any(amount.near.get(word, _APART_BY) < _APART_BY
+                                                     for word in place.words - {"prompt", "answer"}):
+            return place.flag
+    if "rl" not in about.asks:
+        return ""
+    return "longest" if amount.beside & _MOST else "output"
+
+
+_MOST = frozenset(("max", "maximum", "longest", "most", "up"))
 _PACED = ("s", "sec", "second")
 _TRAINED = 10**8
 """Tokens from which no prompt is so long."""

@@ -136,13 +136,14 @@ def _asked(amount: Amount, about: About) -> tuple[str, str]:
 
 def _of_prompts(amount: Amount, about: About) -> str:
     """Return the flag of prompts of a step or an epoch, of images of each request, and of what each user asks."""
-    step = "step" in about.asks or ("rl" in about.asks and "steps" in about.kinds)
+    step = "step" in about.asks or ("rl" in about.asks and ("steps" in about.kinds or (
+        amount.noun == "prompts" and "epochs" not in about.kinds and parse_count(amount.value, "prompts") <= _DRAWN)))
     if amount.kind == "documents" and amount.per == "epoch":
         return "samples"
     asked = about.kinds & SERVING - {"requests"} and not about.asks & {"batch", "generate"}
     if amount.noun in ("prompt", "prompts") and amount.value[-1:] == "k" and not amount.per and asked:
         return "input"  # 10 users with 4k prompts
-    if amount.kind == "documents" and (amount.per == "step" or (step and amount.noun == "prompts")):
+    if amount.kind in ("documents", "requests") and (amount.per == "step" or (step and amount.noun == "prompts")):
         return "prompts"
     served = not amount.per and about.kinds & SERVING and not about.asks & {"batch", "caption"}
     if amount.kind == "images" and about.work.sees and not about.tunes and (
@@ -245,6 +246,8 @@ _LONG = 64
 _ROLES = {"reward-model": frozenset(("reward", "judge", "rm")), "critic": frozenset(("critic", "value"))}
 _OF = 2
 """Words on from a number up to which a word names what it is: replies of 150."""
+_DRAWN = 2048
+"""Prompts of a step at most where nothing says what they are of; a data set has more."""
 _GROUP = 128
 """Answers to a prompt at most; samples to learn from are more."""
 _SAME = 0.1

@@ -229,7 +229,8 @@ ONES = {word: str(count) for count, words in enumerate((
 """Numbers that are written out, as figures."""
 
 
-REINFORCED = frozenset(("grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr", "on-policy-distillation"))
+REINFORCED = frozenset(("grpo", "ppo", "rloo", "reinforce", "dapo", "gspo", "rl", "rlvr", "on-policy-distillation",
+                        "rejection-sampling"))
 """Names of methods that draw answers and learn from rewards."""
 DRAWS = _words("rollout rollouts generate generates generating generation generators sampling")
 TRAINS = _words("train trains trainer trainers training learner learners actor update updates")

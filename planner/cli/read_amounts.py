@@ -176,6 +176,8 @@ class _Before:
             self.methods.append(word)  # a LoRA epoch
         elif word in LEADING or (not bare and word in _METHODS) or _of_another(said.words, self.at):
             self.leading.add(word)
+            if word in _METHODS - {"sft"} and word not in said.flags.get("method", ()):
+                said.put("method", word)  # 1000 grpo steps
         elif not bare and (many := said.model_at(self.at)):
             self.models.append(self.at)
             self.at += many - 1

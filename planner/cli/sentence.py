@@ -46,7 +46,7 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 _NOTHING: Mapping[str, str] = {}
 _KIND = re.compile(r"^an? (?=[^0-9])")
-_SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots"))
+_SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots", "image-text"))
 
 
 @contextmanager

@@ -48,6 +48,19 @@ SAID = [
     ("distill Qwen3-32B into Qwen3-4B on policy, 256 prompts a step, 100 steps, 8 H100",
      "plan --method on-policy-distillation --model qwen3-4b --on '8 h100' --prompts 256 --steps 100 "
      "--reward-model qwen3-32b"),
+    ("grpo of qwen3-8b, prompts of 300 tokens, answers of 2k tokens, 128 prompts, 100 steps, 8 h100",
+     "plan --method grpo --model qwen3-8b --on '8 h100' --input 300 --output 2k --prompts 128 --steps 100"),
+    ("how many H100 to do 1000 GRPO steps of qwen2.5-32b in 3 days, 128 prompts, 16 responses each, 8k tokens long",
+     "plan --on h100 --method grpo --model qwen2.5-32b --steps 1000 --deadline '3 days' --prompts 128 "
+     "--samples-per-prompt 16 --output 8k"),
+    ("rl with verl on qwen2.5-32b, trainer on 16 H100, rollouts on 16 L40S, 256 prompts x 8 answers of 3k tokens",
+     "plan --method rl --stack verl --model qwen2.5-32b --on h100 --rollouts-on l40s --max-gpus 32 --prompts 256 "
+     "--samples-per-prompt 8 --output 3k"),
+    ("does GRPO of qwen3-235b-a22b fit on 64 H100? 128 prompts, 8 samples, max 16k tokens",
+     "estimate --method grpo --model qwen3-235b-a22b --on '64 h100' --prompts 128 --samples-per-prompt 8 "
+     "--max-model-len 16512"),
+    ("orpo on gemma 2 9b with 4-bit lora, 15k pairs, rtx 3090",
+     "plan --method orpo,qlora --model gemma-2-9b --on 'rtx 3090' --samples 15k"),
     ("train a reward model from Qwen2.5-7B on 80k comparison pairs of about 900 tokens on one node of H100",
      "plan --method reward-model --model qwen2.5-7b --on 'one node of h100' --samples 80k --mean-length 900"),
     ("kto on mistral-7b with lora, 20k labelled answers, one rtx 4090",
