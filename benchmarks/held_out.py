@@ -72,11 +72,11 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
         near = cells_of([rest[at] for at in there.tolist()], grouped[there], law, how)
         earlier[since] = Residuals.model_validate(dict(found) | {"cells": tuple(near)})
     return [replace(checked(found, one := samples[place], place, log), first=None if one.first is None else checked(
-        earlier[one.since], one, place, one.first))
+        earlier[one.since], replace(one, parts=one.first_parts), place, one.first))
             for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True)]
 
 
 def checked(residuals: Residuals, sample: Sample, place: int, log: float) -> Check:
     """Return a sample, with the logarithm of its measured over predicted figure, against the interval for its like."""
-    one = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
+    one = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed).of_parts(sample.parts)
     return Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0, one.backing)

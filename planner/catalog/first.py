@@ -11,6 +11,7 @@ from functools import cached_property
 
 from pydantic import Field
 
+from planner.catalog.ranges import Share
 from planner.catalog.residuals import Ratio
 from planner.catalog.sourced import AsOf, Sourced
 from planner.yaml_io import Frozen
@@ -23,6 +24,8 @@ class Batch(Frozen):
     day: AsOf
     over: dict[str, dict[str, Ratio]]
     """File of residuals -> id of a row -> measured over predicted."""
+    logits: dict[str, Share] = Field(default_factory=dict)
+    """Share of a predicted peak that was logits, where it is another today."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,12 @@ class First:
     """Number of its batch, from 1 on: rows of sources before it are what there was to compare with."""
     over: float
     """Measured over predicted."""
+    logits: float | None = None
+    """Share of the predicted peak that was logits; none where it is today's."""
+
+    def parts(self, today: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the shares of parts as they were first predicted."""
+        return today if self.logits is None else {**today, "logits": self.logits}
 
 
 class FirstPredictions(Sourced):
@@ -45,7 +54,8 @@ class FirstPredictions(Sourced):
         found: dict[str, dict[str, First]] = {}
         for since, batch in enumerate(self.batches, 1):
             for name, rows in batch.over.items():
-                found.setdefault(name, {}).update({row: First(since, over) for row, over in rows.items()})
+                found.setdefault(name, {}).update({row: First(since, over, batch.logits.get(row))
+                                                   for row, over in rows.items()})
         return found
 
     def of(self, name: str) -> Mapping[str, First]:

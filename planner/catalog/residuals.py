@@ -58,6 +58,8 @@ class Law(Frozen):
     """Of what is left open and had to be assumed."""
     guessed: dict[str, Sd] = Field(default_factory=dict)
     """The same, added for a choice that decides more than others where it had to be guessed."""
+    parts: dict[str, Sd] = Field(default_factory=dict)
+    """Of a part of what is predicted that a kernel may do without, by its share: below the prediction alone."""
     even: bool = True
     """Whether quantiles are even about the prediction; of memory they are not, as what nobody counts is always more."""
     scored: bool = False
@@ -68,6 +70,10 @@ class Law(Frozen):
     def scale(self, far: Distance, *, is_open: bool, guessed: Collection[str] = ()) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
         return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open, guessed=guessed).values()))
+
+    def missing(self, parts: Mapping[str, float]) -> float:
+        """Return the variance below the prediction that parts of these shares add."""
+        return math.fsum((sd * parts.get(name, 0.0))**2 for name, sd in self.parts.items())
 
     def few(self, far: Distance) -> float:
         """Return what so few sources leave open over what one does."""
@@ -156,6 +162,8 @@ class Residual(Frozen):
     """Traits and sizes by which no row of the same head is alike."""
     causes: tuple[tuple[str, float], ...] = ()
     """Variances of the logarithm, by cause."""
+    parts: tuple[tuple[str, float], ...] = ()
+    """What parts of the prediction add to the variance below it where they are all of it, over that variance."""
     alike: tuple[tuple[str, str], ...] = ()
     """Traits that these rows share with the question, by name."""
     q05: Ratio
@@ -168,6 +176,15 @@ class Residual(Frozen):
     def mean(self) -> float:
         """Mean of measured over predicted, of a logarithm that is taken as normal about the prediction."""
         return math.exp(math.fsum(value for _, value in self.causes) / 2)
+
+    def lowered(self, parts: Mapping[str, float]) -> float:
+        """Return by what logarithms below the prediction are multiplied where parts of it have these shares."""
+        return math.sqrt(1 + math.fsum(more * parts.get(name, 0.0)**2 for name, more in self.parts))
+
+    def of_parts(self, parts: Mapping[str, float]) -> Residual:
+        """Return the quantiles where parts of the prediction have these shares."""
+        by = self.lowered(parts)
+        return self.model_copy(update={"q05": self.q05**by, "q10": self.q10**by})
 
     @property
     def validated(self) -> bool:
@@ -231,4 +248,5 @@ class Residuals(Sourced):
                         error=far.cell.error if far.same else None, backing=far.backing, unseen=unseen,
                         alike=tuple(far.cell.traits.items()) if far.same else (),
                         causes=tuple((name, value * self.stretch**2) for name, value in causes.items()),
+                        parts=tuple((name, (sd / width)**2) for name, sd in self.law.parts.items()),
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})

@@ -155,7 +155,7 @@ def _trained(row: TrainRow, prediction: Prediction, catalog: Catalog) -> Iterato
     is_open, is_new = row.stated is False or row.run.task is not None, row.prefix not in catalog.step_residuals.sources
     step = catalog.step_residuals.at(prediction.step_traits, prediction.sizes, is_open=is_open)
     memory = catalog.memory_residuals.at(prediction.memory_traits, prediction.sizes, is_open=is_open,
-                                         guessed=prediction.guessed)
+                                         guessed=prediction.guessed).of_parts(prediction.memory_parts)
     speed, seconds = prediction.tokens_per_second_per_gpu, prediction.evaluation.step.seconds
     if measured.tokens_per_s_per_gpu is not None:
         yield _number(row.id, "tokens_per_s_per_gpu", speed, measured.tokens_per_s_per_gpu,

@@ -71,6 +71,11 @@ class Prediction:
         return ("recompute",) if any(one.startswith(OPEN_RECOMPUTE) for one in self.assumed) else ()
 
     @property
+    def memory_parts(self) -> Mapping[str, float]:
+        """Shares of the peak by which the law of memory goes."""
+        return self.evaluation.memory.shares
+
+    @property
     def fits(self) -> Fits:
         """The verdict on training, and on loading where that holds more."""
         memory = self.evaluation.memory

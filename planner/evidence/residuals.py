@@ -52,7 +52,8 @@ def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[tupl
             traits = prediction.memory_traits
             page = said.word("page", outcome.row.run) or outcome.row.prefix
             samples.setdefault((*traits.values(), log), (outcome.row.id, Sample(
-                page, _group(outcome, page), traits, prediction.sizes, is_open, log, prediction.guessed)))
+                page, _group(outcome, page), traits, prediction.sizes, is_open, log, prediction.guessed,
+                prediction.memory_parts)))
     return list(samples.values())
 
 
@@ -98,7 +99,8 @@ def as_first(firsts: Mapping[str, First], signed: Sequence[tuple[str, float, Sam
         if first is not None:
             began[sample.source] = min(first.since, began.get(sample.source, first.since))
     return [(key, sign, replace(sample, since=began.get(sample.source, 0)) if first is None else
-             replace(sample, first=math.log(first.over), since=first.since))
+             replace(sample, first=math.log(first.over), since=first.since,
+                     first_parts=first.parts(sample.parts)))
             for first, (key, sign, sample) in zip(known, signed, strict=True)]
 
 

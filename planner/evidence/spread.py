@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -43,8 +43,12 @@ class Sample:
     log: float
     guessed: tuple[str, ...] = ()
     """What of it the law knows by name."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """Shares of what is predicted that the law knows by name."""
     first: float | None = None
     """The logarithm by what it was predicted to be before anything of it was known."""
+    first_parts: Mapping[str, float] = field(default_factory=dict)
+    """The same shares as they were then."""
     since: int = 0
     """The batch in which it was, of those that came in later; with `first`, earlier ones are all that there was."""
 
@@ -74,11 +78,11 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = decided(prior, how, held)
-    over = np.concatenate([_over_scale(law, part) for part in held])
+    below, above = (np.concatenate([_over_scale(law, part, whole=whole) for part in held]) for whole in (True, False))
     by_source = law.scored or not law.even or any(sample.first is not None for sample in samples)
-    share = np.concatenate([part.weights for part in held]) if by_source else np.ones(len(over))
-    quantiles = _quantiles(over, share, even=law.even)
-    inside = np.mean((quantiles.q05 <= over) & (over <= quantiles.q95))
+    share = np.concatenate([part.weights for part in held]) if by_source else np.ones(len(below))
+    quantiles = _quantiles(below, above, share, even=law.even)
+    inside = np.mean((quantiles.q05 <= below) & (above <= quantiles.q95))
     return law, quantiles, cells_of(samples, grouped, law, how), short(float(inside))
 
 
@@ -197,23 +201,30 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     firsts = [sample.first for sample in mine if sample.first is not None]
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
                 tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine),
+                tuple(sample.first_parts if firsts else sample.parts for sample in mine),
                 np.array(firsts) if firsts else left(places), weights[places])
 
 
-def _over_scale(law: Law, held: Held) -> Floats:
-    """Return logarithms over the scale that the law gives each."""
-    scales = np.array([law.scale(far, is_open=is_open, guessed=guessed) for far, is_open, guessed in zip(
-        held.far, held.is_open, held.guessed, strict=True)])
+def _over_scale(law: Law, held: Held, *, whole: bool) -> Floats:
+    """Return logarithms over the scale that the law gives each; whole: with what parts may lack."""
+    scales = np.array([math.hypot(law.scale(far, is_open=is_open, guessed=guessed),
+                                  math.sqrt(law.missing(parts)) if whole else 0.0)
+                       for far, is_open, guessed, parts in zip(held.far, held.is_open, held.guessed, held.parts,
+                                                               strict=True)])
     ratios: Floats = held.logs / scales
     return ratios
 
 
-def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
-    off = np.abs(over) if even else over
-    order = np.argsort(off)
-    share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-    found = {name: short(float(np.interp(abs(2 * level - 1) if even else level, share, off[order])))
-             for name, level in LEVELS.items()}
+def _quantiles(below: Floats, above: Floats, weights: Floats, *, even: bool) -> Quantiles:
+    """Return quantiles of logarithms over their scales, which may be wider below the prediction than above it."""
+    def at(name: str, level: float) -> float:
+        over = below if level < 1 / 2 else above
+        off = np.abs(over) if even else over
+        order = np.argsort(off)
+        share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+        return short(float(np.interp(abs(2 * level - 1) if even else level, share, off[order])))
+
+    found = {name: at(name, level) for name, level in LEVELS.items()}
     if even:
         found |= {"q05": -found["q05"], "q10": -found["q10"], "q50": 0.0}
     return Quantiles(**found)

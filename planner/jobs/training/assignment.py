@@ -128,6 +128,7 @@ def offload_of(level: Offloaded) -> Offload:
 def memory_of(evaluation: Evaluation, residual: Residual) -> Memory:
     """Return the memory of the worst stage, whole bytes that add up."""
     parts = {name: round(value) for name, value in evaluation.memory.components.items()}
+    held = residual.of_parts(evaluation.memory.shares)
     return Memory(fits=evaluation.memory.fits, usable_bytes=int(evaluation.memory.usable),
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
                   host_bytes_per_node=round(evaluation.memory.host_per_node),
@@ -136,9 +137,9 @@ def memory_of(evaluation: Evaluation, residual: Residual) -> Memory:
                   nvme_usable_bytes=int(evaluation.memory.nvme_usable),
                   median=Median(allocated=round(evaluation.memory.allocated),
                                 reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)),
-                  interval90_bytes=(round(evaluation.memory.device * residual.q05),
-                                    round(evaluation.memory.device * residual.q95)),
-                  evidence=evidence_of(residual))
+                  interval90_bytes=(round(evaluation.memory.device * held.q05),
+                                    round(evaluation.memory.device * held.q95)),
+                  evidence=evidence_of(held))
 
 
 def memory_like(question: Question, layout: Layout) -> Residual:

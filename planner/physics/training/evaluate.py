@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -46,6 +46,11 @@ class MemoryBreakdown:
     nvme_usable: float
     least: float
     """Device bytes that the asked confidence puts below."""
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Shares of what is allocated by which the law of memory goes."""
+        return {"logits": self.components["logits"] / self.allocated}
 
     @property
     def peak(self) -> float:
@@ -211,11 +216,13 @@ def _fullest(question: Question, rows: Layouts, chosen: Ints, layers: Ints, coun
 def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: Ints,
             terms: MemoryTerms) -> MemoryBreakdown:
     held = _fullest(question, rows, np.array([row]), layers, counts[None], terms)
-    allocated, device = float(held.allocated[0]), float(held.device[0])
-    return MemoryBreakdown(
+    allocated, device, split = float(held.allocated[0]), float(held.device[0]), int(held.split[0])
+    memory = MemoryBreakdown(
         components={k: float(v[0]) for k, v in held.components.items()}, stage_peaks=held.stage_peaks[0],
         allocated=allocated, reserved=allocated * question.stack.allocator_ratio, device=device,
         usable=float(terms.usable[row]),
         host_per_node=float(held.host_per_node[0]), host_usable=float(terms.host_capacity[row]),
         nvme_per_node=float(held.nvme_per_node[0]), nvme_usable=float(terms.nvme_capacity[row]),
-        least=device * question.memory_least[int(held.split[0])])
+        least=device)
+    lower = question.memory_residuals[split].lowered(memory.shares)
+    return replace(memory, least=device * question.memory_least[split]**lower)
