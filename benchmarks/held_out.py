@@ -78,5 +78,6 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
 
 def checked(residuals: Residuals, sample: Sample, place: int, log: float) -> Check:
     """Return a sample, with the logarithm of its measured over predicted figure, against the interval for its like."""
-    one = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed).of_parts(sample.parts)
+    at = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
+    one = at.of_parts(sample.parts)
     return Check(place, log, one.q05 <= np.exp(log) <= one.q95, one.q95 / one.q05, one.rows > 0, one.backing)
