@@ -103,14 +103,17 @@ def predict_whole(given: StatedWholeRun, catalog: Catalog) -> WholePrediction:
     stack = stack_of(run, model, catalog, assumed)
     tokens = int(given.tokens_b * BILLION)
     gpus = run.gpus or _fill("gpus", _usual_gpus(run, model, tokens, catalog), assumed)
-    run = run.model_copy(update={"gpus": gpus})
+    # programs see two GPUs in a module that is counted as one
+    dies = said.whole("dies", given) or 1
+    gpus, on_node = gpus * dies, run.gpus_per_node and run.gpus_per_node * dies
+    run = run.model_copy(update={"gpus": gpus, "gpus_per_node": on_node})
     candidate = candidate_of(run, stack, catalog, assumed, gpus=gpus)
     staged = _fastest(run, model, stack, candidate, gpus, tokens, catalog, assumed)
     steps = math.ceil(tokens / (int(staged.batch.rows.batch[staged.row]) * _length(run, model, said, [])))
     derived = given.run_class == _DERIVED
     whole = catalog.whole_runs
     return WholePrediction(
-        steps * staged.step_seconds * gpus / HOUR, 1.0 if derived else staged.goodput,
+        steps * staged.step_seconds * gpus / dies / HOUR, 1.0 if derived else staged.goodput,
         1.0 if derived else whole.added.quantile(0.5), whole.framework_open if is_open else whole.framework_stated,
         is_open, stack.name, (*assumed, *_shown(staged)))
 

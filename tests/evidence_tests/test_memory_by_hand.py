@@ -115,6 +115,13 @@ def test_adapters_under_fsdp_are_stored_as_the_base_is(tmp_path):
     assert memory_of(tmp_path, row).fits == "tight"
 
 
+def test_a_loss_of_16_bit_logits_holds_three_copies_of_them(tmp_path):
+    """universal-llm-trainer: slice and log-softmax, two gradients in their place."""
+    row = next(r for r in rows_of("train_memory") if r["id"] == "ullm-002")
+    parts = memory_of(tmp_path, row).components
+    assert parts["logits"] == 3 * 2 * 2 * 8192 * 128256
+
+
 def test_gptq_leaves_tables_in_16_bits_and_deepspeed_its_buffers(tmp_path):
     """Qwen-1.8B, Q-LoRA of the README's profile: PEFT casts nothing that GPTQ left out; ds_config_zero2.json."""
     row = next(r for r in rows_of("train_memory") if r["id"] == "qwen-037")

@@ -169,6 +169,28 @@ def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_even() -> Non
     assert np.log(one.q95) > 1.5 * -np.log(one.q05)
 
 
+def test_a_part_that_a_kernel_may_do_without_widens_below_the_prediction_by_its_share() -> None:
+    """Half of the rows have a loss that holds any part of the logits that are said, which are half of the peak."""
+    random = np.random.default_rng(3)
+    samples = [replace(s, parts={"logits": share}, log=s.log / 4 + float(np.log(1 - share * random.random())))
+               for at, s in enumerate(simulated(3)) for share in (0.5 if at // 2 % 2 else 0.0,)]
+    flat = PRIOR.model_copy(update={"scored": False, "even": False})
+    prior = flat.model_copy(update={"parts": {"logits": 0.58}})
+    asked = {"family": "f1", "kind": "dense"}, {"gpus": 16.0}
+    found = file_of(samples, prior)
+    plain, alike = found.at(*asked), file_of(samples, flat).at(*asked)
+    half, quarter = (plain.of_parts({"logits": share}) for share in (0.5, 0.25))
+    assert found.law.parts["logits"] == pytest.approx(0.58, rel=0.4)
+    assert half.q05 < quarter.q05 < plain.q05
+    assert half.q05 == pytest.approx(alike.q05, rel=0.05)  # without half of it 0.5 is left
+    assert plain.q05 > 1.2 * alike.q05
+    assert (half.q90, half.q95) == (plain.q90, plain.q95)
+    checks = held_out(samples, prior, HOW, None, lambda sample: sample.source)
+    for share in (0.0, 0.5):
+        mine = [check.inside for check in checks if samples[check.place].parts["logits"] == share]
+        assert 0.85 <= np.mean(mine) <= 0.95
+
+
 @pytest.mark.parametrize("scored", [True, False])
 def test_rows_lie_off_by_what_they_were_predicted_to_be_as_they_came_in(scored: bool) -> None:
     """The facts of stacks know every row by now: what was said before is what the next source will be off."""

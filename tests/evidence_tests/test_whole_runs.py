@@ -59,6 +59,15 @@ def test_hours_of_steps_alone_hold_no_failures_and_nothing_added(tmp_path):
     assert whole["predicted"] / steps["predicted"] == pytest.approx(added)
 
 
+def test_a_module_of_two_dies_is_two_gpus_and_an_hour_of_one(tmp_path):
+    """Poro 34B on LUMI: 512 modules are a world size of 1,024, and its GPU-hours are those of modules."""
+    poro = next(row for row in rows_of("train_runs") if row["id"] == "poro-34b")
+    dies = poro | {"gpus": "1024", "gpus_per_node": "8", "notes": "activation checkpointing, mbs 1"}
+    (modules,), (each,) = (validated(write(tmp_path / "runs.csv", row))["rows"] for row in (poro, dies))
+    assert each["predicted"] == pytest.approx(2 * modules["predicted"])
+    assert modules["predicted"] == pytest.approx(float(poro["gpu_hours"]), rel=0.15)
+
+
 def test_measured_columns_change_no_prediction(tmp_path):
     (one,), (other,) = (hours(tmp_path, **changes)["rows"] for changes in ({}, {
         "gpu_hours": "5", "calendar_days": "7", "reported_tokens_per_s_per_gpu": "9", "ideal_hours_over_actual": "0.1",
