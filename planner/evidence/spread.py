@@ -25,7 +25,7 @@ from planner.layouts.table import Floats, Ints
 
 ROUNDS, SETTLED = 40, 1e-3
 """Of the robust spread, at most, and its relative change that ends them."""
-LEAST_FIRST = 5
+LEAST_FIRST = 4
 """Sources whose first predictions count in place of today's: which way fewer lie off is chance."""
 
 
