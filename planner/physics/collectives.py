@@ -34,8 +34,13 @@ def _curve(fabric: Fabric, operation: str, members: int) -> Curve | None:
     for wanted in (operation, twin):
         curves = [c for c in fabric.curves if c.operation == wanted]
         if curves:
-            return min(curves, key=lambda c: abs(np.log(c.ranks / members)))
+            return curves[_nearest(tuple([c.ranks for c in curves]), members)]
     return None
+
+
+@lru_cache(maxsize=512)
+def _nearest(ranks: tuple[int, ...], members: int) -> int:
+    return min(range(len(ranks)), key=lambda at: abs(np.log(ranks[at] / members)))
 
 
 @lru_cache(maxsize=512)
@@ -120,10 +125,14 @@ def _one(law: Collectives, hardware: Candidate, links: GroupLinks, operation: st
     if operation == "alltoall":
         return _all_to_all(hardware, links, nodes > 1, buffer * (m - 1) / n, buffer * (n - m) / n)
     inside = _inside_busbw(hardware, links, operation, buffer) if m > 1 else np.full_like(buffer, np.inf)
+    factor = (2.0 if operation == "all_reduce" else 1.0) * (n - 1) / n
+    if links.across == np.inf:
+        # nothing leaves the node: what follows comes to the same
+        within: Floats = factor * buffer / inside
+        return within
     across, hop = links.across * hardware.fabric.efficiency, hardware.fabric.latency
     start = hardware.scaleup.latency if m > 1 and hardware.scaleup else 0.0
     begin = np.where(nodes > 1, start, 0.0)
-    factor = (2.0 if operation == "all_reduce" else 1.0) * (n - 1) / n
     crossings = np.maximum(nodes - 1.0, 0.0)
     ring: Floats = factor * buffer / np.minimum(inside, across) + begin
     if operation != "all_reduce":
