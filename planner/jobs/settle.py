@@ -85,7 +85,7 @@ def _by_itself(search: Search, settled: Settled) -> Settled:
         if hoped is None or (settled.met and value is not None and hoped >= value * MARGIN and not has_day):
             continue
         found = _replayed(alone)
-        if found.met and (not settled.met or _worth(found.solved) < _worth(settled.solved)):
+        if found.met and found.solved.solution.value is not None and (not settled.met or _worth(found.solved) < _worth(settled.solved)):
             settled = replace(found, gap=None if has_day else _gap_of(settled, found.solved))
     return settled
 
