@@ -30,8 +30,10 @@ DIGITS = 3
 """Of the rate that is answered with, rounded down; users are whole."""
 LOWER, TIMES = 0.9, 20
 """By what the load is lowered after a miss, and how often at most."""
-HALVINGS = 4
-"""Between a load that is held and one that is not."""
+TRIES, FURTHER, FINE = 8, 1.15, 0.02
+"""Loads tried between one that is held and one that is not, at most; how many times what is held they are at most; and
+the share that is near enough.
+"""
 
 
 def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort,
@@ -70,17 +72,15 @@ def _held(question: ResolvedScenario, most: float, further: float, floor: Callab
     times as much.
     """
 
-    def at(load: float) -> tuple[Solved, bool]:
+    def at(load: float, *, any_will_do: bool = True) -> tuple[Solved, bool]:
         (job,) = question.jobs
         assert isinstance(job, Replayable)
         mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
-        if load > most:
-            settled = settle(solved, replaying.trace)
-            if settled.interrupted:
-                raise KeyboardInterrupt
-            return settled.solved, settled.met and bool(settled.solved.picks)
-        return solved, mine.tried(solved.replicas, 1.0, replaying.trace).meets
+        settled = settle(solved, replaying.trace, any_will_do=any_will_do)
+        if settled.interrupted:
+            raise KeyboardInterrupt
+        return settled.solved, settled.met and bool(settled.solved.picks)
 
     # beyond that no replica is tried
     low, high = most, floor(most * further * (1 + 10.0 ** (1 - DIGITS)) + (floor is math.floor))
@@ -91,15 +91,18 @@ def _held(question: ResolvedScenario, most: float, further: float, floor: Callab
         # users are whole, while a rate may be below one
         low, high = max(floor(low * LOWER), int(floor is math.floor)), low
         best, met = at(low)
-    for _ in range(HALVINGS):
-        middle = floor((low + high) / 2)
-        if not low < middle < high or effort.is_over:
+    for _ in range(TRIES):
+        middle = floor(min((low + high) / 2, low * FURTHER))
+        if not low < middle < high or high - low <= FINE * low or effort.is_over:
             break
         result, holds = at(middle)
         if holds:
             low, best, met = middle, result, True
         else:
             high = middle
+    if met:
+        cheapest, holds = at(low, any_will_do=False)
+        best = cheapest if holds else best
     return low, high, best, met
 
 

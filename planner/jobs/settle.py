@@ -45,17 +45,19 @@ class Settled:
     """Whether Ctrl-C ended the replays."""
 
 
-def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None) -> Settled:
+def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None, *,
+           any_will_do: bool = False) -> Settled:
     """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is.
 
-    known: what replays have shown of these jobs, on any offer; it is told what others show. What Ctrl-C ends is the
+    known: what replays have shown of these jobs, on any offer; it is told what others show. any_will_do: whether a
+    fleet that meets the targets is enough, and no cheaper one is looked for. What Ctrl-C ends is the
     best so far; where it ended the search already, nothing is replayed.
     """
     if not any(columns.replicas or columns.doubtful() for columns in solved.columns):
         return Settled(solved, met=True)
     if solved.interrupted:
         return Settled(solved, met=False, interrupted=True)
-    search = Search(quicker(solved), given, known={} if known is None else known)
+    search = Search(quicker(solved), given, known={} if known is None else known, any_will_do=any_will_do)
     try:
         return _by_itself(search, _replayed(search))
     except KeyboardInterrupt:
@@ -77,17 +79,26 @@ def _by_itself(search: Search, settled: Settled) -> Settled:
     """
     has_day = any(demand.day is not None for demand in search.start.fleet.demands.values())
     for node in sorted(search.blamed & search.nodes(settled.solved) if has_day else search.blamed):
-        if settled.interrupted or search.start.effort.is_over:
+        enough = search.any_will_do and settled.met and settled.solved.picks
+        if enough or settled.interrupted or search.start.effort.is_over:
             break
-        alone = Search(search.only(node), search.given, known=search.known)
+        alone = Search(search.only(node), search.given, known=search.known, any_will_do=search.any_will_do)
         hoped, value = alone.solve(alone.further).solution.value, settled.solved.solution.value
         # fewer replicas than hoped may do, too
         if hoped is None or (settled.met and value is not None and hoped >= value * MARGIN and not has_day):
             continue
         found = _replayed(alone)
-        if found.met and found.solved.solution.value is not None and (not settled.met or _worth(found.solved) < _worth(settled.solved)):
+        if _is_better(found, settled):
             settled = replace(found, gap=None if has_day else _gap_of(settled, found.solved))
     return settled
+
+
+def _is_better(found: Settled, settled: Settled) -> bool:
+    """Say whether a fleet meets the targets, and another does not or is worse."""
+    if not found.met or found.solved.solution.value is None:
+        return False
+    has_none = not settled.met or settled.solved.solution.value is None
+    return has_none or _worth(found.solved) < _worth(settled.solved)
 
 
 def _gap_of(settled: Settled, better: Solved) -> float | None:
@@ -140,6 +151,8 @@ def _settled(search: Search, best: Solved) -> Settled:
     for _ in range(ROUNDS):
         _tell(best, best.solution.value)
         missed, whole = list(search.misses(best)), False
+        if not missed and search.any_will_do:
+            return Settled(best, met=True)
         if not missed:
             settled = _cheaper(search, best)
             if settled.interrupted:

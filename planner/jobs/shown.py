@@ -52,6 +52,8 @@ class Search:
     requests: int = 0
     changing: bool = True
     """Whether what a day's changes cost counts."""
+    any_will_do: bool = False
+    """Whether a fleet that meets the targets is enough."""
 
     @cached_property
     def jobs(self) -> dict[int, Replayable]:
