@@ -136,6 +136,8 @@ def with_quarters(data: dict[Any, Any]) -> dict[Any, Any]:
     quarter = next((key for key in stated if key in _QUARTERS), None)
     if quarter is None or not isinstance(limits, dict):
         return data
+    if isinstance(stated[quarter], dict | list):
+        raise InputError(f"{quarter}: one amount holds for every calendar quarter: write for example 4 MUSD")
     left = {key: value for key, value in limits.items() if key not in _QUARTERS}
     return {key: value for key, value in data.items() if key not in _QUARTERS} | {
         "limits": {**left, "budget_by_quarter": stated[quarter]}}

@@ -115,6 +115,7 @@ def test_a_number_of_nodes_is_varied_by_their_type(own):
     (asked(job(deadline="2027-02-30")), "there is no such day"),
     (asked(job(deadline="02/15/2027")), "is not a date: write for example 2027-06-30"),
     (asked(sourcing={"rent": {"quota": 16}}), "a quota is of a node type: write for example {dgx-h100: 16}"),
+    (asked(limits={"budget_by_quarter": {"2027-Q1": "1 MUSD"}}), "one amount holds for every calendar quarter"),
     (asked(job(optional=True)), "worth: 20 kUSD says that a job may be left out"),
     (asked(job(duration="10 d")), "how long a job takes follows from its model and its tokens"),
     (asked(job(every="fortnight")), "'fortnight' is not a span of time"),
