@@ -59,6 +59,13 @@ def after(start: datetime, value: object, *, begins: bool = False) -> object:
         return value
 
 
+def days_of(start: datetime, value: object) -> object:
+    """Return the first and last day of what the calendar names, such as a month; anything else as a date."""
+    named = stretch(value, start.date()) if isinstance(value, str) else None
+    return after(start, value) if named is None else [written(_midnight(day)) for day in (
+        named[0], max(named[0], named[1] - timedelta(days=1)))]
+
+
 def _midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -10,7 +11,7 @@ from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.horizon import USUAL, USUAL_START, Horizon
 from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_entry, owned_in_words
-from planner.scenario.moment import Growth, Moment, PerDay, Span, after, moment_of, written
+from planner.scenario.moment import Growth, Moment, PerDay, Span, after, days_of, moment_of, written
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import LOADS, Serving
@@ -243,9 +244,14 @@ class Portfolio(Frozen):
             start = moment_of(horizon.get("start", USUAL_START))
         except ValueError:
             return data
-        return {**data, "jobs": [{key: after(start, value, begins=key != "deadline") if key in DATES else value
-                                  for key, value in job.items()} if isinstance(job, dict) else job
-                                 for job in data["jobs"]]}
+        dated = {**data, "jobs": [{key: after(start, value, begins=key != "deadline") if key in DATES else value
+                                   for key, value in job.items()} if isinstance(job, dict) else job
+                                  for job in data["jobs"]]}
+        sourcing = data.get("sourcing")
+        if not isinstance(sourcing, dict) or not isinstance(own := sourcing.get("own"), list):
+            return dated
+        return {**dated, "sourcing": {**sourcing, "own": [
+            _dated(start, block) if isinstance(block, dict) else block for block in own]}}
 
     @model_validator(mode="after")
     def _names_and_dates_hold(self) -> Self:
@@ -278,6 +284,17 @@ class Portfolio(Frozen):
         if waits:
             circle = "wait for each other in a circle" if len(waits) > 1 else "waits for itself"
             raise ValueError(f"jobs: {', '.join(waits)} {circle} (after)")
+
+
+def _dated(start: datetime, owned: dict[str, object]) -> dict[str, object]:
+    """Return nodes that are owned with their dates as such, where a month is said without its year, or a span."""
+    def read(key: str, value: object) -> object:
+        if key == "maintenance":
+            return [after(start, day) for day in value] if isinstance(value, list) else (
+                {said: after(start, day) for said, day in value.items()} if isinstance(value, dict)
+                else days_of(start, value))
+        return after(start, value, begins=key == "from") if key in ("from", "until") else value
+    return {key: read(key, value) for key, value in owned.items()}
 
 
 AnyQuestion: TypeAlias = AnyScenario | Portfolio

@@ -75,12 +75,19 @@ def test_a_horizon_is_a_year_a_quarter_or_ends_with_a_month(horizon, first, days
     assert (f"{portfolio.horizon.start:%Y-%m-%d}", portfolio.horizon.periods) == (first, days)
 
 
-@pytest.mark.parametrize("maintenance", [["2027-02-01", "2027-02-05"], {"from": "2027-02-01", "until": "2027-02-05"}])
+@pytest.mark.parametrize("maintenance", [["2027-02-01", "2027-02-05"], {"from": "2027-02-01", "until": "2027-02-05"},
+                                         ["Feb 1", "5 February"], ["4 weeks", "32 d"]])
 def test_nodes_are_maintained_and_bought_as_people_say_it(maintenance):
     portfolio, _ = load_question({"portfolio": asked(sourcing={"buy": True, "own": [
         {"node": "dgx-h100", "nodes": 2, "maintenance": maintenance}]})}, {}, CATALOG)
     assert portfolio.sourcing.own[0].maintenance == (datetime(2027, 2, 1), datetime(2027, 2, 5))
     assert portfolio.sourcing.buy is not None
+    month, _ = load_question(asked(sourcing={"own": [
+        {"node": "dgx-h100", "nodes": 2, "maintenance": "February", "from": "January", "until": "end of Q1"}]}), {},
+                              CATALOG)
+    (owned,) = month.sourcing.own
+    assert owned.maintenance == (datetime(2027, 2, 1), datetime(2027, 2, 28))
+    assert (owned.from_, owned.until) == (datetime(2027, 1, 4), datetime(2027, 4, 1))
 
 
 def test_keys_of_a_portfolio_are_read_at_its_top():
