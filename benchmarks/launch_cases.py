@@ -51,7 +51,7 @@ LEARNED: tuple[dict[str, object], ...] = (
      "samples_per_prompt": 16})
 PROVIDERS = ("aws", "gcp", "azure", "lambda", "runpod", "nebius")
 LIMIT = 3600
-"""Seconds for a scenario: no search takes as long, so that what is planned does not depend on how busy the machine is."""
+"""Seconds for a scenario: no search takes as long, so that how busy the machine is changes no plan."""
 _KEYS = {"model": "workload.model", "length": "workload.sequence_length", "batch": "workload.global_batch",
          "method": "workload.method", "precision": "workload.precision", "stack": "workload.stack",
          "optimizer": "workload.optimizer", "tuning": "workload.tuning"}

@@ -7,9 +7,13 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from planner.scenario.configs.manifests import line_of
+
 ENGINES = {"vllm": "vllm serve", "vllm-openai": "python -m vllm.entrypoints.openai.api_server",
            "text-generation-inference": "text-generation-launcher"}
 """Images that start an engine themselves, by the last part of their name, with the line that the arguments follow."""
+ALL = '"$@"'
+_DEFAULT = re.compile(r"\$\{\w{1,99}:-([^{}$]{0,200})\}", re.ASCII)
 SHELLS = ("sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash")
 PROGRAMS = re.compile(
     r"\b(vllm|sglang|trtllm-serve|text-generation-launcher|torchrun|deepspeed|accelerate launch|axolotl|"
@@ -34,7 +38,7 @@ MODELS = ("model_source", "model_url", "model_id", "model_name_or_path", "model_
 """Keys that name the model beside them, in the order in which they hold."""
 GPUS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "node.kubernetes.io/instance-type",
         "beta.kubernetes.io/instance-type", "accelerator_type", "accelerators", "accelerator", "gpu_type",
-        "instance_type", "gpu")
+        "instance_type", "resource_profile", "gpu")
 """Keys that name the hardware."""
 NODES = {"num_nodes": ("SKYPILOT_NUM_NODES",), "nodes": ("DSTACK_NODES_NUM",)}
 """Keys of a task that count its machines -> the variables that its lines have them in."""
@@ -51,6 +55,8 @@ class Carried(NamedTuple):
     line: str
     others: int
     """Containers that start another model."""
+    workers: int
+    """Other kinds of workers of the same model."""
     hardware: str
     version: str
     """Of the engine, by the image's tag."""
@@ -59,20 +65,21 @@ class Carried(NamedTuple):
 
 def carried_in(data: object) -> Carried | None:
     """Return what the first container or job starts that a reader may know; none where nothing does."""
-    by_keys = _by_settings({"": data}) if isinstance(data, Mapping) else None
+    by_keys = None if not isinstance(data, Mapping) or line_of(data) is not None else _by_settings({"": data})
     found = [by_keys] if by_keys else list(_lines(data))
     lines = next((told for telling in (PROGRAMS, SCRIPT, RUNS) if (
         told := [(line, image) for line, image in found if telling.search(line)])), [])
     if not lines:
         return None
     line, image = lines[0]
+    workers = max((one.workers for block in _blocks(data) if (one := line_of(block)) is not None), default=0)
     named = image.rpartition("/")[2].partition("@")[0]
     version = _VERSION.search(named.partition(":")[2]) if any(
         engine in image for engine in ("vllm", "sglang", "tensorrt", "text-generation")) else None
     replicas = [value for value in _under(data, REPLICAS) if isinstance(value, int) and value > 1]
     hardware = [text for value in _under(data, GPUS) if (text := _hardware(value))]
     others = {_model_of(each) for each, _ in found} - {_model_of(line), ""}
-    return Carried(_with_variables(line, data), len(others), next(iter(hardware), ""),
+    return Carried(_with_variables(line, data), len(others), workers, next(iter(hardware), ""),
                    version.group(1) if version else "", next(iter(replicas), 1))
 
 
@@ -106,28 +113,46 @@ def _model_of(line: str) -> str:
 
 def _lines(data: object) -> Iterator[tuple[str, str]]:
     """Yield what is started with the image that it runs in, wherever it stands: a service, a container of a pod."""
+    if isinstance(data, Mapping) and (table := line_of(data)) is not None:
+        yield table.text, table.image
+        return
     if isinstance(data, Mapping):
-        image = str(data.get("image", ""))
-        if image and ("command" in data or "args" in data):
-            yield _line(data, image), image
-        elif "modelFormat" in data and "args" in data:  # KServe's own runtime for Hugging Face, which is vLLM
-            yield f"vllm serve {_words(data['args'])}".replace("--model_id", "--model"), image
-        elif not any(name in data for name in TRAINERS) and (line := _by_settings(data)):
-            yield line
-        else:
-            for key in SCRIPTS:
-                if (script := _script(data.get(key))) and any(
-                        telling.search(script) for telling in (PROGRAMS, SCRIPT, RUNS)):
-                    yield script, image
-        for value in data.values():
-            yield from _lines(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _lines(value)
+        yield from _in_block(data)
+    for value in data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ():
+        yield from _lines(value)
+
+
+def _in_block(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield what a table itself starts."""
+    image = _DEFAULT.sub(r"\1", str(data.get("image", "")))
+    if image and ("command" in data or "args" in data):
+        yield _line(data, image), image
+    elif "modelFormat" in data and "args" in data:  # KServe's own runtime for Hugging Face, which is vLLM
+        yield f"vllm serve {_words(data['args'])}".replace("--model_id", "--model"), image
+    elif not any(name in data for name in TRAINERS) and (line := _by_settings(data)):
+        yield line
+    else:
+        for key in SCRIPTS:
+            if (script := _script(data.get(key))) and any(
+                    telling.search(script) for telling in (PROGRAMS, SCRIPT, RUNS)):
+                yield script, image
+
+
+def _blocks(data: object) -> Iterator[Mapping[str, object]]:
+    """Yield every table of a manifest."""
+    if isinstance(data, Mapping):
+        yield data
+    for value in data.values() if isinstance(data, Mapping) else data if isinstance(data, list) else ():
+        yield from _blocks(value)
 
 
 def _line(container: Mapping[str, object], image: str) -> str:
-    started = " ".join(filter(None, (_words(container.get(key)) for key in ("entrypoint", "command", "args"))))
+    words = [_words(container.get(key)) for key in ("entrypoint", "command", "args")]
+    started = " ".join(filter(None, words))
+    if (whole := next((word for word in words if ALL in word), None)) is not None:
+        # a script that is handed the rest; of Docker Compose a sign of a variable stands twice
+        rest = " ".join(filter(None, words[words.index(whole) + 1:]))
+        started = whole.replace(ALL, rest).replace("$$", "$")
     own = ENGINES.get(image.rpartition("/")[2].partition(":")[0].partition("@")[0])
     has = own is None or "vllm" in started.split() or "vllm." in started or own in started
     return started if has else f"{own} {started}"
@@ -191,7 +216,8 @@ def _hardware(value: object) -> str:
         value = f"{name}:{count}" if isinstance(count, int) else value.get("name", "")
     if not isinstance(value, str) or not any(map(str.isalpha, value)):
         return ""
-    parts = [part for part in value.replace("NVIDIA-", "").replace("nvidia-", "").split(":") if part]
+    parts = [part for part in value.replace("NVIDIA-", "").replace("nvidia-", "").removeprefix("gpu-").split(":")
+             if part]
     count = next((part for part in parts if part.isdecimal()), "")
     name = next((part for part in parts if not part.isdecimal() and not re.fullmatch(r"\d+ ?GB\.*", part)), "")
     return f"{count}x{name}" if count else name

@@ -127,6 +127,7 @@ class Config:
         A training config that counts no GPUs is run on those of the node, or on as many nodes as its degrees take.
         """
         values, axes = self.values(stated, catalog), {**self.reading.layout, **layout}
+        self._closed(axes)
         if self.serves:
             if self.reading.gpus and "limits.gpus" not in stated:
                 values["limits.gpus"] = self.reading.gpus
@@ -149,6 +150,13 @@ class Config:
             values[BATCH] = degrees(axes, "mbs") * self.reading.accumulation * (gpus // width)
         self._count_tokens(values, catalog.recipes)
         return values, axes
+
+    def _closed(self, axes: Mapping[str, str]) -> None:
+        """Raise InputError for a degree that a variable holds which nobody sets."""
+        for axis, key in self.reading.open.items():
+            if axis not in axes:
+                raise InputError(f"{key}: {self.reading.unknown[key]} is not set in the file: give --layout {axis}=N",
+                                 file=self.reading.source.file)
 
     def hardware(self, catalog: Catalog) -> str:
         """Return the hardware that a key of the config names, as no tool but its user's reads it; empty without."""
@@ -242,11 +250,16 @@ def _read(source: Source) -> Config:
     reader, source, launcher = started(source)
     reading = Reading(source)
     reader.read(reading)
+    if reading.open and "workload.engine" in reading.values:
+        reading.gpus = None
     if launcher is not None and reading.gpus is None:
         reading.gpus = launched(Reading(launcher))
     if source.carried is not None and source.carried.others:
         reading.counted.append(f"{plural(source.carried.others, 'other model')} that the file starts: left out, "
                                "ask for each alone")
+    if source.carried is not None and source.carried.workers:
+        reading.counted.append(f"{plural(source.carried.workers, 'other kind')} of workers of the same model: left "
+                               "out; these are estimated as replicas that do all of a request")
     if source.carried is not None and source.carried.replicas > 1 and "workload.engine" in reading.values:
         if reading.gpus is None:
             reading.counted.append(f"{source.carried.replicas} replicas: one of them is estimated")

@@ -59,6 +59,8 @@ class Reading:
     """What the answer counts in another way than the config has it, in words."""
     unknown: dict[str, str] = field(default_factory=dict)
     """Keys whose value is a variable that the file does not set, as it stands there."""
+    open: dict[str, str] = field(default_factory=dict)
+    """Axes that such a key holds -> the key."""
     taken: set[str] = field(default_factory=set)
 
     def get(self, *keys: str) -> object:
@@ -139,7 +141,7 @@ class Reading:
         Raises InputError where it is not there.
         """
         self.get(key)
-        named = word or self.source.keys.get(key)
+        named = word or self.source.keys.get(self.source.named(key))
         if named is None or self.source.form != "command":
             return
         file = beside_of(self.source, str(named))
@@ -162,8 +164,14 @@ class Reading:
             self.layout[axis], self.origin[axis] = str(value), key
 
     def degree(self, axis: str, *keys: str) -> int:
-        """Put down a degree of parallelism, and return it: 1 where none is stated."""
+        """Put down a degree of parallelism, and return it: 1 where none is stated.
+
+        One that a variable holds, which the file does not set, is open: an estimate has to be told it.
+        """
         value = self.number(*keys)
+        if value is None:
+            unset = [key for key in map(self.source.named, keys) if key in self.unknown]
+            self.open |= {axis: unset[0]} if unset else {}
         self.axis(axis, value if value != 1 else None, _named(self.source, keys))
         return value or 1
 

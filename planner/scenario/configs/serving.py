@@ -10,7 +10,8 @@ FORMATS = {"fp8": "fp8", "awq": "int4", "awq_marlin": "int4", "gptq": "int4", "g
            "bitsandbytes": "nf4", "w8a8_int8": "int8", "w8a8_fp8": "fp8", "modelopt": "fp8", "modelopt_fp8": "fp8",
            "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4", "fbgemm_fp8": "fp8"}
 """--quantization of vLLM and SGLang -> weight format. Others follow the model's name, as published."""
-CACHES = {"auto": "auto", "bf16": "bf16", "bfloat16": "bf16", "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
+CACHES = {"auto": "auto", "bf16": "bf16", "bfloat16": "bf16", "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_ds_mla": "fp8",
+          "int8_per_token_head": "int8", "fp8_per_token_head": "fp8", "fp8_e5m2": "fp8",
           "int8": "int8", "nvfp4": "nvfp4"}
 PROMPT, ANSWER = 1024, 128
 """Lengths where none are given: those of vLLM's own benchmark (`vllm bench serve --dataset-name random`)."""
@@ -18,7 +19,10 @@ PROMPT, ANSWER = 1024, 128
 
 def model(reading: Reading, named: str | None, key: str) -> None:
     """Put down the model and its weight format."""
-    reading.put("workload.model", named or None, key)
+    named = (named or "").removeprefix("hf://")
+    if named.startswith("$"):
+        reading.unknown[key] = named
+    reading.put("workload.model", None if named.startswith("$") else named or None, key)
     if (carried := reading.source.carried) is not None:
         reading.put("workload.engine_version", carried.version or None, "the image's tag")
     wanted = reading.word("quantization", "q")
@@ -64,5 +68,6 @@ def unsaid(reading: Reading, drafts: str, prefixes: str) -> None:
 def degree(reading: Reading, axis: str, *keys: str) -> int:
     """Put down a degree, 1 too: an engine splits nothing of itself."""
     value = reading.degree(axis, *keys)
-    reading.axis(axis, value, keys[0])
+    if axis not in reading.open:
+        reading.axis(axis, value, keys[0])
     return value

@@ -50,6 +50,8 @@ _RUNS = re.compile(r"-[a-z]{0,4}c")
 """The option by which a shell runs what follows."""
 COUNTED = ("NPROC_PER_NODE", "NNODES", "CUDA_VISIBLE_DEVICES")
 """Variables by which launchers count GPUs."""
+STARTED = ("vllm", "sglang", "trtllm-serve", "torchrun", "python", "python3")
+"""Programs that stand behind a launcher's switches: mpirun --oversubscribe trtllm-serve."""
 HELD = "_"
 """The first word of flags that a variable or an array holds."""
 MOST = 10**18
@@ -289,9 +291,10 @@ def _command(words: list[str], known: Mapping[str, str]) -> Command:
             key = name.replace("_", "-")
             command.flags[key] = value if equals else True
             key = None if equals else key
-        elif key is not None:
+        elif key is not None and not (word in STARTED and command.flags[key] is True):
             held = command.flags[key]
             command.flags[key] = word if held is True else [*(held if isinstance(held, list) else [held]), word]
         else:
+            key = None
             command.words.append(word)
     return command

@@ -20,8 +20,8 @@ ARCHITECTURE = ("swiglu", "normalization", "disable-bias-linear", "use-rotary-po
 def tells(source: Source) -> bool:
     """Say whether it is one: flags that only Megatron has."""
     # `megatron rlhf` is a line of ms-swift, with variables before it or not
-    return source.form == "command" and "megatron" not in source.words and not (
-        source.has("rollout-batch-size")) and any(
+    return source.form == "command" and "megatron" not in source.words and not any(
+        map(source.has, ("rollout-batch-size", "compute-dtype"))) and any(
         source.has(*keys) for keys in (("tensor-model-parallel-size",), ("pipeline-model-parallel-size",),
                                        ("num-layers", "hidden-size", "num-attention-heads")))
 

@@ -21,15 +21,20 @@ def tells(source: Source) -> bool:
     return source.form == "python" and _recipe(source) is not None
 
 
+def called(recipe: str) -> tuple[str, ...]:
+    """Return what the model of a recipe may be called: llama31_405b is llama-3.1-405b."""
+    plain = re.sub(r"(?<=\d)(?=\d+b\b)|_", "-", recipe)
+    parted = re.sub(r"^([a-z]+)(\d)(\d)?(?=-)", lambda m: f"{m[1]}-{m[2]}{'.' + m[3] if m[3] else ''}", plain)
+    return parted, plain, parted.replace("-", "", 1)
+
+
 def read(reading: Reading) -> None:
     """Read model, method, batch, lengths, degrees and GPUs."""
     keys = {key.rpartition(".")[2]: value for key, value in reading.source.keys.items()}
     reading.source = replace(reading.source, keys=keys)
     found = _recipe(reading.source)
     assert found is not None
-    called = re.sub(r"(?<=\d)(?=\d+b\b)|_", "-", found[1])
-    parted = re.sub(r"^([a-z]+)(\d)(\d)?(?=-)", lambda m: f"{m[1]}-{m[2]}{'.' + m[3] if m[3] else ''}", called)
-    reading.names = (parted, called, parted.replace("-", "", 1))
+    reading.names = called(found[1])
     scheme = reading.word("peft_scheme", "peft")
     trains = "pretrain" if found[2] == "pretrain" else "full" if found[2] == "sft" or (
         scheme in ("none", None) and found[2] != "peft" and "peft_scheme" in keys) else "lora"

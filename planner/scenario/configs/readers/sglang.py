@@ -33,7 +33,7 @@ def read(reading: Reading) -> None:
     serving.unsaid(reading, drafts, "")
     spread = reading.on("enable-ep-moe", "enable-deepep-moe") or reading.word("moe-a2a-backend") not in (None, "none")
     experts = reading.number("ep-size", "ep", "expert-parallel-size") or (tp if spread else 1)
-    if attention > 1:
+    if attention > 1 and "tp" not in reading.open:
         if tp % attention:
             raise reading.wrong(("attn-dp-size", "dp-size", "dp"), attention, f"a divisor of the {tp} GPUs of TP")
         # copies of attention share the GPUs of the experts

@@ -27,7 +27,9 @@ def tells(source: Source) -> bool:
 def read(reading: Reading) -> None:
     """Read model, cache, longest request, degrees and copies of attention."""
     reading.put("workload.engine", "tensorrt-llm", "the program")
-    words = [word for word in reading.source.words if not word.endswith(PROGRAMS) and word != "serve"]
+    words = list(reading.source.words)
+    behind = next((at + 1 for at, word in enumerate(words) if word.endswith(PROGRAMS)), 0)
+    words = [word for word in words[behind:] if word != "serve"]
     _options(reading)
     serving.model(reading, reading.text("model", "model_path") or next(iter(words), None), "model")
     cache = reading.word("kv_cache_config.dtype", "kv_cache_dtype")

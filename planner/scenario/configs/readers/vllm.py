@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from planner.scenario.configs import serving
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 SERVERS = ("vllm.entrypoints.openai.api_server", "vllm/vllm-openai", "dynamo.vllm")
 
+OPTIONS = ("tensor-parallel-size", "max-model-len", "max-num-batched-tokens", "max-num-seqs", "kv-cache-dtype",
+           "gpu-memory-utilization", "enable-prefix-caching", "no-enable-prefix-caching", "max-cudagraph-capture-size")
+"""Of its file of options, which has at least `FEW`."""
+FEW = 2
 SUFFIXES = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 """Behind numbers of tokens, as vllm/engine/arg_utils.py reads them."""
 
@@ -17,6 +23,8 @@ def tells(source: Source) -> bool:
     if source.form == "python":
         return any(word.partition(".")[0] == "vllm" for word in source.words) and any(
             word.rpartition(".")[2] in ("LLM", "EngineArgs", "AsyncEngineArgs") for word in source.words)
+    if source.form == "yaml":  # what --config names
+        return sum(map(source.has, OPTIONS)) >= FEW and not any("." in key for key in source.keys)
     # the value of a dotted key is of another program's
     words = [*source.words, *(str(word) for key, value in source.keys.items() if "." not in key
                               for word in (value if isinstance(value, list) else [value]))]
@@ -25,6 +33,8 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read model, format, cache, longest request and degrees."""
+    if reading.source.form == "yaml":
+        reading.source = replace(reading.source, form="command")
     reading.put("workload.engine", "vllm", "the program")
     reading.get("m")
     named = reading.text("model", "model-name-or-path" if reading.source.form == "python" else "model")
