@@ -156,20 +156,6 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     # experts are spread where that is asked for, or by what exchanges tokens
     ("sglang serve --model-path deepseek-ai/DeepSeek-V3 --tp 16 --attn-dp-size 16 --moe-a2a-backend deepep",
      {"engine": "sglang", "gpus": 16}, {"tp": "1", "dp": "16", "ep": "16"}, None),
-    ("srt_slurm.yaml", {"engine": "sglang", "model": "deepseek-ai/DeepSeek-R1", "max_model_len": 16384, "gpus": 8},
-     {"tp": "1", "dp": "8", "ep": "8"}, None),
-    ("kubeai.yaml", {"engine": "vllm", "model": "neuralmagic/Meta-Llama-3.1-405B-Instruct-FP8", "kv_cache": "fp8"},
-     {"tp": "8"}, None),
-    ("llmisvc.yaml", {"model": "RedHatAI/NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8-block", "gpus": 8}, {"tp": "8"}, None),
-    ("chart.yaml", {"model": "facebook/opt-125m", "engine": "vllm"}, {"tp": "1"}, None),
-    ("compose_script.yaml", {"engine": "vllm", "max_model_len": 176000, "engine_version": "0.22.0", "kv_cache": "fp8"},
-     {"tp": "1"}, None),
-    ("vllm_options.yaml", {"engine": "vllm", "max_model_len": 32768, "gpus": 8}, {"tp": "8"}, None),
-    ("heredoc.sh", {"engine": "tensorrt-llm", "kv_cache": "fp8", "memory_fraction": 0.8, "gpus": 4},
-     {"tp": "1", "dp": "4", "ep": "4"}, None),
-    # a recipe by its name was read as Megatron's arguments, in fp32 and with nothing sharded
-    ("perf.sh", {"stack": "megatron-bridge", "model": "qwen3-235b-a22b", "precision": "fp8", "gpus": 128,
-                 "seq_len": 4096}, {"pp": "8", "ep": "16", "vpp": "3", "zero": "1", "mbs": "1"}, 2048),
     ("python -m sglang.launch_server --model Qwen/Qwen2.5-7B-Instruct --tp-size 2 --dp-size 4 --context-length 4096",
      {"gpus": 8, "max_model_len": 4096}, {"tp": "2"}, None)]
 
@@ -181,7 +167,7 @@ def given(name: str) -> str:
 @pytest.mark.parametrize(("name", "values", "layout", "batch"), FOUND, ids=lambda one: str(one)[:30])
 def test_published_configs_are_read(name: str, values: dict[str, Any], layout: dict[str, str], batch: int | None):
     config = read_config(given(name))
-    stated = MODEL if name.startswith(("acc_", "ds_", "trtllm.yaml", "vllm_options")) else {}
+    stated = MODEL if name.startswith(("acc_", "ds_", "trtllm.yaml")) else {}
     found, axes = config.asked(stated, {}, 8, CATALOG)
     assert {key: found.get(FLAGS[key]) for key in values} == values
     assert {axis: axes.get(axis) for axis in layout} == layout
@@ -190,7 +176,7 @@ def test_published_configs_are_read(name: str, values: dict[str, Any], layout: d
 
 @pytest.mark.parametrize("name", [one[0] for one in FOUND], ids=lambda one: str(one)[:30])
 def test_every_one_is_estimated(name: str):
-    stated: dict[str, Any] = {"model": "llama-3.1-8b"} if name.startswith(("acc_", "ds_", "vllm_options")) else {}
+    stated: dict[str, Any] = {"model": "llama-3.1-8b"} if name.startswith(("acc_", "ds_")) else {}
     stated |= {"model": "qwen3-235b-a22b"} if name == "trtllm.yaml" else {}
     answer = planner.estimate(node="dgx-h200", from_=given(name), **stated)
     assert answer.memory.peak_bytes > 0
@@ -386,18 +372,6 @@ def test_a_deepspeed_file_beside_the_config_is_read(tmp_path: Path):
     found, axes = read_config(str(tmp_path / "axolotl.yml")).asked({}, {}, 8, CATALOG)
     assert (axes["zero"], axes["offload_optimizer"], axes["mbs"]) == ("2", "1", "1")
     assert found["workload.stack"] == "deepspeed"
-
-
-@pytest.mark.parametrize("line", [
-    "vllm serve Qwen/Qwen3-8B --tensor-parallel-size $TP",
-    "python -m sglang.launch_server --model Qwen/Qwen3-8B --tp $TP"])
-def test_a_degree_that_a_variable_holds_is_asked_for(line: str):
-    config = read_config(line)
-    with pytest.raises(InputError, match=r"\$TP is not set in the file: give --layout tp=N"):
-        config.asked({}, {}, 8, CATALOG)
-    values, axes = config.asked({}, {"tp": "4"}, 8, CATALOG)
-    assert axes["tp"] == "4"
-    assert "limits.gpus" not in values
 
 
 def test_each_kind_is_told_from_the_others():
