@@ -17,7 +17,7 @@ _ASKING = {
             "hosting|deploy|deploying|run inference|inference|infer|chatbot|chat|endpoint|"
             "api",
     "hold": "handle|handles|handled|cope with|hold|run|runs|running|load|use",
-    "train": "train|trains|trained|training|run training",
+    "train": "retrain|retrains|retraining|train|trains|trained|training|run training",
     "--method=pretrain train": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|"
             "continued pretraining|continue pretraining|continue-pretrain|continued-pretraining|continual pretraining|"
             "continue-pretraining|continuous pretraining|cpt",
@@ -39,7 +39,8 @@ _ASKING = {
             "how much context|maximum sequence length",
     "--max=micro-batch": "what batch|which batch|biggest batch|what batch size|which batch size|how large a batch|"
             "how big a batch|batch size can|max batch size|maximum batch size|largest batch size|max batch|"
-            "largest batch|max micro-batch",
+            "largest batch|max micro-batch|max micro batch|max microbatch|largest micro batch|largest micro-batch|"
+            "maximum micro batch|biggest micro batch",
     "tokens": "number of tokens|most tokens|how far",
     "buys": "buy|buying|purchase|purchasing",
     "rents": "rent|renting|rental|lease|leasing",
@@ -89,6 +90,7 @@ _ASKING = {
     "--deadline=12h night": "per night|a night|each night|every night|nightly|at night",
     "worth": "worth it|worthwhile|pay off|pays off|make sense|makes sense|worth",
     "oom": "oom|out of memory|run out of memory|ooms",
+    "--deadline=7d": "weekly|every week|each week",
     "--deadline=24h": "by tomorrow|within the day",
     "--deadline=2d": "over the weekend|this weekend|a weekend|weekend",
     "why fit why-fit": "why can not i|why can not we|why can not|why does not|why will not|why would not|"
@@ -139,6 +141,7 @@ SILENT = _words(
     "given go going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
     "instances into is it its job jobs just keep kind latency least less idle sitting pay paying pays order continue "
     "quoted quote quotes charged charges priced willing were "
+    "optimizer planning self-host self-hosting ethernet "
     "active gets getting old must minimal minimum often still yet weekday weekdays works drop drops dropped "
     "difference footprint reproduce like llm llms load long lowest machine machines many max maximum me memory "
     "memory? min minimum model models most much music need needed needs node nodes now of offload offloading on "

@@ -247,7 +247,8 @@ def valued(said: Sentence) -> int:
         if method in SYNONYMS["workload.method"][0] and joined(text) not in ("infer", "reward", "preference"):
             said.put("method", text.replace(" ", "-"))
             return many
-        for flag, path in (("quantization", "workload.quantization"), ("provider", "sourcing.rent.providers"),
+        for flag, path in (("optimizer", "workload.optimizer"), ("quantization", "workload.quantization"),
+                           ("provider", "sourcing.rent.providers"),
                            ("terms", "sourcing.rent.terms"), ("region", "sourcing.rent.regions")):
             if flag == "region" and _is_region(said, text):
                 said.put(flag, text.replace(" ", "-"))

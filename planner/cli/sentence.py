@@ -254,7 +254,8 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
         "duration" in asks and verb == "plan" and flags.get("method") == ["inference"])
     if paced and LOADS.isdisjoint(given):
         flags["users"] = ["1"]
-    if "budget" in given and flags.get("method") == ["inference"] and LOADS.isdisjoint(given):
+    loaded = not LOADS.isdisjoint(given) or any(flag.startswith("tokens-per-") for flag in given)
+    if "budget" in given and flags.get("method") == ["inference"] and not loaded:
         flags["objective"] = ["users"]
     if "longest" not in asks:
         return

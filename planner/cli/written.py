@@ -29,6 +29,8 @@ _SIGNS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ("[\"\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}"
      "\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}]", ""),
     ("\N{MULTIPLICATION SIGN}", "x"), (r"@(?=[\s\d$])", " at "),
+    (r"\b(\d{1,3}(?:\.\d{1,3})?)e(\d{1,2})\b", lambda said: f"{float(said[0]):.0f}"),
+    (r"(?<=prompts) ?x ?(\d{1,4}) ?(samples|rollouts|responses|completions|generations|answers)\b", r" , \1 \2 each"),
     (rf"(?<![\d.,])(\d{{1,3}}),(\d{{1,2}})(?= ?{_MEASURED})", r"\1.\2"),
     (rf"(?<![\d.,])(\d{{1,3}}(?:\.\d\d\d)+)(?= (?:\w+ )?{_WHOLE}\b)", lambda said: said[1].replace(".", "")),
     (r"\b(?:mio|mln)\b\.?|\b(?:millionen|millions)\b", "million"),

@@ -284,6 +284,13 @@ SAID = [
      "plan --model qwen2.5-7b --on '8 h100' --deadline '6 hours' --method full"),
     ("Can 100 req/min of 30k token docs -> 500 token summary be handled by 2 H100 with Qwen2.5 32B?",
      "plan --on '2 h100' --model qwen2.5-32b --rate '100 requests/min' --input 30k --output 500 --method inference"),
+    ("LoRA r=64 on Llama 70B, seq 8k, 4x H100 SXM. max micro batch?", "estimate --lora-rank 64 --model llama-70b "
+     "--seq-len 8k --on '4x h100 sxm' --max micro-batch --method lora"),
+    ("how much VRAM for full fine-tune of Gemma 3 12B with adamw 8bit?",
+     "plan --method full-fine-tune --model gemma-3-12b --optimizer adamw-8bit"),
+    ("GRPO 32B: 64 prompts x 16 samples per step, 8k response length, 200 steps, 32 H100", "plan --method grpo "
+     "--on '32 h100' --model 32b --prompts 64 --samples-per-prompt 16 --output 8k --steps 200"),
+    ("retrain our 1B model weekly on 2e10 tokens", "plan --model 1b --tokens 20000000000 --deadline 7d"),
     ("batch of 500k PDFs, 12 pages each, with Qwen2.5-VL-7B OCR, over the weekend",
      "plan --model qwen2.5-vl-7b --documents 500k --images-per-request 12 --deadline 2d"),
     ("nightly batch 22:00-06:00: summarize 100k emails of 800 tokens with llama 3.1 8b",

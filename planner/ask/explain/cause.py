@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Infeasible
 from planner.ask.explain.relaxing import MEASURES, possible, relaxed
-from planner.ask.explain.wording import asked_limit
+from planner.ask.explain.wording import asked_limit, show_limit
 from planner.jobs.job import ENDLESS, Change
 from planner.jobs.reach import share
 from planner.jobs.solved import Solved
@@ -121,6 +121,8 @@ def _because(name: str, failed: Solved) -> list[str]:
         return [f"no layout finishes in {asked}"]
     if name == "budget" and not failed.fleet.demands:
         return [f"no layout costs at most {asked}"]
+    if name == "budget" and terms.limits.budget is not None:  # of an hour, as of a month it has no end of digits
+        return [f"budget is {show_limit(name, terms.limits.budget, hourly=True)}"]
     return [f"{name.replace('_', ' ')} is {asked}"]
 
 
