@@ -18,6 +18,7 @@ _HARDWARE = r"(?:[a-z]{1,9} )?[a-z]{0,5}\d{1,4}[a-z]{0,4}"
 _DISTILLS = re.compile(r"\b(?:distill?|distilling|distillation)\b")
 _ON_POLICY = re.compile(r" ?\bon[- ]policy\b")
 _DRAWN: tuple[tuple[str, str], ...] = (
+    (r" (?:with|and) (?:a|its|the) critic\b(?! of)", ""),  # ppo has one
     (rf"\b(?<!\d )prompts of (?:about |around )?({_COUNT}) tokens\b", r"\1 input tokens"),
     # 256 prompts x 16, 128 prompts times 8 answers
     (rf"({_COUNT}) prompts (?:x|times|by) ({_COUNT})(?! prompts)(?: (?:samples|rollouts|generations|{_ANSWERS})\b)?",

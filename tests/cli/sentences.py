@@ -59,6 +59,8 @@ SAID = [
     ("does GRPO of qwen3-235b-a22b fit on 64 H100? 128 prompts, 8 samples, max 16k tokens",
      "estimate --method grpo --model qwen3-235b-a22b --on '64 h100' --prompts 128 --samples-per-prompt 8 "
      "--max-model-len 16512"),
+    ("ppo qwen2.5-7b with a critic on 8 a100, 1024 prompts of 500 tokens, 700 token answers, 100 steps",
+     "plan --method ppo --model qwen2.5-7b --on '8 a100' --prompts 1024 --input 500 --output 700 --steps 100"),
     ("orpo on gemma 2 9b with 4-bit lora, 15k pairs, rtx 3090",
      "plan --method orpo,qlora --model gemma-2-9b --on 'rtx 3090' --samples 15k"),
     ("train a reward model from Qwen2.5-7B on 80k comparison pairs of about 900 tokens on one node of H100",
