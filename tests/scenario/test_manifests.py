@@ -50,3 +50,16 @@ def test_a_degree_that_a_variable_holds_is_asked_for(line: str):
     values, axes = config.asked({}, {"tp": "4"}, 8, CATALOG)
     assert axes["tp"] == "4"
     assert "limits.gpus" not in values
+
+
+@pytest.mark.parametrize(("text", "tp", "version"), [
+    ("image: vllm/vllm-openai:perf-x86_64-13.0.1\ncommand: [vllm, serve, Qwen/Qwen3-8B, -tp, '2']\n", "2", None),
+    ("type: service\nname: a\nimage: vllm/vllm-openai:v0.11.0\ncommands: ['vllm serve Qwen/Qwen3-8B --tensor-parallel "
+     "$DSTACK_GPUS_NUM']\nresources: {gpu: 'MI300X:8'}\n", "8", "0.11.0"),
+    ("services: {a: {image: 'vllm/vllm-openai:v0.11.0', entrypoint: [bash, -c, 'exec vllm serve \"$$@\"', --], "
+     "command: [--model, Qwen/Qwen3-8B, --tensor-parallel-size, '${TP:-4}']}}\n", "4", "0.11.0")])
+def test_degrees_and_releases_are_those_that_run(text: str, tp: str, version: str | None, tmp_path: Path):
+    (tmp_path / "service.yaml").write_text(text)
+    reading = read_config(str(tmp_path / "service.yaml")).reading
+    assert reading.layout["tp"] == tp
+    assert reading.values.get("workload.engine_version") == version

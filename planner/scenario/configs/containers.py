@@ -42,7 +42,7 @@ GPUS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "node.kube
 """Keys that name the hardware."""
 NODES = {"num_nodes": ("SKYPILOT_NUM_NODES",), "nodes": ("DSTACK_NODES_NUM",)}
 """Keys of a task that count its machines -> the variables that its lines have them in."""
-COUNTS = ("SKYPILOT_NUM_GPUS_PER_NODE", "DSTACK_GPUS_PER_NODE")
+COUNTS = ("SKYPILOT_NUM_GPUS_PER_NODE", "DSTACK_GPUS_PER_NODE", "DSTACK_GPUS_NUM")
 """Variables that hold the GPUs of a machine."""
 REPLICAS = ("replicas", "replica_count", "num_replicas", "min_replicas")
 _SHOUTED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -147,7 +147,7 @@ def _blocks(data: object) -> Iterator[Mapping[str, object]]:
 
 
 def _line(container: Mapping[str, object], image: str) -> str:
-    words = [_words(container.get(key)) for key in ("entrypoint", "command", "args")]
+    words = [_words(container.get(key)).replace('"$$@"', ALL) for key in ("entrypoint", "command", "args")]
     started = " ".join(filter(None, words))
     if (whole := next((word for word in words if ALL in word), None)) is not None:
         # a script that is handed the rest; of Docker Compose a sign of a variable stands twice

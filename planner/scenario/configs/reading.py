@@ -193,7 +193,7 @@ def _named(source: Source, keys: tuple[str, ...]) -> str:
 
 def _is_open(value: object) -> bool:
     """Say whether a value is left to the framework, or to a variable of a script."""
-    return value in (None, AUTO, "") or (isinstance(value, str) and "$" in value)
+    return value in (None, AUTO, "", "None", "null") or (isinstance(value, str) and "$" in value)
 
 
 def _is_number(value: object) -> bool:

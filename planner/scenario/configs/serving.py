@@ -24,7 +24,9 @@ def model(reading: Reading, named: str | None, key: str) -> None:
         reading.unknown[key] = named
     reading.put("workload.model", None if named.startswith("$") else named or None, key)
     if (carried := reading.source.carried) is not None:
-        reading.put("workload.engine_version", carried.version or None, "the image's tag")
+        # a tag may have the release of CUDA alone; these engines are at 0.x, TensorRT-LLM at 1
+        version = carried.version if carried.version.startswith(("0.", "1.")) else None
+        reading.put("workload.engine_version", version, "the image's tag")
     wanted = reading.word("quantization", "q")
     if wanted is not None:
         reading.put("workload.quantization", FORMATS.get(wanted), "quantization")

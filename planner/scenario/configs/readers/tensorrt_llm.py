@@ -40,16 +40,19 @@ def read(reading: Reading) -> None:
     serving.limits(reading, "kv_cache_config.free_gpu_memory_fraction" if reading.source.has("kv_cache_config")
                    else "kv_cache_free_gpu_memory_fraction", "max_batch_size", "max_num_tokens")
     tp = reading.number("tensor_parallel_size", "tp_size")
-    if tp is None and (options := reading.text("extra_llm_api_options", "config")) is not None:
+    unset = [key for key in map(reading.source.named, ("tensor_parallel_size", "tp_size")) if key in reading.unknown]
+    if unset:
+        reading.open["tp"] = unset[0]
+    elif tp is None and (options := reading.text("extra_llm_api_options", "config")) is not None:
         raise reading.wrong(("extra_llm_api_options",), options, "--tp_size, or that file itself, with --model, as it "
                             "has the degrees")
     tp = tp or 1
     ep = reading.number("moe_expert_parallel_size", "ep_size")
-    if reading.on("enable_attention_dp"):
+    if reading.on("enable_attention_dp") and not unset:
         # copies of attention share the GPUs of the experts
         reading.axis("tp", 1, "enable_attention_dp")
         reading.axis("dp", tp, "enable_attention_dp")
-    else:
+    elif not unset:
         reading.axis("tp", tp, "tensor_parallel_size")
     reading.axis("ep", ep, "moe_expert_parallel_size")
     pp = serving.degree(reading, "pp", "pipeline_parallel_size", "pp_size")

@@ -49,8 +49,8 @@ def read(reading: Reading) -> None:
         reading.put("workload.output", answer, "max-tokens")
         if answer is not None:
             reading.default_of.pop("workload.output")
-    tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp")
-    pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp")
+    tp = serving.degree(reading, "tp", "tensor-parallel-size", "tp", "tensor-parallel")
+    pp = serving.degree(reading, "pp", "pipeline-parallel-size", "pp", "pipeline-parallel")
     copies = reading.number("data-parallel-size", "dp") or 1
     serving.limits(reading, "gpu-memory-utilization", "max-num-seqs", "max-num-batched-tokens", SUFFIXES)
     drafts = next((key for key in ("speculative-config", "sc", "speculative-model") if reading.get(key)), "")
