@@ -18,6 +18,8 @@ ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TR
 
 UNEXPLAINED = "FCY"
 """One machine with DeepSpeed, half as slow again as every other source says: docs/intervals.md."""
+LATE = {"fsdpq": (33, 0.25, 0.40), "ullm": (33, 0.75, 1.25), "easyctx": (5, 0.20, 0.50), "tetut": (1, 0.05, 0.05)}
+"""Sources whose rows no constant knew, with their number, median and tail: a bound of their own each."""
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +36,18 @@ def off(outcomes: list[PredictedRow]) -> np.ndarray:
 @pytest.mark.parametrize(("method", "rows", "median", "tail"), [
     ("full", 90, 0.10, 0.35), ("lora", 55, 0.08, 0.20), ("qlora", 180, 0.08, 0.25)])
 def test_speed_by_method_stays_as_good_as_it_is(compared, method, rows, median, tail):
-    errors = off([o for o in compared.outcomes if o.prediction.method == method and o.row.prefix != UNEXPLAINED])
+    errors = off([o for o in compared.outcomes
+                  if o.prediction.method == method and o.row.prefix not in {UNEXPLAINED, *LATE}])
     assert len(errors) >= rows
+    assert np.median(errors) < median
+    assert np.percentile(errors, 90) < tail
+
+
+@pytest.mark.parametrize("source", LATE)
+def test_sources_that_came_in_late_stay_as_near_as_they_are(compared, source):
+    rows, median, tail = LATE[source]
+    errors = off([o for o in compared.outcomes if o.row.prefix == source])
+    assert len(errors) == rows
     assert np.median(errors) < median
     assert np.percentile(errors, 90) < tail
 
