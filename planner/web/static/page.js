@@ -138,7 +138,8 @@ async function readFile(place) {
   const yaml = (place ?? byId("f-yaml")).value, name = place?.name || "yaml";
   const said = yaml.trim() ? await (await fetch("/fields", { method: "POST", headers: json, body: JSON.stringify({ yaml, as: name }) })).json() : { fields: {} };
   clearErrors();
-  if (said.error) { ("live" in about ? showError : markWrong)({ ...said.error, field: name }); return false; }
+  const wrong = said.error && { ...said.error, field: name };
+  if (wrong) { ("live" in about ? showError : markWrong)(wrong); return wrong; }
   const { kind, fields: values } = said;
   if (name === "from_" || values.from_) for (const one of ["node", "nodes", "gpus", "on"]) values[one] = byId("f-" + one)?.value ?? "";
   const radio = kind && form.querySelector(`[name=kind][value=${kind}]`);
@@ -150,7 +151,7 @@ async function readFile(place) {
   unfold();
   showJobs();
   changed();
-  return true;
+  return null;
 }
 
 // what says something is not folded
@@ -265,10 +266,10 @@ if (form) {
   });
   form.addEventListener("submit", async event => {
     event.preventDefault();
-    const read = await (unread ? readFile(unread) : reading);  // what was just written is what is asked
-    reading = null;
+    if (unread) reading = readFile(unread);
+    const wrong = await reading;  // what was just written is what is asked
+    if (wrong) { showError(wrong); return; }
     await lastChange;
-    if (read === false) return;
     keepAddress(true);
     words();
     if ("live" in about) estimate(); else search();
