@@ -69,6 +69,8 @@ class ServingRow:
     """Coefficient of variation of the lengths of answers."""
     scheduled: int
     """Steps that are scheduled at once."""
+    in_step: bool
+    """Whether prompts of all copies of attention and stages begin together."""
     experimental: bool
     """Whether its source says that what ran was an experiment."""
     assumed: tuple[str, ...]
@@ -100,7 +102,8 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
                       _drafts(run, model, said, assumed), said.usual("accepted_drafts"), said.flag("warming", run),
                       said.flag("tuned_engine", run),
                       said.whole("prompts", run) or (run.concurrency if regime == "offline" else None),
-                      _uneven(run, said), said.whole("scheduled", run) or 1, said.flag("experiment", run),
+                      _uneven(run, said), said.whole("scheduled", run) or 1, _in_step(run, said),
+                      said.flag("experiment", run),
                       tuple(assumed))
 
 
@@ -126,6 +129,11 @@ def _uneven(run: ServeRun, said: Sources) -> float:
     """Return how uneven answers are; a length that is no whole number is the mean of many."""
     cv = said.number("answer_cv", run)
     return said.usual("uneven_answers") if cv is None and run.osl is not None and run.osl % 1 else cv or 0.0
+
+
+def _in_step(run: ServeRun, said: Sources) -> bool:
+    """Say whether prompts begin together: answers all alike end together, and some engines wait for all copies."""
+    return said.flag("prompts_wait", run) or (not _uneven(run, said) and said.number("length_share", run) is None)
 
 
 def _drafts(run: ServeRun, model: Model, said: Sources, assumed: list[str]) -> int:

@@ -94,7 +94,7 @@ def shared(rows: Mapping[int, ServingRow], machine: int) -> list[list[int]]:
     groups: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
         key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
-               row.gpus > machine, row.tuned, row.scheduled, row.output_cv)
+               row.gpus > machine, row.tuned, row.scheduled, row.output_cv, row.in_step)
         groups.setdefault(key, []).append(at)
     return list(groups.values())
 
@@ -157,7 +157,7 @@ def _demand(rows: Sequence[ServingRow]) -> RequestMix:
     return RequestMix(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
                   np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, rows[0].accepted,
                   output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]),
-                      scheduled=rows[0].scheduled)
+                      scheduled=rows[0].scheduled, in_step=rows[0].in_step)
 
 
 def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: int) -> SteadyState:

@@ -20,6 +20,7 @@ from planner.simulate.hopes import Hopes, Hoping
 from planner.simulate.outcome import Outcome
 from planner.simulate.replica import InFlight, Log, Replica
 from planner.simulate.router import Router
+from planner.simulate.slotted import SlottedReplica
 from planner.simulate.steps import ReplicaKind, StepMemo
 from planner.simulate.trace import Trace, Users
 
@@ -110,8 +111,9 @@ class _Fleet:
         for at, group in enumerate(groups):
             times, most = StepMemo(group.kind.steps), max(len(trace), 1)
             self.idle += max(group.replicas - most, 0)
-            self.replicas += [Replica(group.kind, times, self.log, trace.prefixes, trace.prefix_block, loads=loads,
-                                      index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
+            made = SlottedReplica if group.kind.copies * group.kind.batches > 1 else Replica
+            self.replicas += [made(group.kind, times, self.log, trace.prefixes, trace.prefix_block, loads=loads,
+                                   index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
         loads += [0] * len(self.replicas)
         self.groups, self.policy, self.phases = groups, policy, list(phases)
         self.entry, self.decode = self._routers(tuple(group.replicas for group in groups))

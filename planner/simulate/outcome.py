@@ -41,7 +41,7 @@ class Outcome:
     seconds: float
     """From 0 to the last token."""
 
-    def delayed(self, seconds: Floats) -> Outcome:
+    def delayed(self, seconds: float) -> Outcome:
         """Return what was found with so many seconds more before each first token, outside the steps."""
         return replace(self, ttft=self.ttft + seconds, e2e=self.e2e + seconds)
 

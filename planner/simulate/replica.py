@@ -32,7 +32,8 @@ class Log:
 class InFlight:
     """A request on one replica. Counts are tokens."""
 
-    __slots__ = ("dropped", "finish", "generated", "input", "left", "output", "queued", "received", "request")
+    __slots__ = ("ahead", "batch", "copy", "dropped", "finish", "generated", "input", "left", "output", "queued",
+                 "received", "request")
 
     def __init__(self, request: int, prompt: int, output: int, generated: int = 0) -> None:
         self.request, self.input, self.output = request, prompt, output
@@ -47,6 +48,8 @@ class InFlight:
         self.dropped = 0
         """How often it lost its cache while it decoded."""
         self.queued = 0.0
+        self.copy, self.batch, self.ahead = -1, 0, 0.0
+        """Of several, those that its prompt is on; a copy is given when it begins, and how much sooner than a step."""
 
 
 class Replica:
@@ -136,12 +139,7 @@ class Replica:
         decoding = pool.decoding
         self.began = now
         if self.prefilling:
-            self.end = now + self._chunk()
-            if decoding and self.mixed:
-                self.run = 1
-                self.end += times.fixed[decoding] + times.per_token[decoding] * self.context
-            else:
-                self.end += times.empty
+            self.end = now + self._chunk(now, decoding)
         elif decoding:
             more = times.per_token[decoding]
             self.first_step, self.slope = times.fixed[decoding] + more * self.context, more * decoding
@@ -235,8 +233,8 @@ class Replica:
         self.prefixes.keep(hashes[:matched])
         return min(matched * self.prefix_block, job.input)
 
-    def _chunk(self) -> float:
-        """Take the next prompt tokens, oldest prompt first; return the seconds that they add."""
+    def _chunk(self, now: float, decoding: int) -> float:
+        """Take the next prompt tokens, oldest prompt first; return the seconds of their step, begun now."""
         left, context, taken, prefilling = self.chunk, 0, 0, self.prefilling
         while prefilling and left > 0:
             job = prefilling[0]
@@ -248,8 +246,17 @@ class Replica:
             left -= job.left
             taken += job.left
             self.prefilled.append(prefilling.popleft())
+        self.run = 1 if decoding and self.mixed else 0
+        return self._plain(decoding if self.mixed else 0) + self.times.prefill[taken, self._rounded(context)]
+
+    def _plain(self, decoding: int) -> float:
+        """Return the seconds of a step of so many sequences without prompts, or of one in which nothing is done."""
+        times = self.times
+        return times.fixed[decoding] + times.per_token[decoding] * self.context if decoding else times.empty
+
+    def _rounded(self, context: int) -> int:
         grain = self.grain
-        return self.times.prefill[taken, (context + grain // 2) // grain * grain if context else 0]
+        return (context + grain // 2) // grain * grain if context else 0
 
     def _answer(self, job: InFlight, ended: list[InFlight]) -> None:
         """Give a request the token that ends its prefill."""

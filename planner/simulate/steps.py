@@ -21,8 +21,11 @@ class StepModel(Protocol):
     def per_token(self, sequences: int) -> float:
         """More seconds of it for each cached token of all its sequences together."""
 
-    def prefill(self, tokens: int, context: int) -> float:
-        """Seconds that `tokens` prompt tokens add to a step, `context` of their prompts' tokens already cached."""
+    def prefill(self, tokens: int, context: int, ranks: float = 1.0) -> float:
+        """Seconds that `tokens` prompt tokens add to a step, `context` of their prompts' tokens already cached.
+
+        ranks: of several copies, tokens of all over those of the fullest, which `tokens` are.
+        """
 
     def empty(self) -> float:
         """Seconds of a step before anything is done in it; the floor of a step that decodes nothing."""
@@ -38,7 +41,7 @@ class ReplicaKind:
     max_batch: int
     """Sequences that run at once, in prefill or decode."""
     chunk: int | None = None
-    """Prompt tokens of a step at most; None runs every admitted prompt whole."""
+    """Prompt tokens of a step at most, of each copy and batch; None runs every admitted prompt whole."""
     mode: Mode = "mixed"
     """Whether prompt chunks ride on decode steps (vLLM V1, SGLang mixed chunk), or run alone and stall decode."""
     apart: int = 0
@@ -51,12 +54,16 @@ class ReplicaKind:
     """Share of each prompt that is found cached, for traces without prefixes."""
     stages: int = 1
     """Of a pipeline that a prompt passes, each for as long as a step takes, while the next step begins in the first."""
+    copies: int = 1
+    """Of attention, in lockstep: each takes prompts of its own."""
+    batches: int = 1
+    """Of what decodes in a pipeline, which do not overtake each other: each takes prompts of its own."""
     context_grain: int = 1
     """Tokens to which the context of a prefill is rounded, so that its seconds are found again."""
 
     def __post_init__(self) -> None:
         counts = {"kv_tokens": self.kv_tokens, "max_batch": self.max_batch, "chunk": self.chunk, "block": self.block,
-                  "context_grain": self.context_grain}
+                  "context_grain": self.context_grain, "copies": self.copies, "batches": self.batches}
         for name, value in counts.items():
             if value is not None and value < 1:
                 raise InputError(f"{name} of a replica must be at least 1, got {value}")

@@ -39,6 +39,7 @@ KNOWN = {
     "physics/serving/disaggregated.py": {"ROUNDS"},
     "physics/serving/formats.py": {"format_named"},
     "physics/serving/level.py": {"LOADS", "THREE", "ROOM", "Served", "at_rate"},
+    "physics/serving/slots.py": {"JOINS"},
     "physics/serving/steady.py": {"ROUNDS"},
     "physics/training/question.py": {"quantile", "question_of"},
     "physics/training/whole.py": {"SHARES"},

@@ -37,7 +37,7 @@ class Calls:
         """Return nothing."""
         return 0.0
 
-    def prefill(self, tokens: int, context: int) -> float:
+    def prefill(self, tokens: int, context: int, ranks: float = 1.0) -> float:
         """Return the seconds of a call for so many images."""
         return self.way.takes(tokens)
 

@@ -137,7 +137,8 @@ class BatchJob:
                        column.settings)
         stream, ones = self.service.stream, np.ones(1)
         steady = offline(d, column.rows, RequestMix(ones * stream.input, ones * stream.output, ones, stream.drafts,
-                                                stream.accepted, stream.hits, stream.input_cv, stream.output_cv),
+                                                stream.accepted, stream.hits, stream.input_cv, stream.output_cv,
+                                                in_step=stream.in_step),
                          ones * column.held)
         capacity = held(self.catalog, self.service, d, column.rows, self.service.mean_length, column.settings)
         tpot, first = float(steady.tpot[0]), float(steady.ttft[0])

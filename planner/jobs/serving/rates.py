@@ -214,7 +214,7 @@ def queued(d: Deployment, rows: Replicas, stream: Stream, most: Floats) -> tuple
         return prefilling(d, rows, stream, BUSIEST * same).rate / BUSIEST, same, most
     service = offline(d, rows,
                       RequestMix(same * stream.input, same * stream.output, most, stream.drafts, stream.accepted,
-                                    stream.hits, stream.input_cv, stream.output_cv), most)
+                                    stream.hits, stream.input_cv, stream.output_cv, in_step=stream.in_step), most)
     return service.requests, service.batch, most
 
 

@@ -20,7 +20,7 @@ from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.running import Progress, run
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Floats, Ints
+from planner.layouts.table import Floats
 from planner.physics.serving.apart import sending
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
@@ -53,17 +53,15 @@ class Tabulated:
     tokens: Floats
     before: Floats
     prompts: Floats
-    """What prompt tokens add, by tokens and by what is cached before them."""
+    """What prompt tokens add, by how many copies have as many, by tokens, and by what is cached before them."""
     floor: float
     mean_prompt: float
     gain: float
     """Output tokens of a sequence in a step."""
     copies: int
-    """Of attention, times stages: prompts share them out."""
+    """Of attention."""
     stages: int
-    """Of a replica that only prefills: they take steps one after another, each all of it; 0 of others."""
-    chunk: int
-    """Prompt tokens of a step of one of them at most."""
+    """Of a replica that only prefills: they take steps one after another, each all of it; 1 of others."""
 
     def fixed(self, sequences: int) -> float:
         """Return seconds of a token of that many sequences over empty caches."""
@@ -73,52 +71,51 @@ class Tabulated:
         """Return more seconds for each cached token."""
         return float(np.interp(sequences, self.sequences, self.slope)) / self.gain
 
-    def prefill(self, tokens: int, context: int) -> float:
+    def prefill(self, tokens: int, context: int, ranks: float = 1.0) -> float:
         """Return seconds that prompt tokens add; several prompts in a step are each as long as the mean one.
 
-        A prompt runs on one copy of attention and one stage, while the others work on others; as many as there are
-        share them out alike.
+        ranks: tokens of all copies over those of the fullest, which `tokens` are.
         """
-        each = max(min(tokens, self.mean_prompt, self.chunk), tokens / self.copies * max(self.stages, 1))
         behind = context + min(tokens, self.mean_prompt) / 2
-        share = 1 / self.stages if self.stages else tokens / each / self.copies
-        # between two rows of the table
-        at = np.clip(np.searchsorted(self.tokens, each * self.copies, "right") - 1, 0, len(self.tokens) - 2)
-        rows = [np.interp(behind, self.before, row) for row in self.prompts[at:at + 2]]
-        return float(np.interp(each * self.copies, self.tokens[at:at + 2], rows)) * share
+        # between two rows of the table, for one copy and for all
+        at = np.clip(np.searchsorted(self.tokens, tokens, "right") - 1, 0, len(self.tokens) - 2)
+        one, *every = (float(np.interp(tokens, self.tokens[at:at + 2], [
+            np.interp(behind, self.before, row) for row in table[at:at + 2]])) for table in self.prompts)
+        more = (every[0] - one) * (ranks - 1) / (self.copies - 1) if every else 0.0
+        return (one + more) / self.stages
 
     def empty(self) -> float:
         """Return the floor of a step that decodes nothing."""
         return self.floor
 
 
-def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most: float, stages: int) -> Tabulated:
-    """Return the steps of a layout, tables of one row; prompts beside `batch` decoding sequences."""
-    stream = service.stream
-    many = np.unique(np.rint(np.geomspace(1, max(most, 2), POINTS)))
+def tabulate(d: Deployment, rows: Replicas, service: Service, batch: float, most: float, *, reads: bool) -> Tabulated:
+    """Return the steps of a layout, tables of one row; prompts beside `batch` decoding sequences, or beside none."""
+    stream, copies, batches = service.stream, int(rows.dp[0]), int(rows.pp[0])
+    counts = np.unique(np.rint(np.geomspace(1, max(most, 2), POINTS)))
     context = stream.context
 
-    def seconds(sequences: Floats, cached: Floats, prompt: Floats, behind: Floats) -> Floats:
+    def seconds(sequences: Floats, cached: Floats, prompt: Floats, behind: Floats, on: float = np.inf) -> Floats:
         return step_times(d, rows.take(np.zeros(len(sequences), np.int64)),
-                          StepLoad(sequences, cached, prompt, behind, 1.0 + stream.drafts)).total
+                          StepLoad(sequences, cached, prompt, behind, 1.0 + stream.drafts, on)).total
 
-    none = np.zeros(len(many))
-    short, long = (seconds(many, none + share * context, none, none) for share in (0.5, 1.5))
-    slope = (long - short) / (many * context)
-    plain = short - slope * many * 0.5 * context
-    copies = int((rows.dp * rows.pp)[0])
-    tokens = np.geomspace(1, d.engine.chunk * copies, POINTS)
+    none = np.zeros(len(counts))
+    short, long = (seconds(counts, none + share * context, none, none) for share in (0.5, 1.5))
+    slope = (long - short) / (counts * context)
+    plain = short - slope * counts * 0.5 * context
+    tokens = np.geomspace(1, d.engine.chunk, POINTS)
     before = np.concatenate([[0.0], np.geomspace(64, max(service.length, 128), POINTS // 2)])
-    beside = 0.0 if d.engine.prefill_first or stages else max(batch, 1.0)
-    grid = np.repeat(tokens, len(before)), np.tile(before, len(tokens))
-    flat = np.zeros(len(grid[0]))
-    whole = seconds(flat + beside, flat + context, *grid)
+    beside = 0.0 if d.engine.prefill_first or reads else max(batch, 1.0)
+    each, behind = np.repeat(tokens, len(before)), np.tile(before, len(tokens))
+    flat, ranks = np.zeros(len(each)), [copies] if copies == 1 else [1, copies]
+    whole = np.stack([seconds(flat + beside, flat + context, each * batches * many, behind, batches * many)
+                      for many in ranks])
     base = seconds(np.array([beside]), np.array([context]), np.zeros(1), np.zeros(1))[0] if beside else 0.0
-    # where prompts go first, their steps are whole ones, which copies and stages share out with all that is in them
+    # where prompts go first, their steps are whole ones
     floor = d.engine.step if beside else 0.0
-    prompts = np.maximum(whole - base, 0.0).reshape(len(tokens), len(before))
-    return Tabulated(many, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step,
-                     copies, stages, d.engine.chunk)
+    prompts = np.maximum(whole - base, 0.0).reshape(len(ranks), len(tokens), len(before))
+    return Tabulated(counts, plain, slope, tokens, before, prompts, floor, stream.prompt, stream.tokens_per_step,
+                     copies, batches if reads else 1)
 
 
 def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick) -> ReplicaKind:
@@ -129,13 +126,14 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
     d, rows = deployment(catalog, service, candidate, column.format, column.settings), column.rows
     mean = held(catalog, service, d, rows, service.mean_length, column.settings)
     most = min(d.engine.sequences * pick.column.dp, max(1, int(mean.concurrency[0])))
-    stages = column.pp if _prefills(service, column.role) else 0
-    steps = tabulate(d, rows, service, 0.0 if stages else column.batch, most, stages)
+    reads = _prefills(service, column.role)
+    steps = tabulate(d, rows, service, column.batch, most, reads=reads)
     apart = _apart(catalog, service, d, rows, mean, column.settings) if d.memory else 0
     return ReplicaKind(steps, max(service.length + apart, int(mean.concurrency[0] * (service.mean_length + apart))),
-                       d.engine.sequences * column.dp, d.engine.chunk * column.dp * (1 if stages else column.pp),
+                       d.engine.sequences * column.dp, d.engine.chunk,
                        "prefill first" if d.engine.prefill_first else "mixed", hit_rate=service.asked.prefix_hits,
-                       context_grain=GRAIN, stages=stages or 1, apart=apart)
+                       context_grain=GRAIN, stages=column.pp if reads else 1, copies=column.dp,
+                       batches=1 if reads else column.pp, apart=apart)
 
 
 def _apart(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, mean: Capacity,
@@ -168,7 +166,7 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
 
     def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
         result = run(service, groups, trace, policy, transfer, progress, phases=phases, seed=seed)
-        return result.delayed(outside(catalog, service, candidates, picks, result.input))
+        return result.delayed(outside(catalog, service, candidates, picks))
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = replace(day[0], seconds=day[0].seconds / load), day[1]
@@ -226,28 +224,12 @@ def transfer_of(catalog: Catalog, service: Service, candidates: Sequence[Candida
     return lambda tokens: tokens * each
 
 
-def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
-            inputs: Ints) -> Floats:
-    """Return seconds before a first token that no step of the replay has, by the tokens of prompts: of the host, and of
-    stages and copies.
-
-    The replay has a prompt take one stage's and copy's share of the time of all, as they work on different prompts; the
-    prompt itself passes the stages one after the other, and has one copy for itself.
-    """
+def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> float:
+    """Return seconds before a first token that no step of the replay has: of the host."""
     if service.replica is not None:
-        return np.zeros(len(inputs))
-    pick = next((pick for pick in picks if pick.column.role == "prefill"), picks[0])
-    column = pick.column
-    d, rows = deployment(catalog, service, candidates[column.candidate], column.format, column.settings), column.rows
-    copies, none = column.pp * column.dp, np.zeros(1)
-    each = min(service.stream.prompt, float(d.engine.chunk))
-    tokens = np.full(1, each * copies)
-    pass_ = float(step_times(d, rows, StepLoad(none, none, tokens, none + service.stream.behind)).total[0])
-    # chunks of a prompt follow each other through the stages at once, on their copy one by one
-    steps = inputs * (1 - service.stream.hits) / each * (not _prefills(service, column.role))
-    seconds: Floats = d.engine.request + pass_ * (steps * (1 - 1 / column.dp)
-                                                + np.minimum(steps, 1.0) * (1 - 1 / column.pp) / column.dp)
-    return seconds
+        return 0.0
+    column = next((pick for pick in picks if pick.column.role == "prefill"), picks[0]).column
+    return deployment(catalog, service, candidates[column.candidate], column.format, column.settings).engine.request
 
 
 def replayed(outcome: Outcome, service: Service, day: Outcome | None = None) -> Replayed:

@@ -6,9 +6,8 @@ Requests at the start and the end of a replay find the replicas emptier than in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from planner.jobs.serving.replay import MOST_REQUESTS, filling, groups_of, outsi
 from planner.jobs.serving.running import run, run_hoping
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
-from planner.layouts.table import Floats, Ints
 from planner.simulate.fleet import ReplicaGroup, Transfer
 from planner.simulate.hopes import Bar, Limited
 from planner.simulate.outcome import Latency, Outcome
@@ -61,8 +59,8 @@ class TriedFleet:
     service: Service
     groups: tuple[ReplicaGroup, ...]
     transfer: Transfer | None
-    delay: Callable[[Ints], Floats]
-    """Seconds before a first token outside the steps, by the tokens of prompts."""
+    delay: float
+    """Seconds before a first token outside the steps."""
     part: float
     """Of the load, what these replicas get."""
 
@@ -77,7 +75,7 @@ class TriedFleet:
         """Replay likewise while one of these kinds of replicas may keep its targets; none where it ended before."""
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
         bars = [[Bar(name, *level) for name, level in self._levels() if _decides(role, name)] for role in roles]
-        outcome = run_hoping(self.service, self.groups, faster, bars, self.delay(trace.input), self.transfer,
+        outcome = run_hoping(self.service, self.groups, faster, bars, np.full(len(trace), self.delay), self.transfer,
                              load * self.part, seed)
         return None if outcome is None else self._seen(outcome)
 
@@ -90,7 +88,7 @@ class TriedFleet:
 
     def _seen(self, outcome: Outcome) -> Seen:
         """Return what a replay showed."""
-        outcome = outcome.delayed(self.delay(outcome.input))
+        outcome = outcome.delayed(self.delay)
         drawn = self.service.trace is None and self.service.asked.clients is None
         inner = _inner(outcome) if drawn else slice(None)
         over: dict[Role, float] = {group.role: 0.0 for group in self.groups}
@@ -143,7 +141,7 @@ def fleet_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate]
                          for late in sorted({pick.column.role == "decode" for pick in picks}))
                      for counts in ([pick.replicas for pick in picks], [group.replicas for group in groups]))
     return TriedFleet(service, tuple(groups), transfer_of(catalog, service, candidates, picks),
-                      partial(outside, catalog, service, candidates, picks), sample / whole)
+                      outside(catalog, service, candidates, picks), sample / whole)
 
 
 def _decides(role: Role, name: Latency) -> bool:

@@ -9,11 +9,14 @@ import numpy as np
 from planner.layouts.table import Floats
 from planner.physics.serving.crowding import crowding
 from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.level import ROOM, ROUNDS, Served, Stream, waiting
+from planner.physics.serving.level import ROOM, Served, Stream, waiting
 from planner.physics.serving.pace import undisturbed
 from planner.physics.serving.points import over_all
 from planner.physics.serving.rates import rates_of
 from planner.physics.serving.step import StepLoad, step_times
+
+ROUNDS = 4
+"""Of the number of prompts that share a step, which depends on how long it takes."""
 
 
 def sending(d: Deployment, rows: Replicas, tokens: float) -> Floats:

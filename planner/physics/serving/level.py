@@ -25,13 +25,13 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
 from planner.physics.serving.rates import rates_of
-from planner.physics.serving.steady import joining
+from planner.physics.serving.slots import joined, slots_of
 from planner.physics.serving.step import StepLoad, step_times
 
 LOADS = 32
 """Loads looked at in a round of the search for the one that answers a rate."""
-ROUNDS = 4
-"""Of the number of prompts that share a step, which depends on how long it takes."""
+ROUNDS = 2
+"""Of how many prompts share a step, and of how long that takes."""
 THREE = ((1 / 6, -3**0.5), (2 / 3, 0.0), (1 / 6, 3**0.5))
 """Shares and deviations of three points that stand for a normal distribution (Gauss and Hermite)."""
 SHARED = 1 / 2
@@ -69,6 +69,12 @@ class Stream:
     def only_reads(self) -> bool:
         """Whether a request ends with its prompt, or with the token that comes of it."""
         return self.output <= 1
+
+    @property
+    def in_step(self) -> bool:
+        """Whether those who began together also end together, and their prompts begin so, where all are there at once.
+        """
+        return not self.input_cv and not self.output_cv
 
     @property
     def context(self) -> float:
@@ -175,41 +181,42 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
     context = np.full(len(rows), stream.context)
     behind = np.full(len(rows), stream.behind)
-    copies, on = (rows.dp * rows.pp).astype(np.float64), rates_of(d, rows)
+    on, slots = rates_of(d, rows), slots_of(rows, stream.prompt, d.engine.chunk)
 
-    def step(sequences: Floats, prompt: Floats) -> Floats:
-        load = StepLoad(sequences, context, prompt, behind, 1.0 + stream.drafts)
+    def step(sequences: Floats, prompt: Floats, at_work: Floats | float = np.inf) -> Floats:
+        load = StepLoad(sequences, context, prompt, behind, 1.0 + stream.drafts, at_work)
         return step_times(d, rows, load, on).total
 
     plain, gain, later = step(many, zero), stream.tokens_per_step, max(stream.output - 1, 1.0)
     beside = zero if d.engine.prefill_first else many
     base = zero if d.engine.prefill_first else plain
-    # a prompt runs on one copy of attention and one stage, while the others work on others
-    each = min(stream.prompt, float(d.engine.chunk))
-    steps, together, most_together = stream.prompt / each, np.ones(len(rows)), d.engine.chunk / each
-    lone = mixed = step(beside, each * copies)
 
-    def filled(prompts: Floats) -> Floats:
-        return step(beside, np.clip(prompts * each, each, float(d.engine.chunk)) * copies)
+    def filled(prompts: Floats) -> tuple[Floats, Floats]:
+        tokens, at_work = slots.filled(prompts)
+        mixed = slots.beside_others(d.engine, at_work, step(beside, tokens, at_work), plain)
+        return mixed, slots.added(d.engine, prompts, at_work, mixed, plain)
 
-    for at in range(ROUNDS):
-        if at:
-            mixed = filled(together)
-        cost = steps * (mixed - base) / (together * copies)
-        rate = batch / (later * plain / gain + batch * cost)
-        busy = np.minimum(rate * cost, STEEPEST)
-        mean = np.minimum(plain * (1 - busy) + mixed * busy if d.engine.prefill_first else plain / (1 - busy), mixed)
-        together = joining(d.engine, rate * steps / copies, plain, mixed, busy, np.full(len(rows), most_together))
-    full = step(beside, d.engine.chunk * copies)
-    service = stream.prompt / (d.engine.chunk * copies) * full
+    def rate_at(added: Floats) -> Floats:
+        return batch / (later * plain / gain + batch * added)
+
+    full, (lone, cost) = step(beside, d.engine.chunk * slots.count), filled(slots.fewest)
+    known, mixed, together = [(slots.fewest, lone), (slots.at_once, full)], lone, slots.fewest
+    for _ in range(ROUNDS):
+        together = joined(slots, d.engine, plain, known, rate_at)
+        mixed, cost = filled(together)
+        known = [known[0], (together, mixed), known[-1]]
+    rate = rate_at(cost)
+    busy = np.minimum(rate * cost, STEEPEST)
+    mean = np.minimum(plain * (1 - busy) + mixed * busy if d.engine.prefill_first else plain / (1 - busy), mixed)
+    service = stream.prompt / (d.engine.chunk * slots.count) * full
     prompts = np.minimum(rate * service, 1 - 1e-6)
     # a step that has room for one prompt alone is met by none while it works: that wait is the queue's
-    shared = 1 - each / d.engine.chunk
+    shared = 1 - 1 / slots.at_once
     rest = plain + shared * (mean - plain)
     longer = shared * (meeting(stream, rate, mean, cost, mixed) - mean)
-    # where gaps are uneven, a prompt comes with others
-    met = np.maximum(rate * (rest + longer) / copies + stream.gap_cv**2 - 1, 0.0)
-    joint = filled(1 + met)
+    # where gaps are uneven, a prompt comes with others; who comes to another copy or stage is not before it
+    came = np.maximum(rate * (rest + longer) + stream.gap_cv**2 - 1, 0.0)
+    met, joint = came / slots.count, filled(1 + came)[0]
     others, queue = joint - lone + longer / 2, waiting(stream.gap_cv, stream.input_cv, prompts, service)
     wait = np.maximum(queue, others)
     # the more uneven prompts are beside their gaps, the fewer wait, and the longer
@@ -219,16 +226,16 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     waits = (queue * prompts + others * meets) / np.maximum(queue + others, 1e-12)
     lengths = np.array(stream.inputs) * (1 - stream.hits)
     share = lengths[None, :] / stream.prompt
-    own = d.engine.request + np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :] * base[:, None]
-    own = own + share * (steps * (lone - base))[:, None]
+    chunks = np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :]
+    own = d.engine.request + (1 + (chunks - 1) / rows.pp[:, None]) * base[:, None]
+    own = own + share * (slots.passes * (lone - base))[:, None]
     left = np.maximum(1 - rate * cost, 1 - STEEPEST)
     # users who wait for an answer ask no more until they have it
     answer = over_all(own) + wait + later * plain / gain / left
     asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
     spread = crowding(stream.gap_cv, batch, lambda sequences: step(sequences, zero) / gain, left, asks)
     # prompts that come while a step has some go into the next together
-    many_at_once = np.clip(1 + rate * steps * mixed / copies, 1.0, most_together)
-    shared_cost = steps * (filled(many_at_once) - base) / (many_at_once * copies)
+    shared_cost = filled(np.clip(1 + rate * slots.passes * mixed, 1.0, slots.at_once))[1]
     others_prompts = Prompts(
         rate, cost, np.minimum(shared_cost, cost),
         # who comes before one's own step begins is taken into it, where it has room

@@ -14,11 +14,10 @@ from functools import partial
 
 import numpy as np
 
-from planner.catalog.speed import EngineSpeed
 from planner.layouts.table import Floats, Ints
-from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.points import SHARES, lognormal, points_of
+from planner.physics.serving.slots import Slots, joined, slots_of
 from planner.physics.serving.step import StepLoad, step_times
 
 ROUNDS = 6
@@ -43,6 +42,10 @@ class RequestMix:
     """Requests of a run that starts with as many as may run at once, for each row."""
     scheduled: int = 1
     """Steps that are scheduled at once, so that who comes waits for half of them."""
+    in_step: bool = False
+    """Whether prompts of all copies and stages begin together: those who began together end together where answers are
+    alike, and some engines have them wait for each other.
+    """
 
     @property
     def context(self) -> Floats:
@@ -88,9 +91,10 @@ def decode_step(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats
     return step
 
 
-def mixed_step(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, prompt: Floats) -> Floats:
-    """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences."""
-    load = StepLoad(batch, demand.context, prompt, demand.behind, 1.0 + demand.drafts)
+def mixed_step(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, prompt: Floats,
+               on: Floats | float = np.inf) -> Floats:
+    """Return seconds of a step that has `prompt` prompt tokens beside `batch` decoding sequences, on so many slots."""
+    load = StepLoad(batch, demand.context, prompt, demand.behind, 1.0 + demand.drafts, on)
     return step_times(d, rows, load).total
 
 
@@ -112,35 +116,23 @@ class MixedSteps:
 
 def steps_of(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, together: Floats) -> MixedSteps:
     """Return the steps of `batch` sequences where `together` prompts on average share one that has some."""
-    # every copy of attention and every stage works on a prompt of its own
-    copies = (rows.dp * rows.pp).astype(np.float64)
-    each, many = np.minimum(d.engine.chunk, demand.prompt), len(rows)
+    slots, many = _slots(d, rows, demand, batch), len(rows)
+    together = np.clip(together, slots.fewest, slots.at_once)
     beside = np.zeros(many) if d.engine.prefill_first else batch
     thrice = np.tile(np.arange(many), 3)
     alike = replace(demand, input=demand.input[thrice], output=demand.output[thrice], clients=demand.clients[thrice])
-    shared = np.minimum(together * each, d.engine.chunk)
+    (lone, on_lone), (shared, on) = slots.filled(1.0), slots.filled(together)
     # all kinds of step in one table
-    seconds = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]),
-                       np.concatenate([np.zeros(many), each * copies, shared * copies]))
+    seconds = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]), np.concatenate(
+        [np.zeros(many), lone, shared]), np.concatenate([on, on_lone, on]))
     plain, alone, mixed = seconds[:many], seconds[many:2 * many], seconds[2 * many:]
-    added = demand.prompt / shared * (mixed if d.engine.prefill_first else mixed - plain) / copies
-    return MixedSteps(plain / demand.gain, plain, mixed, added, demand.prompt / each * alone)
+    alone, mixed = (slots.beside_others(d.engine, at, step, plain) for at, step in ((on_lone, alone), (on, mixed)))
+    return MixedSteps(plain / demand.gain, plain, mixed, slots.added(d.engine, together, on, mixed, plain),
+                      slots.passes * alone)
 
 
-def joining(engine: EngineSpeed, drawn: Floats, plain: Floats, mixed: Floats, busy: Floats, most: Floats) -> Floats:
-    """Return how many prompts share a step that has some, on average, at most `most`: those that came in the step
-    before.
-
-    drawn: prompts a second, each as often as it takes steps; plain, mixed: seconds of a step without prompts and with
-    some; busy: share of the time that is the prompts'. Where prompts go first, steps with some come after either kind.
-    """
-    if engine.prefill_first:
-        came = np.maximum(drawn * plain, 1e-9)
-        joined = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
-    else:
-        many = np.maximum(drawn * np.minimum(plain / (1 - np.minimum(busy, STEEPEST)), mixed), 1e-9)
-        joined = many / -np.expm1(-many)
-    return np.clip(joined, 1.0, most)
+def _slots(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats) -> Slots:
+    return slots_of(rows, demand.prompt, d.engine.chunk, batch if demand.in_step else None)
 
 
 def _round(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, together: Floats
@@ -148,10 +140,13 @@ def _round(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, tog
     """Return the steps of a batch that is never empty, the requests/s that it answers, and the prompts that then share
     a step.
     """
-    steps, each = steps_of(d, rows, demand, batch, together), np.minimum(d.engine.chunk, demand.prompt)
-    rate = 1 / (steps.added + np.maximum(demand.output - 1, 1.0) * steps.token / batch)
-    drawn = rate * demand.prompt / each / (rows.dp * rows.pp)
-    return steps, rate, joining(d.engine, drawn, steps.plain, steps.mixed, rate * steps.added, d.engine.chunk / each)
+    steps, slots = steps_of(d, rows, demand, batch, together), _slots(d, rows, demand, batch)
+
+    def rate(added: Floats) -> Floats:
+        return 1 / (added + np.maximum(demand.output - 1, 1.0) * steps.token / batch)
+
+    known = (slots.fewest, steps.alone / slots.passes), (np.clip(together, slots.fewest, slots.at_once), steps.mixed)
+    return steps, rate(steps.added), joined(slots, d.engine, steps.plain, known, rate)
 
 
 def static(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
@@ -161,7 +156,7 @@ def static(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     copies = np.minimum((rows.dp * rows.pp).astype(np.float64), batch)
     whole = batch / copies * demand.input
     each = np.minimum(d.engine.chunk, whole)
-    first = whole / each * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies)
+    first = whole / each * mixed_step(d, rows, demand, np.zeros(len(rows)), each * copies, copies)
     tpot = decode_step(d, rows, demand, batch)
     latency = turns * (first + (demand.output - 1) * tpot)
     rate = demand.clients / latency
@@ -176,7 +171,7 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     """
     demand = replace(demand, clients=np.minimum(demand.clients, demand.prompts))
     running = np.minimum(demand.clients, np.maximum(1.0, most))
-    batch, together, later = running, np.ones(len(rows)), np.maximum(demand.output - 1, 1.0)
+    batch, together, later = running, np.full(len(rows), np.inf), np.maximum(demand.output - 1, 1.0)
     answer = np.maximum(demand.output - 1, 0.0)
     # no token takes longer than a step that is full of prompts: more of them wait ahead of their first
     full = np.inf if d.engine.prefill_first else mixed_step(
@@ -200,7 +195,7 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
 def offline(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> SteadyState:
     """Return the maximum with every request queued: `most` sequences run."""
     running = np.clip(demand.prompts, 1.0, np.maximum(1.0, most))
-    batch, together, later = running, np.ones(len(rows)), np.maximum(demand.output - 1, 1.0)
+    batch, together, later = running, np.full(len(rows), np.inf), np.maximum(demand.output - 1, 1.0)
     for _ in range(ROUNDS // 2 + 1):
         steps, rate, together = _round(d, rows, demand, batch, together)
         batch = np.maximum(running - rate * steps.alone, 1.0)
@@ -221,8 +216,8 @@ def _whole_run(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats,
         return rate
     requests, later = np.where(short, demand.prompts, batch), np.maximum(demand.output - 1, 1.0)
     # the first prompts are all there, so that they share whole steps
-    each = np.minimum(d.engine.chunk, demand.prompt)
-    emptied = batch * steps_of(d, rows, demand, batch, d.engine.chunk / each).added + _emptying(d, rows, demand, batch)
+    whole = _slots(d, rows, demand, batch).at_once
+    emptied = batch * steps_of(d, rows, demand, batch, whole).added + _emptying(d, rows, demand, batch)
     # share of an answer's time in which the batch fills; with prompts first, nobody decodes until it is full
     full = batch * demand.prompt / d.engine.chunk / (rows.dp * rows.pp)
     filling = 0.0 if d.engine.prefill_first else np.minimum(1.0, full * demand.gain / later)

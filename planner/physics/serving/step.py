@@ -43,6 +43,8 @@ class StepLoad:
     """Tokens before each of them in its own prompt, on average."""
     rows: float = 1.0
     """Rows of each sequence: more than one where tokens are proposed ahead."""
+    on: Floats | float = np.inf
+    """Copies of attention, times batches in a pipeline, that the prompt tokens are on: all, where they are fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +147,9 @@ def _decode(d: Deployment, on: ServingRates, rows: Replicas, layer: Layer, load:
     return took
 
 
-def _prompts(d: Deployment, on: ServingRates, rows: Replicas, layer: Layer, load: StepLoad, share: Floats) -> Floats:
-    """Return seconds of attention of prompt tokens."""
-    kind, tokens = layer.kind, load.prompt * share
+def _prompts(d: Deployment, on: ServingRates, rows: Replicas, layer: Layer, load: StepLoad, tokens: Floats) -> Floats:
+    """Return seconds of attention of so many prompt tokens."""
+    kind = layer.kind
     if kind.scan is not None:
         flops = tokens * kind.scan.forward_flops(d.kernels.scan_chunk) / rows.tp
         passed = d.kernels.scan_passes * 2 * tokens * (kind.scan.projected + kind.scan.inner) / rows.tp / on.memory
@@ -215,13 +217,14 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
     """
     on, speed, shape = on or rates_of(d, rows), d.engine, d.model
     tp, pp, dp = rows.tp.astype(np.float64), rows.pp.astype(np.float64), rows.dp.astype(np.float64)
-    # prompts are as many in flight as sequences, so that stages and copies share them out alike
     share = 1 / (pp * dp)
+    # prompt tokens of the copy that has most, for which all others wait, and of all copies in its batch
+    read, read_together = load.prompt / np.minimum(load.on, pp * dp), load.prompt / np.minimum(load.on, pp)
     # fewer sequences than places leave some idle; the others have one each
     load = replace(load, sequences=np.where(load.sequences > 0, np.maximum(load.sequences, 1 / share), 0.0))
     decodes, prompted = load.sequences > 0, load.prompt > 0
-    m = (load.sequences * load.rows + load.prompt) * share
-    together = m * dp
+    m = load.sequences * load.rows * share + read
+    together = load.sequences * load.rows * share * dp + read_together
     none = np.zeros(len(rows))
     products, experts, cache, attention, exchange, other = none, none, none, none, none, none
     hidden = float(shape.hidden)
@@ -235,10 +238,10 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
                                        + _linears(d, on, rows, kind.mlp, m, tp, dense))
         if kind.crosses:
             # keys and values of what an encoder has read are computed once, with the prompt
-            read = load.prompt * share * d.memory
-            if (read > 0).any():
-                products = products + count * np.where(read > 0, _linears(
-                    d, on, rows, kind.of_memory, read, tp, d.weights.of_attention), 0.0)
+            seen = read * d.memory
+            if (seen > 0).any():
+                products = products + count * np.where(seen > 0, _linears(
+                    d, on, rows, kind.of_memory, seen, tp, d.weights.of_attention), 0.0)
         if kind.experts is not None:
             experts = experts + count * _experts(d, on, rows, kind.experts, together)
             other = other + count * speed.mixture
@@ -247,7 +250,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
             if decodes.any():
                 cache = cache + count * np.where(decodes, _decode(d, on, rows, layer, load, share), 0.0)
             if prompted.any():
-                attention = attention + count * np.where(prompted, _prompts(d, on, rows, layer, load, share), 0.0)
+                attention = attention + count * np.where(prompted, _prompts(d, on, rows, layer, load, read), 0.0)
         reduced = np.where((rows.dp > 1) & (kind.experts is not None), kind.exchanges - 1, kind.exchanges)
         exchange = exchange + count * reduced * reduce
         widths = d.law.elementwise * hidden + 2 * (kind.attention_width + (kind.fan + 1) * kind.ffn) / tp
@@ -257,7 +260,7 @@ def step_times(d: Deployment, rows: Replicas, load: StepLoad, on: ServingRates |
         if d.adapters is not None:
             other = other + count * layer_seconds(d.adapters, kind, m, together, tp, tp * dp, on.memory, d.law.adapted)
     if d.eyes and prompted.any():
-        other = other + load.prompt * share * _encoding(d, rows)
+        other = other + read * _encoding(d, rows)
     sampled = np.maximum(1.0, load.sequences * load.rows * share)
     head = product(d, on.wide, on.stream, sampled, np.full(len(rows), hidden), shape.vocab / tp, d.weights.other,
                    on.wide_tile)
