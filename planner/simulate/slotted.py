@@ -26,61 +26,84 @@ class SlottedReplica(Replica):
         self.turn = 0
         """Of the copies, whose the next prompt is."""
         self.none = [0.0] * self.batches
-        self.longer = self.none
-        """Seconds more that each batch of the last round takes in a stage."""
+        self.before = self.longer = self.none
+        """Seconds more that each batch of the last round but one takes in a stage, and of the last one."""
+        self.plain = 0.0
+        """Seconds of the round without prompts."""
+        self.tokens: list[list[int]] = []
+        """Prompt tokens of the round, of each batch and copy."""
+        self.cached: list[int] = []
+        """Of each batch, how many lie before each of them, in all."""
         self.went_on = 0.0
         """Of a token of what does not decode in every step, as prompts go first on its copy and in its batch."""
         self.step = 0.0
         """Seconds of the last step."""
-        self.reads = False
-        """Whether the step under way has prompts."""
+        self.reads = self.read = False
+        """Whether the step under way has prompts, and whether the one before had."""
 
     def complete(self) -> list[InFlight]:
         """End the steps under way; return the requests that got their last token here."""
         self.step = self.end - (self._after(self.run - 1) if self.run > 1 else self.began)
+        self.read, self.reads = self.reads, False
         return super().complete()
+
+    def arrive(self, job: InFlight, now: float) -> bool:
+        """Queue a request; while others pass the stages of a pipeline, its prompt goes behind them."""
+        cuts = super().arrive(job, now)
+        entered = int(self.batches * (now - self.began) / (self.end - self.began)) + 1 if self.reads else self.batches
+        if entered >= self.batches or not self.waiting:
+            return cuts
+        self._admit(now)
+        self._take(now, entered)
+        end = self.began + self._seconds()
+        changed, self.end = end != self.end, end
+        return changed
 
     def start(self, now: float) -> None:
         """Begin the next steps, as many as run alike; the first is longer where prompts are still on their way."""
-        self.reads = False
+        self.before, self.longer = self.longer, self.none
         super().start(now)
-        if not self.reads:
-            if self.run and (more := _slowest(self.none, self.longer)):
-                self.run, self.end = 1, self._after(1) + more
-            self.longer = self.none
+        if not self.reads and self.run and (more := _slowest(self.none, self.before)):
+            self.run, self.end = 1, self._after(1) + more
 
     def _chunk(self, now: float, decoding: int) -> float:
-        self.reads = True
-        tokens, cached = self._taken(now)
-        at_work = sum(count > 0 for row in tokens for count in row)
-        plain, waits = self._plain(decoding), at_work == self.copies * self.batches
-        took = [self._prompts(row, before) if any(row) else 0.0 for row, before in zip(tokens, cached, strict=True)]
+        self.reads, self.plain = True, self._plain(decoding)
+        self.tokens, self.cached = [[0] * self.copies for _ in range(self.batches)], [0] * self.batches
+        self._take(now, 0)
         if self.mixed:
             self.run = 1 if decoding else 0
         else:
             # a step of prompts is one of its own; sequences that are not where they are decode beside it
-            took = [seconds - plain if waits or seconds > plain else 0.0 for seconds in took]
-            self.went_on += 0 if waits or not decoding else 1 - at_work / (self.copies * self.batches)
+            self.went_on += 1 - self._at_work() if decoding else 0
             self.run = int(self.went_on)
             self.went_on -= self.run
-        longer = [seconds / self.batches for seconds in took]
-        more, self.longer = _slowest(longer, self.longer), longer
-        return plain + more
+        return self._seconds()
+
+    def _at_work(self) -> float:
+        """Return the share of copies and batches that have a prompt."""
+        return sum(count > 0 for row in self.tokens for count in row) / (self.copies * self.batches)
+
+    def _seconds(self) -> float:
+        """Return the seconds of the round."""
+        took = [self._prompts(*pair) if any(pair[0]) else 0.0 for pair in zip(self.tokens, self.cached, strict=True)]
+        if not self.mixed:
+            waits, plain = self._at_work() == 1, self.plain
+            took = [seconds - plain if waits or seconds > plain else 0.0 for seconds in took]
+        self.longer = [seconds / self.batches for seconds in took]
+        return self.plain + _slowest(self.longer, self.before)
 
     def _prompts(self, tokens: Sequence[int], cached: int) -> float:
         """Return the seconds that prompt tokens of each copy add to a batch, all of whose are behind so many."""
         return self.times.prefill[max(tokens), self._rounded(cached // sum(tokens)), sum(tokens) / max(tokens)]
 
-    def _taken(self, now: float) -> tuple[list[list[int]], list[int]]:
-        """Take the next prompt tokens, oldest prompt first; return those of each batch and copy, and of each batch how
-        many lie before each of them, in all.
-        """
-        tokens, cached = [[0] * self.copies for _ in range(self.batches)], [0] * self.batches
-        left, still = self.copies * self.batches * self.chunk, deque[InFlight]()
+    def _take(self, now: float, entered: int) -> None:
+        """Take the next prompt tokens, oldest prompt first, into the batches behind those that entered."""
+        tokens, cached, still = self.tokens, self.cached, deque[InFlight]()
+        left = self.copies * (self.batches - entered) * self.chunk
         while self.prefilling and left > 0:
             job = self.prefilling.popleft()
-            waited, job.batch = now - job.queued, 0
-            begins = job.copy < 0 and 0 < waited < self.step
+            waited, job.batch = now - job.queued, entered
+            begins = job.copy < 0 and 0 < waited < self.step and not self.read
             if begins:
                 job.batch = int(self.batches * (1 - waited / self.step))
             if job.copy < 0:
@@ -103,7 +126,6 @@ class SlottedReplica(Replica):
             else:
                 self.prefilled.append(job)
         self.prefilling.extendleft(reversed(still))
-        return tokens, cached
 
     def _answer(self, job: InFlight, ended: list[InFlight]) -> None:
         before = job.generated

@@ -56,6 +56,14 @@ def test_prompts_that_come_while_one_passes_do_so_behind_it():
     assert both.e2e[0] == pytest.approx(alone.e2e[0] + 0.05)
 
 
+@pytest.mark.parametrize("facts", [{"copies": 2}, {"batches": 2}])
+def test_who_comes_just_as_a_prompts_step_ends_is_in_the_next(facts):
+    alone = ends(DECODES, (COMES, 100, 2), **facts)
+    outcome = ends(DECODES, (COMES, 100, 2), (COMES + alone.ttft[1], 100, 2), **facts)
+    assert outcome.e2e[0] == pytest.approx(LONE + 100 * 0.01 + 0.2)
+    assert outcome.output_tokens_per_second > 0
+
+
 @pytest.mark.parametrize("copies", [1, 2, 4])
 def test_where_prompts_go_first_other_copies_go_on(copies):
     """Of n copies all but one decode in a step of prompts, so that n such steps give n - 1 tokens."""

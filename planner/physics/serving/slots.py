@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from planner.catalog.speed import EngineSpeed
-from planner.layouts.table import Floats, Mask
+from planner.layouts.table import Floats
 from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Replicas
 
@@ -42,8 +42,8 @@ class Slots:
     """Steps in which a prompt is worked on."""
     least: Floats
     """Slots at work where there is any prompt at all."""
-    staged: Mask
-    """Whether they are batches in a pipeline."""
+    batches: Floats
+    """In a pipeline that prompts enter as they come."""
 
     @property
     def fewest(self) -> Floats:
@@ -60,7 +60,7 @@ class Slots:
     def filled(self, prompts: Floats | float) -> tuple[Floats, Floats]:
         """Return prompt tokens of a step in which so many prompts pass at once, and the slots that they are on."""
         chunks = np.clip(prompts * self.chunks / self.passes, self.least, self.count * self.most)
-        on = np.where(self.staged, self.count * -np.expm1(-chunks / self.count), chunks)
+        on = np.where(self.batches > 1, self.count * -np.expm1(-chunks / self.count), chunks)
         return chunks * self.each, np.clip(on, np.maximum(self.least, chunks / self.most), self.count)
 
     def added(self, engine: EngineSpeed, prompts: Floats, on: Floats, mixed: Floats, plain: Floats) -> Floats:
@@ -86,9 +86,9 @@ def slots_of(rows: Replicas, prompt: Floats | float, chunk: float, in_step: Floa
     chunks = np.zeros(len(rows)) + prompt / each
     passes = 1 + (chunks - 1) / rows.pp
     if in_step is None:
-        return Slots(count, chunks, each, chunk / each, passes, chunks / passes, rows.pp > 1)
+        return Slots(count, chunks, each, chunk / each, passes, chunks / passes, rows.pp.astype(np.float64))
     # all have a chunk at the same time, one after the other
-    return Slots(count, chunks, each, chunk / each, chunks, np.clip(in_step, 1.0, count), rows.pp > 1)
+    return Slots(count, chunks, each, chunk / each, chunks, np.clip(in_step, 1.0, count), np.ones(len(rows)))
 
 
 def joined(slots: Slots, engine: EngineSpeed, plain: Floats, known: Sequence[tuple[Floats, Floats]],
@@ -113,9 +113,16 @@ def _came(slots: Slots, engine: EngineSpeed, plain: Floats, known: Sequence[tupl
                               for (few, before), (many, after) in pairwise(known))
     _, on = slots.filled(together)
     drawn = rate(slots.added(engine, together, on, mixed, plain)) * slots.passes / slots.fewest
+    came, more = np.maximum(drawn * plain, 1e-9), np.maximum(drawn * mixed, 1e-9)
     # steps with prompts come after either kind
-    came = np.maximum(drawn * plain, 1e-9)
-    shared = drawn * mixed + came * np.exp(-drawn * mixed) / -np.expm1(-came)
+    stepwise = more + came * np.exp(-more) / -np.expm1(-came)
+    # into a pipeline others come while one passes; none does where the first stage is free, as after the last of an
+    # M/G/1 queue, and none has come since in the time of the other stages
+    together_at_most = slots.count / slots.batches * slots.most
+    taken = more * slots.chunks / slots.passes / slots.batches
+    free = np.maximum(1 - taken / together_at_most, 1 - STEEPEST) ** together_at_most
+    passing = more / (1 - free * np.exp(-more * (1 - 1 / slots.batches) / slots.passes))
+    shared = np.where(slots.batches > 1, passing, stepwise)
     clipped: Floats = np.clip(shared * slots.fewest, slots.fewest, slots.at_once)
     return clipped
 
