@@ -30,7 +30,7 @@ def test_a_verdict_heeds_the_recompute_that_a_row_leaves_open(tmp_path, recomput
     row = MEMORY | {"source": "an example", "model": "Llama3-70B", "params_b": "70.6", "layers": "80", "hidden": "8192",
                     "ffn": "28672", "heads": "64", "gpus": "64", "tp": "4", "pp": "4", "dp": "4",
                     "sharding": "distopt", "weights_dtype": "bf16", "master_dtype": "fp32", "grad_accum": "32",
-                    "recompute": recompute}
+                    "micro_batch": "2", "recompute": recompute}
     (entry,) = validated(write(tmp_path / "m.csv", row))["rows"]
     assert (entry["quantity"], entry["predicted"]) == ("fits", verdict)
 
