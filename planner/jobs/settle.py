@@ -13,6 +13,7 @@ from planner.jobs.columns import Pick
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Tried
 from planner.jobs.missed import SHOWN_WHOLE
+from planner.jobs.one_kind import nodes_of, only
 from planner.jobs.quicker import quicker
 from planner.jobs.same import owner_of
 from planner.jobs.shown import FEW, MARGIN, Search
@@ -78,11 +79,11 @@ def _by_itself(search: Search, settled: Settled) -> Settled:
     Of a day, whose hours are worked out anew for each, those that it takes.
     """
     has_day = any(demand.day is not None for demand in search.start.fleet.demands.values())
-    for node in sorted(search.blamed & search.nodes(settled.solved) if has_day else search.blamed):
+    for node in sorted(search.blamed & nodes_of(settled.solved) if has_day else search.blamed):
         enough = search.any_will_do and settled.met and settled.solved.picks
         if enough or settled.interrupted or search.start.effort.is_over:
             break
-        alone = Search(search.only(node), search.given, known=search.known, any_will_do=search.any_will_do)
+        alone = Search(only(search.start, node), search.given, known=search.known, any_will_do=search.any_will_do)
         hoped, value = alone.solve(alone.further).solution.value, settled.solved.solution.value
         # fewer replicas than hoped may do, too
         if hoped is None or (settled.met and value is not None and hoped >= value * MARGIN and not has_day):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from planner.jobs.columns import Columns, Demand, Pick, ReplicaColumn
 from planner.jobs.fleet import Owner
 from planner.jobs.job import Replayable, Tried
 from planner.jobs.missed import LEAST_CUT, ROUNDED, left_of
+from planner.jobs.one_kind import node_of
 from planner.jobs.same import Key, chunked, owner_of, replica_of
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
@@ -19,6 +20,8 @@ MARGIN = 1.12
 """By how much what was not replayed may answer more than computed, or than a replay showed."""
 FEW = 8
 """Replicas of an hour, of which one less is not tried by the margin: each would do 1 / 7 more or above."""
+BARELY = 1 + 1e-4
+"""Over what is needed, as rates are rounded down."""
 NOTHING_RAISED: Mapping[Key, float] = {}
 
 
@@ -138,8 +141,20 @@ class Search:
                 less -= 1
             if missed < less and (key, less) not in self.asked:
                 self.asked.add((key, less))
-                raised[key] = pick.column.rate * pick.replicas / less * ROUNDED
+                raised[key] = self._enough(best, pick, less)
         return raised or self._one_out(best)
+
+    def _enough(self, best: Solved, pick: Pick, less: int) -> float:
+        """Return the rate at which so many replicas would do in place of those of a pick, and no fewer."""
+        owner, rate = owner_of(pick), pick.column.rate
+        demand, most = self.start.fleet.demands[owner], rate * pick.replicas / less * ROUNDED
+        if demand.spares:
+            return most
+        others = math.fsum(other.replicas * other.column.rate for other in best.picks
+                           if isinstance(other, Pick) and other is not pick and owner_of(other) == owner
+                           and other.column.role == pick.column.role)
+        left = demand.needed * self.needs.get((owner, 0), 1.0) - others
+        return max(rate, min(most, left / less * BARELY))
 
     def _one_out(self, best: Solved) -> dict[Key, float]:
         """Return the rates at which a fleet of several kinds does with one replica less of one, which the others share;
@@ -253,28 +268,8 @@ class Search:
                 self.rates[self.key(owner, pick.column)] = pick.column.rate * part
 
     def _blame(self, picks: Sequence[Pick]) -> None:
-        nodes = {self._node(pick.column) for pick in picks}
+        nodes = {node_of(self.start, pick.column) for pick in picks}
         self.blamed |= nodes if len(nodes) > 1 else set()
-
-    def nodes(self, solved: Solved) -> set[str]:
-        """Return the node types that the replicas of a fleet run on."""
-        return {self._node(pick.column) for pick in solved.picks if isinstance(pick, Pick)}
-
-    def _node(self, column: ReplicaColumn) -> str:
-        return self.start.question.terms.market.candidates[column.candidate].node.name
-
-    def only(self, node: str) -> Solved:
-        """Return the best fleet by formula whose replicas are all on one node type."""
-        def on(found: Sequence[tuple[int, ReplicaColumn]]) -> tuple[tuple[int, ReplicaColumn], ...]:
-            return tuple((at, column) for at, column in found if self._node(column) == node)
-
-        def doubted(mine: Columns) -> Sequence[tuple[int, ReplicaColumn]]:
-            return on(mine.doubtful())
-
-        columns = tuple(replace(mine, replicas=on(mine.replicas), doubtful=partial(doubted, mine))
-                        for mine in self.start.columns)
-        fleet = replace(self.start.fleet, columns=columns)
-        return replace(self.start, columns=columns, fleet=fleet, solution=fleet.solve())
 
     def hold(self, key: Key, rate: float) -> None:
         """Note what a replica was shown to answer."""

@@ -78,7 +78,7 @@ def test_the_fewest_replicas_that_replay_well_are_found(enough: int, unsure: Col
                     if replicas < enough or replicas in unsure else [])
 
     monkeypatch.setattr(Search, "misses", missed)
-    search = Search(solved(rate=308, tpot="30 ms"), None)
+    search = Search(solved(rate=310, tpot="30 ms"), None)
     computed = search.solve()
     assert 10 < sum(pick.replicas for pick in computed.picks) < 17
     assert sum(pick.replicas for pick in _settled(search, computed).solved.picks) == enough
