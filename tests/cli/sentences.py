@@ -62,7 +62,7 @@ SAID = [
     ("ppo qwen2.5-7b with a critic on 8 a100, 1024 prompts of 500 tokens, 700 token answers, 100 steps",
      "plan --method ppo --model qwen2.5-7b --on '8 a100' --prompts 1024 --input 500 --output 700 --steps 100"),
     ("orpo on gemma 2 9b with 4-bit lora, 15k pairs, rtx 3090",
-     "plan --method orpo,qlora --model gemma-2-9b --on 'rtx 3090' --samples 15k"),
+     "plan --method orpo --tuning qlora --model gemma-2-9b --on 'rtx 3090' --samples 15k"),
     ("train a reward model from Qwen2.5-7B on 80k comparison pairs of about 900 tokens on one node of H100",
      "plan --method reward-model --model qwen2.5-7b --on 'one node of h100' --samples 80k --mean-length 900"),
     ("kto on mistral-7b with lora, 20k labelled answers, one rtx 4090",

@@ -208,9 +208,12 @@ def test_open_and_closed_loops_are_two_views_of_one_queue(
         assert float(found.tpot[0]) == pytest.approx(float(many.tpot[at]), rel=0.12 if share > 0.9 else 0.1), share
         if share in (0.3, 0.8):
             pick = Pick(0, 0, replace(column, batch=float(found.batch[0])), None, 1, 1, (1,))  # type: ignore[arg-type]
-            trace = synthetic(rate, (Lengths(lengths[0]), Lengths(lengths[1])), count=6000, seed=5)
+            # what waits for others in a pipeline takes longer to come to its mean: seeds are 7% apart at 6,000 requests
+            count = 12000 if layout[1] > 1 else 6000
+            trace = synthetic(rate, (Lengths(lengths[0]), Lengths(lengths[1])), count=count, seed=5)
             seen, _ = replay(CATALOG, service, [candidate], [pick], trace)
-            assert float(found.tpot[0]) == pytest.approx(float(seen.tpot[1000:5600].mean()), rel=0.12), share
+            mean = float(seen.tpot[1000:count - 400].mean())
+            assert float(found.tpot[0]) == pytest.approx(mean, rel=0.12), share
 
 
 def _clients(lengths: tuple[int, int], clients: Any) -> RequestMix:
