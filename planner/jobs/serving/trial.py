@@ -9,14 +9,13 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from planner.answer.level import Asked, name_of
 from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.job import Tried
 from planner.jobs.serving.answers import at_load, loads
 from planner.jobs.serving.replay import MOST_REQUESTS, REQUESTS, filling, replay, requests_of
 from planner.jobs.serving.service import Service
-from planner.jobs.serving.tried_fleet import Seen, TriedFleet, fleet_of, latency_of
+from planner.jobs.serving.tried_fleet import Seen, TriedFleet, beside, fleet_of, latency_of
 from planner.layouts.candidate import Candidate
 from planner.simulate.outcome import Latency, Outcome
 from planner.simulate.trace import Trace
@@ -146,9 +145,8 @@ def _missed(shown: _Shown, *, drawn: bool) -> str:
     """Say by how much which latency misses its target in the worst of the replays."""
     at, most = max(enumerate(shown.whole), key=lambda pair: pair[1].most)
     assert most.worst is not None
-    said = most.worst[1].beside(most.worst[0].upper())
     of = f" on the requests of seed {SEEDS[at]}" if drawn and at < len(SEEDS) else ""
-    return said + of + ("" if most.most > 1 else ", which other requests may miss")
+    return most.worst + of + ("" if most.most > 1 else ", which other requests may miss")
 
 
 def tried_day(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> Tried:
@@ -184,7 +182,7 @@ def _over(service: Service, outcome: Outcome) -> tuple[float, str]:
     for name, level in levels:
         if level is not None and (seconds := latency_of(outcome, name, level[1], slice(None))) > worst * level[0]:
             worst = seconds / level[0]
-            said = Asked(at=name_of(level[1]), seconds=seconds, target_seconds=level[0]).beside(name.upper())
+            said = beside(name, level, seconds)
     return worst, said
 
 

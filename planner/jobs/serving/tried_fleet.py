@@ -39,8 +39,8 @@ class Seen:
 
     over: dict[Role, float]
     """The latency over its target of each kind of replica, the worst."""
-    worst: tuple[Latency, Asked] | None
-    """That of all; none without targets."""
+    worst: str | None
+    """That of all, in words; none without targets."""
     apart: list[float]
     """The same over its target, of parts of the time alone; empty where the requests are not drawn."""
     preempted: bool
@@ -93,13 +93,13 @@ class TriedFleet:
         inner = _inner(outcome) if drawn else slice(None)
         over: dict[Role, float] = {group.role: 0.0 for group in self.groups}
         apart: list[float] = []
-        worst: tuple[Latency, Asked] | None = None
+        worst: str | None = None
         for name, level in self._levels():
             # a plan shows all of them
             seconds = max(latency_of(outcome, name, level[1], part) for part in (inner, slice(None)))
             ratio = seconds / level[0]
             if worst is None or ratio > max(over.values()):
-                worst = name, Asked(at=name_of(level[1]), seconds=seconds, target_seconds=level[0])
+                worst = beside(name, level, seconds)
                 rows = np.arange(len(outcome.arrival))[inner]
                 apart = [latency_of(outcome, name, level[1], slice(int(part[0]), int(part[-1]) + 1)) / level[0]
                          for part in np.array_split(rows, PARTS) if len(part)] if drawn else []
@@ -127,6 +127,13 @@ class TriedFleet:
             inner = ends[together:-together]
             rates.append((len(inner) - 1) / max(float(inner[-1] - inner[0]), 1e-9) if len(inner) > 1 else math.inf)
         return rates
+
+
+def beside(name: Latency, level: tuple[float, float | None], seconds: float) -> str:
+    """Write a latency beside its target; it is endless where requests are refused that no replica holds."""
+    if not math.isfinite(seconds):
+        return f"{name.upper()}: requests longer than a replica holds are refused"
+    return Asked(at=name_of(level[1]), seconds=seconds, target_seconds=level[0]).beside(name.upper())
 
 
 def fleet_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> TriedFleet:

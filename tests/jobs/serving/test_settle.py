@@ -319,3 +319,10 @@ def test_more_hardware_serves_no_fewer_users() -> None:
                              "objective": "users", "gpus": 8, "quantization": "bf16"}
     both, one = (planner.plan(**asked, on=on).objective.value for on in (["dgx-h100", "dgx-a100"], ["dgx-h100"]))
     assert both >= 0.97 * one
+
+
+def test_a_latency_without_end_is_told_as_what_it_is() -> None:
+    """Requests that no replica holds ended a plan as a bug."""
+    level = (1.0, 0.95)
+    assert tried_fleet.beside("ttft", level, 1.5) == "TTFT 1.5 s at p95, target 1 s"
+    assert tried_fleet.beside("ttft", level, float("inf")) == "TTFT: requests longer than a replica holds are refused"
