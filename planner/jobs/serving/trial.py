@@ -120,19 +120,14 @@ class _Shown:
     @property
     def over(self) -> Mapping[Role, float]:
         """The most of each kind of replica over its target, with what other requests may add."""
-        return {role: max(one.over[role] for one in self.whole) + self.spread for role in self.roles}
-
-    @property
-    def roles(self) -> list[Role]:
-        """The kinds of replicas."""
-        return list(dict.fromkeys(group.role for group in self.fleet.groups))
+        return {role: max(one.over[role] for one in self.whole) + self.spread for role in self.fleet.roles}
 
 
 def _replayed(fleet: TriedFleet, traces: Sequence[Trace], load: float) -> _Shown:
     """Replay traces up to the first that misses."""
     seen: list[Seen] = []
     for seed, trace in enumerate(traces):
-        one = fleet.seen_hoping(trace, load, seed, list(dict.fromkeys(group.role for group in fleet.groups)))
+        one = fleet.seen_hoping(trace, load, seed, fleet.roles)
         if one is None:
             return _Shown(fleet, traces, load, seen, lost=True)
         seen.append(one)
@@ -202,7 +197,7 @@ def _sustained(shown: _Shown, least: float) -> tuple[dict[Role, float], int]:
 
     least: the share up to which that is of no interest.
     """
-    fleet, trace, roles = shown.fleet, shown.traces[shown.last], shown.roles
+    fleet, trace, roles = shown.fleet, shown.traces[shown.last], shown.fleet.roles
     before = None if shown.lost else shown.over
     held: dict[Role, float] = {role: 1.0 for role, over in (before or {}).items() if over <= 1}
     last, requests = 1.0, 0

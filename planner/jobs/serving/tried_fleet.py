@@ -64,6 +64,11 @@ class TriedFleet:
     part: float
     """Of the load, what these replicas get."""
 
+    @property
+    def roles(self) -> list[Role]:
+        """The kinds of replicas."""
+        return list(dict.fromkeys(group.role for group in self.groups))
+
     def seen(self, trace: Trace, load: float, seed: int = 0) -> Seen:
         """Replay a trace with arrivals so many times faster, or as many times the users; seed: of how long they think.
         """
@@ -91,7 +96,7 @@ class TriedFleet:
         outcome = outcome.delayed(self.delay)
         drawn = self.service.trace is None and self.service.asked.clients is None
         inner = _inner(outcome) if drawn else slice(None)
-        over: dict[Role, float] = {group.role: 0.0 for group in self.groups}
+        over = dict.fromkeys(self.roles, 0.0)
         apart: list[float] = []
         worst: str | None = None
         for name, level in self._levels():
