@@ -115,6 +115,8 @@ def _load_tests(text: str, path: Path) -> Iterator[Cells]:
             for benchmark in document["benchmarks"]:
                 yield from _guidellm(benchmark)
         elif {"total_input_tokens", "completed", "output_throughput"} <= document.keys():
+            if not document["completed"]:
+                raise InputError("no request of the load test was answered", file=str(path))
             yield _bench_serving(document)
 
 

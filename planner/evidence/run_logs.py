@@ -36,6 +36,7 @@ _GB = 1e9
 _TASKS = {"reward-model": "rm"}
 """Methods that take preferences -> their words in evidence, where those differ."""
 _MEMORY = {"peak_gib", "reserved"}
+_RESERVED = re.compile(r"\| max reserved: {0,3}(\d{1,9}(?:\.\d{1,20})?)")
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
 
 
@@ -63,7 +64,8 @@ def ran(placed: Assignment, config: str) -> Ran:
 def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, asked: Mapping[str, object], path: Path
          ) -> Cells:
     tokens = (placed.global_batch or 0) * (placed.sequence_length or 0)
-    timed = with_steps([step for step in steps if step.keys() - _MEMORY], tokens, path)
+    steps_alone = [step for step in steps if step.keys() - _MEMORY]
+    timed = with_steps(steps_alone, tokens, placed.global_batch or 0, path)
     kept = timed[max(1, round(len(timed) * WARMING)):] if len(timed) > 1 else timed
     found = {name: [step[name] for step in kept if name in step]
              for name in ("step_time_s", "tokens_per_s_per_gpu", "samples_per_s")}
@@ -161,18 +163,18 @@ def _by_stage(layout: Layout) -> str | None:
 
 
 def _megatron(text: str) -> Iterator[Mapping[str, float]]:
-    """Yield a line of every logged iteration: `elapsed time per iteration (ms)`, and the peaks of memory.
+    """Yield a line of every logged iteration: `elapsed time per iteration (ms)`, and the peaks of memory of all ranks.
 
-    Steps of a batch that still grows are left out.
+    Primus has the mean beside the iteration's own time, and ranks that write at once share a line. Steps of a batch
+    that still grows are left out.
     """
     last = _batch(text)
     for line in text.splitlines():
         parts = {name.strip(): value for name, _, value in (part.partition(":") for part in line.split("|"))}
-        took = figure(parts.get("elapsed time per iteration (ms)", ""))
+        took = figure(parts.get("elapsed time per iteration (ms)", "").partition("/")[0])
         if took is not None and figure(parts.get("global batch size", "")) in (None, last):
             yield {"step_time_s": took / 1e3}
-        elif (peak := figure(parts.get("max reserved", ""))) is not None:
-            yield {"peak_gib": peak * _MB / GIB, "reserved": 1}
+        yield from ({"peak_gib": float(peak) * _MB / GIB, "reserved": 1} for peak in _RESERVED.findall(line))
 
 
 def _after(line: str, name: str) -> float | None:
@@ -180,10 +182,10 @@ def _after(line: str, name: str) -> float | None:
 
 
 def _torchtitan(text: str) -> Iterator[Mapping[str, float]]:
-    """Yield `step: 10 loss: .. memory: 43.2GiB(54%) tps: 5,678` of one rank; tokens/s are of a GPU."""
+    """Yield `step: 10 loss: .. memory: 43.2GiB(54%) tps: 5,678` of one rank; tokens/s, in 2024 `wps`, of a GPU."""
     for line in text.splitlines():
         plain = "".join(part.partition("m")[2] if at else part for at, part in enumerate(line.split("\x1b[")))
-        speed = _after(plain, "tps:")
+        speed = _after(plain, "tps:") if "tps:" in plain else _after(plain, "wps:")
         if "step:" in plain and "validate step:" not in plain and speed is not None:
             held = figure(plain.partition("memory:")[2].partition("GiB")[0])
             yield {"tokens_per_s_per_gpu": speed, **({} if held is None else {"peak_gib": held, "reserved": 1})}
