@@ -259,7 +259,8 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
         return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
     outcomes = [outcome for comparison in compared for outcome in comparison.outcomes]
     found = memory_samples(outcomes, catalog.sources) if name == MEMORY else step_samples(outcomes)
-    signed = as_first(firsts, [(row, 1.0, sample) for row, sample in found])
+    signed = as_first(firsts, [(row, 1.0, sample) for row, sample in found
+                               if catalog.first_predictions.decides(name, row)])
     return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
 
 

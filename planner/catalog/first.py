@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from planner.catalog.ranges import Share
 from planner.catalog.residuals import Ratio
@@ -26,6 +26,16 @@ class Batch(Frozen):
     """File of residuals -> id of a row -> measured over predicted."""
     logits: dict[str, Share] = Field(default_factory=dict)
     """Share of a predicted peak that was logits, where it is another today."""
+    aside: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """File of residuals -> source by the letters of its rows -> why its rows decide no interval."""
+
+    @model_validator(mode="after")
+    def _aside_of_its_rows(self) -> Batch:
+        for name, out in self.aside.items():
+            known = {row.rpartition("-")[0] for row in self.over.get(name, {})}
+            if missing := sorted(set(out) - known):
+                raise ValueError(f"aside: {name} has no row of {', '.join(missing)} in this batch")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +71,7 @@ class FirstPredictions(Sourced):
     def of(self, name: str) -> Mapping[str, First]:
         """Return what rows of a file of residuals were first predicted to be, by id."""
         return self._of.get(name, {})
+
+    def decides(self, name: str, row: str) -> bool:
+        """Say whether a row by its id decides intervals of a file of residuals."""
+        return not any(row.rpartition("-")[0] in batch.aside.get(name, {}) for batch in self.batches)

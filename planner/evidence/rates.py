@@ -133,6 +133,7 @@ def predicted_seconds(rows: Sequence[LinkRow], catalog: Catalog) -> Floats:
     buffer, out = np.array([row.bytes for row in rows]), np.empty(len(rows))
     for operation in {row.operation for row in rows}:
         mine = np.flatnonzero([row.operation == operation for row in rows])
-        out[mine] = collectives.seconds(catalog.collectives, tuple(numbers.values()), of[mine], operation, size[mine],
-                                        ones[mine], buffer[mine])
+        out[mine] = collectives.seconds(catalog.collectives, tuple(numbers.values()),
+                                        collectives.Ranks(of[mine], size[mine]), operation, size[mine], ones[mine],
+                                        buffer[mine])
     return out

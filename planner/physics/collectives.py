@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,26 @@ from planner.physics.topology import GroupLinks, bandwidth_alone, group_links
 
 SameLinks: TypeAlias = tuple[Ints, Candidate, GroupLinks]
 """Rows whose groups see the same links, and their hardware."""
+
+
+class Placed(Protocol):
+    """Layouts, or replicas, by what decides the links of their groups."""
+
+    @property
+    def candidate(self) -> Ints:
+        """Number of the hardware of each."""
+
+    @property
+    def gpus(self) -> Ints:
+        """GPUs of each, side by side from the first of a node on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Groups by themselves, as a benchmark of collectives runs them."""
+
+    candidate: Ints
+    gpus: Ints
 
 
 def _curve(fabric: Fabric, operation: str, members: int) -> Curve | None:
@@ -66,13 +86,20 @@ def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size:
     return measured * min(1.0, links.inside / bandwidth_alone(candidate, curve.ranks))
 
 
-def seconds(law: Collectives, candidates: tuple[Candidate, ...], candidate: Ints, operation: str, size: Ints,
-            stride: Ints, buffer: Floats) -> Floats:
+def seconds(law: Collectives, candidates: tuple[Candidate, ...], rows: Placed, operation: str, size: Ints, stride: Ints,
+            buffer: Floats) -> Floats:
     """Return the time of one collective for each row under `law`: groups of `size` at `stride` over `buffer` bytes.
 
     Rows whose group has one rank take no time.
     """
-    return seconds_over(law, by_links(candidates, candidate, size, stride), operation, size, buffer)
+    return seconds_over(law, by_links(candidates, rows, size, stride), operation, size, buffer)
+
+
+def single(law: Collectives, hardware: Candidate, operation: str, ranks: int, gpus: int, buffer: float) -> float:
+    """Return seconds of one collective over `buffer` bytes by the first `ranks` of each group of a layout of `gpus`."""
+    one = np.ones(1, np.int64)
+    return float(seconds(law, (hardware,), Ranks(0 * one, gpus * one), operation, ranks * one, one,
+                         np.array([buffer]))[0])
 
 
 def seconds_over(law: Collectives, groups: Iterable[SameLinks], operation: str, size: Ints, buffer: Floats) -> Floats:
@@ -83,27 +110,30 @@ def seconds_over(law: Collectives, groups: Iterable[SameLinks], operation: str, 
     return out
 
 
-def all_to_all(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, stride: Ints, inside: Floats,
+def all_to_all(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stride: Ints, inside: Floats,
                across: Floats) -> Floats:
     """Return the time of an all-to-all in which every rank sends `inside` bytes to its node and `across` to others."""
-    out = np.zeros(len(candidate))
-    for rows, hardware, links in by_links(candidates, candidate, size, stride):
-        out[rows] = _all_to_all(hardware, links, size[rows] > links.members, inside[rows], across[rows])
+    out = np.zeros(len(size))
+    for mine, hardware, links in by_links(candidates, rows, size, stride):
+        out[mine] = _all_to_all(hardware, links, size[mine] > links.members, inside[mine], across[mine])
     return out
 
 
-def node_members(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, stride: Ints) -> Floats:
+def node_members(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stride: Ints) -> Floats:
     """Return how many ranks of a group are on one node."""
-    out = np.ones(len(candidate))
-    for rows, _, links in by_links(candidates, candidate, size, stride):
-        out[rows] = links.members
+    out = np.ones(len(size))
+    for mine, _, links in by_links(candidates, rows, size, stride):
+        out[mine] = links.members
     return out
 
 
-def by_links(candidates: tuple[Candidate, ...], candidate: Ints, size: Ints, stride: Ints) -> Iterator[SameLinks]:
-    """Yield the rows whose groups see the same links, with their hardware; none for groups of one rank."""
-    first, inverse = distinct(candidate, size, np.minimum(stride, 64))
-    links = [(int(candidate[r]), group_links(candidates[candidate[r]], int(size[r]), int(stride[r]))) for r in first]
+def by_links(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stride: Ints) -> Iterator[SameLinks]:
+    """Yield the places of rows whose groups see the same links, with their hardware; none for groups of one rank."""
+    candidate = rows.candidate
+    one_node = (rows.gpus <= np.array([c.node.gpus for c in candidates])[candidate]).astype(np.int64)
+    first, inverse = distinct(candidate, size, np.minimum(stride, 64), one_node)
+    links = [(int(candidate[r]), group_links(candidates[candidate[r]], int(size[r]), int(stride[r]), bool(one_node[r])))
+             for r in first]
     numbers = {link: number for number, link in enumerate(dict.fromkeys(links))}
     if len(numbers) == 1:
         if links[0][1].talks:

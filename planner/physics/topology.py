@@ -107,8 +107,8 @@ def node_groups(gpus: int, members: int, stride: int) -> Iterator[list[int]]:
     if members == 1:
         yield from ([i] for i in range(gpus))
         return
-    for block in range(0, gpus, members * stride):
-        for base in range(min(stride, gpus - block)):
+    for block in range(0, gpus - members * stride + 1, members * stride):
+        for base in range(stride):
             yield [block + base + stride * i for i in range(members)]
 
 
@@ -221,9 +221,14 @@ def _key_of(candidate: Candidate) -> _Key:
     return known[1]
 
 
-def group_links(candidate: Candidate, size: int, stride: int) -> GroupLinks:
-    """Return what a group of `size` ranks at `stride` gets; size 1 talks to nobody and gets infinite bandwidth."""
+def group_links(candidate: Candidate, size: int, stride: int, one_node: bool = False) -> GroupLinks:
+    """Return what a group of `size` ranks at `stride` gets; size 1 talks to nobody and gets infinite bandwidth.
+
+    one_node: whether all ranks of the layout are on one node, of which they may leave some GPUs idle.
+    """
     per_node = candidate.node.gpus
+    if one_node:
+        return _links(_key_of(candidate), size, size, min(stride, per_node))
     # a group that does not line up with the nodes is as slow as its part with the fewest neighbors
     aligned = gcd(size * stride, per_node)
     members = aligned // stride if aligned % stride == 0 else 1

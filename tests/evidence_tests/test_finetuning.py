@@ -18,7 +18,7 @@ ROW = {"model": "Llama3-8B", "gpu": "a100-sxm-80gb", "gpus": 8, "framework": "TR
 
 UNEXPLAINED = "FCY"
 """One machine with DeepSpeed, half as slow again as every other source says: docs/intervals.md."""
-LATE = {"fsdpq": (33, 0.25, 0.40), "ullm": (33, 0.75, 1.25), "easyctx": (5, 0.20, 0.50), "tetut": (1, 0.05, 0.05)}
+LATE = {"ullm": (33, 0.75, 1.25), "easyctx": (5, 0.20, 0.50), "tetut": (1, 0.05, 0.05)}
 """Sources whose rows no constant knew, with their number, median and tail: a bound of their own each."""
 
 

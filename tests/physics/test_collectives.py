@@ -7,7 +7,7 @@ import pytest
 
 from planner.catalog.hardware import Nics
 from planner.layouts.candidate import Candidate
-from planner.physics.collectives import all_to_all, node_members, seconds
+from planner.physics.collectives import Ranks, all_to_all, node_members, seconds, single
 from planner.physics.topology import group_links
 from tests.search_cases import candidate, catalog
 
@@ -21,7 +21,8 @@ def on(node: str, fabric: str, count: int, gbit: int) -> Candidate:
 
 def took(hardware: Candidate, operation: str, ranks: int, size: float, stride: int = 1) -> float:
     one = np.ones(1, np.int64)
-    return float(seconds(catalog().collectives, (hardware,), 0 * one, operation, ranks * one, stride * one,
+    placed = Ranks(0 * one, ranks * stride * one)
+    return float(seconds(catalog().collectives, (hardware,), placed, operation, ranks * one, stride * one,
                          np.array([size]))[0])
 
 
@@ -58,9 +59,10 @@ def test_an_all_to_all_leaves_by_every_ranks_own_adapter() -> None:
 def test_an_all_to_all_takes_its_slower_part() -> None:
     hardware, one = candidate("dgx-h100"), np.ones(3, np.int64)
     inside, across = np.array([1e9, 0.0, 1e9]), np.array([0.0, 1e9, 1e9])
-    alone, out, both = all_to_all((hardware,), 0 * one, 16 * one, one, inside, across)
+    alone, out, both = all_to_all((hardware,), Ranks(0 * one, 16 * one), 16 * one, one, inside, across)
     assert both == pytest.approx(max(alone, out))
-    assert node_members((hardware,), 0 * one, np.array([4, 16, 16]), np.array([1, 1, 4])).tolist() == [4, 8, 2]
+    size, stride = np.array([4, 16, 16]), np.array([1, 1, 4])
+    assert node_members((hardware,), Ranks(0 * one, size * stride), size, stride).tolist() == [4, 8, 2]
 
 
 @pytest.mark.parametrize(("size", "stride", "bandwidth"), [(2, 1, 25), (4, 1, 100), (8, 1, 150), (2, 4, 25)])
@@ -74,3 +76,14 @@ def test_bridges_join_pairs_and_pcie_the_rest() -> None:
     assert group_links(box, 2, 1).inside == pytest.approx(300e9)
     assert group_links(box, 4, 1).inside == group_links(candidate("a100-pcie-80gb-8x"), 4, 1).inside
     assert took(box, "all_reduce", 2, 1e9) < took(box, "all_reduce", 4, 1e9) / 4
+
+
+def test_six_of_eight_gpus_stay_on_their_node() -> None:
+    """Groups that do not tile a node leave it only where their layout does: 6 of 8 GPUs stay, 18 over nodes do not."""
+    hardware, one = candidate("dgx-h100"), np.ones(3, np.int64)
+    placed = Ranks(0 * one, np.array([6, 6, 18]))
+    assert node_members((hardware,), placed, np.array([3, 6, 6]), one).tolist() == [3, 6, 2]
+    six, eight, straddling = (single(catalog().collectives, hardware, "all_gather", size, gpus, 1e9)
+                              for size, gpus in ((6, 6), (8, 8), (6, 18)))
+    assert six == pytest.approx(eight * (5 / 6) / (7 / 8))
+    assert straddling > 2 * six

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from planner.physics.collectives import neighbors_of, point_to_point, seconds
+from planner.physics.collectives import Ranks, neighbors_of, point_to_point, seconds
 from planner.physics.topology import bandwidth_alone, group_links, node_graph, node_groups, node_links, route
 from tests.search_cases import candidate, catalog
 
@@ -66,16 +66,16 @@ def test_groups_that_straddle_nodes_count_as_crossing() -> None:
 def test_eight_h100_follow_the_published_curve(operation: str, size: int, measured_us: float) -> None:
     """aiconfigurator comm/nccl @095f58a, 8xH100-SXM, NCCL."""
     one = np.zeros(1, np.int64)
-    took = seconds(LAW, (H100,), one, operation, one + 8, one + 1, np.array([float(size)]))[0]
+    took = seconds(LAW, (H100,), Ranks(one, one + 8), operation, one + 8, one + 1, np.array([float(size)]))[0]
     assert took * 1e6 == pytest.approx(measured_us, rel=0.03)
 
 
 def test_a_group_of_one_takes_no_time_and_more_bytes_never_take_less() -> None:
     one = np.zeros(6, np.int64)
     sizes = np.logspace(3, 10, 6)
-    assert not seconds(LAW, (H100,), one, "all_gather", one + 1, one + 1, sizes).any()
+    assert not seconds(LAW, (H100,), Ranks(one, one + 1), "all_gather", one + 1, one + 1, sizes).any()
     for ranks, stride in ((2, 1), (8, 1), (32, 1), (16, 8)):
-        took = seconds(LAW, (H100,), one, "all_gather", one + ranks, one + stride, sizes)
+        took = seconds(LAW, (H100,), Ranks(one, one + ranks * stride), "all_gather", one + ranks, one + stride, sizes)
         assert np.all(np.diff(took) >= 0)
 
 

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
-import numpy as np
-
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.layouts.candidate import Candidate
-from planner.physics.collectives import seconds
+from planner.physics.collectives import single
 from planner.physics.diffusion.generate import Picture, latents_made
 from planner.physics.diffusion.rates import Rates
 from planner.physics.diffusion.shape import parameters, sample_of
@@ -196,11 +194,9 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
         parts = {**parts, "activations": max(parts["activations"], alive)}
     count, base = trained(tuning), law.bases[tuning.base]
     weights = tuning.model.denoiser.parameters * (base.weight if tuning.frozen else 2.0)
-    ones = np.ones(1, np.int64)
 
     def exchange(operation: str, size: float, ranks: int = split.gpus) -> float:
-        return float(seconds(catalog.collectives, candidates, at * ones, operation, ranks * ones, ones,
-                             np.array([size]))[0])
+        return single(catalog.collectives, candidate, operation, ranks, split.gpus, size)
 
     exposed = 0.0
     if split.shard > 1:

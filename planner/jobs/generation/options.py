@@ -7,15 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
-import numpy as np
-
 from planner.answer.breakdown import Fits
 from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.diffusion.options import interval, quantile
 from planner.layouts.candidate import Candidate
-from planner.physics.collectives import seconds
+from planner.physics.collectives import single
 from planner.physics.diffusion.generate import (
     Bytes,
     Moment,
@@ -126,11 +124,10 @@ def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: floa
 def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture: Picture, split: Split) -> Option:
     """Return one way on one candidate. Raises MissingFact for a GPU without the rate of a format."""
     law, candidate = catalog.generation_law, candidates[at]
-    rates, ones = Rates(candidate.gpu, catalog.rates(candidate.gpu.architecture)), np.ones(1, np.int64)
+    rates = Rates(candidate.gpu, catalog.rates(candidate.gpu.architecture))
 
     def exchange(operation: str, size: float, ranks: int) -> float:
-        return float(seconds(catalog.collectives, candidates, at * ones, operation, ranks * ones, ones,
-                             np.array([size]))[0])
+        return single(catalog.collectives, candidate, operation, ranks, split.gpus, size)
 
     spent = call_seconds(picture, split, law, rates, exchange)
     alone = spent if split.batch == 1 else call_seconds(picture, replace(split, batch=1), law, rates, exchange)

@@ -61,7 +61,7 @@ def rates_of(d: Deployment, rows: Replicas) -> ServingRates:
         memory=each([g.memory_bandwidth * r.memory for g, r in zip(gpus, d.rates, strict=True)]),
         dense=each([law.narrow.get(d.computes(g), 1.0) for g in gpus]),
         routed=each([law.narrow_experts.get(d.computes(g), 1.0) for g in gpus]),
-        reduced=tuple(collectives.by_links(d.candidates, rows.candidate, rows.tp, np.ones_like(rows.tp))),
+        reduced=tuple(collectives.by_links(d.candidates, rows, rows.tp, np.ones_like(rows.tp))),
         linked=links_of(d, rows, rows.tp), shared=tuple(_sharing(d, rows)) if d.model.mixes_experts else ())
 
 
@@ -69,7 +69,7 @@ def _sharing(d: Deployment, rows: Replicas) -> Iterator[collectives.SameLinks]:
     """Yield the rows with several copies of attention by the links between the GPUs of all copies."""
     (several,) = np.nonzero(rows.dp > 1)
     group = (rows.tp * rows.dp)[several]
-    for at, hardware, links in collectives.by_links(d.candidates, rows.candidate[several], group, np.ones_like(group)):
+    for at, hardware, links in collectives.by_links(d.candidates, rows.take(several), group, np.ones_like(group)):
         yield several[at], hardware, links
 
 

@@ -26,7 +26,7 @@ def dispatch(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind,
     total = np.zeros(len(rows))
     mixtures = [(kind.experts, share) for kind, share in kinds if kind.experts is not None]
     if mixtures:
-        members = node_members(question.candidates, rows.candidate, rows.ep, rows.expert_split)
+        members = node_members(question.candidates, rows, rows.ep, rows.expert_split)
         for experts, share in mixtures:
             total = total + share * 4 * _one_way(question, rows, experts, members)
     return total
@@ -46,7 +46,7 @@ def _one_way(question: Question, rows: Layouts, experts: Experts, members: Float
     else:
         to_nodes = np.full_like(ranks, experts.per_token)
         to_ranks = to_nodes / nodes
-    return all_to_all(question.candidates, rows.candidate, rows.ep, rows.expert_split,
+    return all_to_all(question.candidates, rows, rows.ep, rows.expert_split,
                       payload * to_ranks * (members - 1) / members, payload * to_nodes * (nodes - 1) / nodes)
 
 
@@ -92,7 +92,7 @@ def tensor_forward(question: Question, rows: Layouts, kinds: Sequence[tuple[Laye
     pair = np.zeros(len(rows))
     for size, operations in ((split, ("all_gather", "reduce_scatter")),
                              (np.where(split == 1, rows.tp, 1), ("all_reduce",))):
-        groups = list(collectives.by_links(question.candidates, rows.candidate, size, np.ones_like(size)))
+        groups = list(collectives.by_links(question.candidates, rows, size, np.ones_like(size)))
         for operation in operations:
             pair += collectives.seconds_over(question.collectives, groups, operation, size, activations)
     # tokens go to whole experts from the rank that holds them: only shared ones are exchanged for
@@ -108,9 +108,9 @@ def context_traffic(question: Question, rows: Layouts, times: LayerTimes, kinds:
     return np.minimum(ring(question, rows, times, kinds), ulysses(question, rows, kinds))
 
 
-def _seconds(question: Question, candidate: Ints, operation: str, size: Ints, stride: Ints, buffer: Floats) -> Floats:
+def _seconds(question: Question, rows: Layouts, operation: str, size: Ints, stride: Ints, buffer: Floats) -> Floats:
     """Return the time of one collective for each row, as `collectives.seconds` does."""
-    return collectives.seconds(question.collectives, question.candidates, candidate, operation, size, stride, buffer)
+    return collectives.seconds(question.collectives, question.candidates, rows, operation, size, stride, buffer)
 
 
 def swaps_heads(question: Question, rows: Layouts) -> Mask:
@@ -126,7 +126,7 @@ def ring(question: Question, rows: Layouts, times: LayerTimes, kinds: Sequence[t
     exchanged = sum(share * kind.keys_and_values(rows.tp.astype(np.float64)) for kind, share in kinds
                     if not kind.crosses)
     held = question.element_bytes(rows.precision) * tokens * rows.cp * exchanged
-    keys = _seconds(question, rows.candidate, "all_gather", rows.cp, rows.tp, held)
+    keys = _seconds(question, rows, "all_gather", rows.cp, rows.tp, held)
     if question.stack.context_gathered:
         return 3 * keys
     first = question.collectives.ring_exposed
@@ -146,7 +146,7 @@ def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, 
         return np.full(len(rows), np.inf)
     tokens = question.tokens(rows)
     widths = sum(share * (kind.attention_width + kind.value_width) for kind, share in kinds)
-    swapped = _seconds(question, rows.candidate, "alltoall", rows.cp, rows.tp,
+    swapped = _seconds(question, rows, "alltoall", rows.cp, rows.tp,
                        question.element_bytes(rows.precision) * tokens * widths / rows.tp)
     return np.where(can, 2 * swapped, np.inf)
 
@@ -250,10 +250,10 @@ def _sharded(question: Question, rows: Layouts, operation: str, bytes_each: Floa
     Dense parameters are shared out over dp x cp, experts over the ranks that hold the same ones.
     """
     def over(chosen: Layouts, dense: Floats, experts: Floats) -> Floats:
-        took = _seconds(question, chosen.candidate, operation, chosen.shard, chosen.tp, dense)
+        took = _seconds(question, chosen, operation, chosen.shard, chosen.tp, dense)
         if not question.shape.experts:
             return took
-        return took + _seconds(question, chosen.candidate, operation, chosen.expert_shard.astype(np.int64),
+        return took + _seconds(question, chosen, operation, chosen.expert_shard.astype(np.int64),
                                chosen.expert_split * chosen.ep, experts)
 
     layer = np.zeros(len(rows))
@@ -272,7 +272,7 @@ def _replicated(question: Question, rows: Layouts, rank: RankParameters) -> tupl
         few = rows.take(copied)
         for out, dense, experts in ((whole, rank.dense, rank.experts), (layer, rank.layer, rank.layer_experts)):
             owned = dense[copied] / few.shard + experts[copied] / few.expert_shard
-            out[copied] = _seconds(question, few.candidate, "all_reduce", few.hsdp,
+            out[copied] = _seconds(question, few, "all_reduce", few.hsdp,
                                   few.tp * few.shard, question.stack.reduce_bytes * owned)
     return whole, layer
 
