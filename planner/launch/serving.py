@@ -18,6 +18,8 @@ BENCH, RESULT = "bench.sh", "bench.json"
 CHECKPOINTS = ("int8", "int4", "w4a16", "gptq-int8", "nvfp4", "mxfp4")
 """Formats that a checkpoint brings: the engine reads them from its config."""
 ADAPTERS = Variable("ADAPTERS", "", "Adapters as name=path, with spaces between them.")
+NIXL = "pip install nixl==1.5.1"
+"""Moves keys and values from prefill to decode; images of the engines have it, and their packages do not ask for it."""
 FIRST_PORT = 8001
 """Of replicas, where a router stands before them; the service itself answers on $PORT."""
 LOAD = 1000
@@ -50,6 +52,8 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     variables: Sequence[Variable] = ()
     model: str = "Checkpoint: a Hugging Face name or a folder."
+    transfer: str = ""
+    """What installs the library that moves keys and values, where prefill and decode are apart; "" if it is there."""
 
 
 def any_number(served: Served) -> Settings:
@@ -79,7 +83,8 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
         files[BENCH] = bench
     return Program(target=first.target, parts=tuple(parts), files=files, variables=_variables(served, models, command),
                    notes=tuple(_notes(served, names)),
-                   install=tuple(filter(None, (command.router.install,))) if routed else (),
+                   install=tuple(filter(None, (command.transfer if apart else "",
+                                               command.router.install if routed else ""))),
                    feedback=RESULT if BENCH in files else "")
 
 

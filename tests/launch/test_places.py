@@ -84,7 +84,7 @@ def test_what_a_place_cannot_start_is_refused(scheduler, assignments, said):
 
 _NVIDIA = CATALOG.releases.target("megatron-lm").image.replace("nvcr.io/", "nvcr.io#")
 _SRUN = """#!/usr/bin/env bash
-if [[ "$1" == --help ]]; then echo "--container-image=IMAGE"; exit; fi
+if [[ "$1" == --help ]]; then echo "--container-image=IMAGE"; seq 100000; exit; fi
 printf '%s\\n' "$@" "HF_HOME=$HF_HOME" > "$SAID"
 """
 

@@ -87,9 +87,9 @@ def folder_of(made, tmp_path, scheduler=None, target="vllm"):
     return files
 
 
-def apart(layout="tp=4", gpus="8"):
+def apart(layout="tp=4", gpus="8", **asked):
     """Return replicas that prefill, and others that decode."""
-    one = serving(layout, gpus=gpus)
+    one = serving(layout, gpus=gpus, **asked)
     return tuple(one.model_copy(update={"serving": one.serving.model_copy(update={"role": role})})
                  for role in ("prefill", "decode"))
 
@@ -145,6 +145,14 @@ def test_the_page_tells_prefill_from_decode(tmp_path):
         assert f"Layout of {role}: " in page
         assert re.search(rf"- \d+ {role} replicas of dgx-h100", page)
         assert f"- {role} step: " in page
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_what_moves_keys_and_values_is_installed_where_prefill_is_apart(engine, tmp_path):
+    split, whole = (folder_of(made, tmp_path, "slurm", engine)["install.sh"] for made in (
+        apart(engine=engine), serving("tp=4", engine=engine)))
+    assert "nixl==" in split
+    assert "nixl" not in whole
 
 
 def test_llama_cpp_is_found_where_its_image_has_it(tmp_path):

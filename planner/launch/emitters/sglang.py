@@ -12,6 +12,7 @@ from planner.launch.served import Served
 from planner.launch.serving import (
     ADAPTERS,
     CHECKPOINTS,
+    NIXL,
     RESULT,
     Command,
     any_number,
@@ -117,7 +118,7 @@ def emit(served: Sequence[Served]) -> Program:
     return program_of(served, TABLE, Command(
         'python3 -m sglang.launch_server --model-path "$MODEL"',
         '--served-model-name "$NAME" --host 0.0.0.0 --port "$port"', SEVERAL_NODES, SGLANG_ROUTER, _bench,
-        online=("bf16", *_ONLINE), lines=_lines, variables=variables))
+        online=("bf16", *_ONLINE), lines=_lines, variables=variables, transfer=NIXL))
 
 
 EMITTER = ServiceEmitter("sglang", TABLE, emit)

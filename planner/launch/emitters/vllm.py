@@ -12,6 +12,7 @@ from planner.launch.served import Served
 from planner.launch.serving import (
     ADAPTERS,
     CHECKPOINTS,
+    NIXL,
     RESULT,
     Command,
     any_number,
@@ -99,7 +100,7 @@ SEVERAL_NODES = (
 def _lines(served: Served) -> list[str]:
     lines = []
     if served.serving.role != "whole":
-        lines += ['export VLLM_NIXL_SIDE_CHANNEL_HOST="${VLLM_NIXL_SIDE_CHANNEL_HOST:-$(hostname -i | cut -d" " -f1)}"',
+        lines += ['export VLLM_NIXL_SIDE_CHANNEL_HOST="${VLLM_NIXL_SIDE_CHANNEL_HOST:-$(hostname -I | cut -d" " -f1)}"',
                   f'export VLLM_NIXL_SIDE_CHANNEL_PORT="$((5600 + {SIDE_CHANNELS} * ${{REPLICA:-0}}))"']
     if served.serving.drafts:
         count = served.serving.drafts
@@ -128,7 +129,7 @@ def emit(served: Sequence[Served]) -> Program:
         variables.append(ADAPTERS)
     return program_of(served, TABLE, Command(
         'vllm serve "$MODEL"', '--served-model-name "$NAME" --host 0.0.0.0 --port "$port"', SEVERAL_NODES, VLLM_ROUTER,
-        _bench, online=("bf16", "fp8"), lines=_lines, variables=variables))
+        _bench, online=("bf16", "fp8"), lines=_lines, variables=variables, transfer=NIXL))
 
 
 EMITTER = ServiceEmitter("vllm", TABLE, emit)

@@ -73,7 +73,7 @@ def _container(program: Program) -> list[str]:
     """Return lines that say which container runs the scripts, and what it runs before them."""
     prepare = [f'  PREPARE="bash {program.prepare}"'] if program.prepare else []
     return ["export PREPARE=:", "container=()",
-            'if [[ -n "$IMAGE" ]] && srun --help | grep -q -- --container-image; then',
+            'if [[ -n "$IMAGE" && "$(srun --help)" == *--container-image* ]]; then',
             '  export HF_HOME="${HF_HOME:-$here/huggingface}"',
             '  mkdir -p "$HF_HOME"',
             "  # pyxis wants a # between a registry and its image",
