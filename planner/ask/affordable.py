@@ -74,10 +74,14 @@ def afforded(values: Mapping[str, object], catalog: Catalog) -> Afforded:
     whole = only_one(load_any(None, {**asked, left: _written(left, START[left])}, catalog)[0])
     if not paid and not _is_counted(whole):
         return Afforded()
+    ends: dict[str, object] = {}
+    if paid and values.get(DEADLINE) is None and not _is_counted(whole):
+        ends = {DEADLINE: f"{catalog.recipes.whole.longest / DAY:g} d"}  # one cheap GPU for years is no answer
+    asked |= ends
     bound, within = _bound(whole, paid=paid)
     power = 2.0 if left == MODEL and asked.get(TOKENS) == "chinchilla" else 1.0
     most = _most(lambda amount: _cost({**asked, left: _written(left, amount)}, catalog, paid=paid), bound, left, power)
-    found = {left: _written(left, most), **{path: asked[path] for path in (TOKENS,) if path != left}}
+    found = {left: _written(left, most), **{path: asked[path] for path in (TOKENS,) if path != left}, **ends}
     goal = {GOAL: "cost"} if GOAL in values and GOAL not in asked else {}
     model, tokens = str(found.get(MODEL, asked.get(MODEL))), found[TOKENS]
     amount = show_count(float(most)) if left == TOKENS else str(tokens)
@@ -85,7 +89,10 @@ def afforded(values: Mapping[str, object], catalog: Catalog) -> Afforded:
         "its compute-optimal tokens (chinchilla)" if amount == "chinchilla" else f"{amount} tokens")
     text = f"About the most that {within}: {what}"
     value = amount if left == TOKENS else model
-    return Afforded({**found, **goal}, (Default(name=left.removeprefix("workload."), value=value, why=text),), text)
+    said = [Default(name=left.removeprefix("workload."), value=value, why=text)]
+    said += [Default(name="deadline", value=str(days), why=f"as long as {catalog.recipes.whole.example}")
+             for days in ends.values()]
+    return Afforded({**found, **goal}, tuple(said), text)
 
 
 def _is_counted(asked: AnyScenario) -> bool:

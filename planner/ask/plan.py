@@ -24,6 +24,7 @@ from planner.ask.late import late
 from planner.ask.simple import simplest, tells_apart
 from planner.ask.slow import slow
 from planner.ask.unchosen import (
+    as_counted,
     by_another_engine,
     by_lighter_methods,
     enough_instead,
@@ -114,10 +115,21 @@ def _first(ways: Iterable[tuple[AnyScenario, Defaults, str]], ask: Callable[[Any
 
 
 def _holding(hold: Callable[..., Plan], scenario: AnyScenario, defaults: Sequence[Default]) -> Plan:
-    """Return what holds a model, in fewer bits than those of a format that nobody asked for where else nothing does."""
+    """Return what holds a model, in fewer bits than those of a format that nobody asked for where else nothing does, or
+    not so many GPUs as the question counts.
+    """
     plan = hold(scenario, defaults=defaults)
-    fewer = in_fewer_bits(scenario, defaults) if plan.infeasible is not None else ()
-    return _first(fewer, lambda changed, said: hold(changed, defaults=said)) or plan
+    for changed, said, note in in_fewer_bits(scenario, defaults) if _is_no(plan) else ():
+        other = hold(changed, defaults=said)
+        if not _is_no(other):
+            needs = [f"{held.gpus} x {held.gpu} in the default" for held in plan.assignments]
+            return other.model_copy(update={"notes": (", ".join((note, *needs)), *other.notes)})
+    return plan
+
+
+def _is_no(plan: Plan) -> bool:
+    """Say whether nothing holds a model, or not so many GPUs as the question counts."""
+    return plan.infeasible is not None or (plan.counted is not None and not any(plan.counted.holds.values()))
 
 
 class _Found(NamedTuple):
@@ -176,7 +188,7 @@ def _instead(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequ
     instead = enough_instead(plan, scenario, defaults)
     fewer = in_fewer_bits(scenario, defaults) if plan.infeasible is not None else []
     others = chain(by_another_engine(plan, scenario, defaults, catalog), [instead] if instead else [], fewer,
-                   by_lighter_methods(plan, scenario, defaults))
+                   by_lighter_methods(plan, scenario, defaults), as_counted(plan, scenario, catalog, defaults))
     return _first(others, lambda changed, said: _best(
         changed, catalog, said, effort, replaying_of, simple=simple, held=held, lifts=False))
 

@@ -13,10 +13,11 @@ from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
 from planner.jobs.otherwise import by_engines, in_narrower_formats
 from planner.jobs.solved import Solved
+from planner.money.rent import candidates_with_offers
 from planner.scenario.default import Default, Defaults
-from planner.scenario.limits import Deadline
+from planner.scenario.limits import Deadline, Rent
 from planner.scenario.scenario import AnyScenario, ServingScenario
-from planner.units import DAY, show_seconds, show_usd
+from planner.units import DAY, plural, show_seconds, show_usd
 
 KEYS = ("quantization", "frames", "audio", "resolution", "sequence_length")
 """Defaults of a sample and of the format of weights, those that change least of what is made first."""
@@ -136,6 +137,22 @@ def in_fewer_bits(scenario: AnyScenario, defaults: Sequence[Default]
         said.append(Default(name=FORMAT, value=name, why=f"{was}, which nobody asked for, has no plan here"))
         yield changed, said, (f"quantization {was}, the default, has no plan here: planned for {name}; --quantization "
                               f"{was} holds to it")
+
+
+def as_counted(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Defaults
+               ) -> Iterator[tuple[AnyScenario, Defaults, str]]:
+    """Yield the question of so many GPUs on the machines of its hardware that nobody offers, as the user's own, where
+    none that are offered make up that number.
+    """
+    sourcing, count = scenario.sourcing, scenario.limits.gpus
+    if plan.infeasible is None or count is None or sourcing.rent != Rent() or sourcing.own or sourcing.buy:
+        return
+    named = scenario.hardware.candidates
+    if dropped := candidates_with_offers(sorted(named), sourcing, catalog)[2]:
+        hardware = scenario.hardware.model_copy(update={"candidates": tuple(dropped)})
+        yield scenario.model_copy(update={"hardware": hardware}), list(defaults), (
+            f"what is offered of {', '.join(dict.fromkeys(catalog.node(name).gpu for name in dropped))} has no plan on "
+            f"{plural(count, 'GPU')}")
 
 
 def enough_instead(plan: Plan, scenario: AnyScenario, defaults: Sequence[Default]

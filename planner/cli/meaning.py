@@ -106,7 +106,7 @@ def _bare(amount: Amount, about: About) -> tuple[str, str]:
         about.assumed.append(f"{amount.value} a {amount.per} is read as USD")
         return "budget", f"{amount.value} USD/{amount.per}"
     if amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
-        return "rate", f"{amount.value} requests/{amount.per}"
+        return "rate", f"{amount.value} {_MADE.get(about.work.makes, 'requests')}/{amount.per}"
     if not amount.noun and (flag := about.placed("", amount) or _of_the_longest(amount, about)):
         return flag, amount.value
     if "at" in amount.beside:
@@ -244,6 +244,7 @@ _FAR = 3
 _LONG = 64
 """Tokens from which a number may be a length."""
 _ROLES = {"reward-model": frozenset(("reward", "judge", "rm")), "critic": frozenset(("critic", "value"))}
+_MADE = {"image": "images", "video": "clips", "audio": "clips"}
 _OF = 2
 """Words on from a number up to which a word names what it is: replies of 150."""
 _DRAWN = 2048

@@ -141,7 +141,7 @@ SILENT = _words(
     "given go going got gpu gpus handle hardware has have having hello hey hi how i if image images in inside instance "
     "instances into is it its job jobs just keep kind latency least less idle sitting pay paying pays order continue "
     "quoted quote quotes charged charges priced willing were "
-    "optimizer planning self-host self-hosting ethernet "
+    "optimizer afford planning self-host self-hosting ethernet "
     "active gets getting old must minimal minimum often still yet weekday weekdays works drop drops dropped "
     "difference footprint reproduce like llm llms load long lowest machine machines many max maximum me memory "
     "memory? min minimum model models most much music need needed needs node nodes now of offload offloading on "

@@ -65,10 +65,10 @@ PLACES: Mapping[str, Sequence[Place]] = {
     "time": (
         _place("deadline", "deadline done finish finished complete completed ready", lambda asked: 1.5 + 2.0 * (
             asked.seconds >= PATIENCE)),
-        _place("e2e", "reply replies respond responds response responses latency answer answers answered wait waits "
-               "waiting e2e end-to-end round-trip", _waits),
         _place("ttft", "first ttft start starts starting begin begins streaming",
                lambda asked: 4.0 * ("first" in asked.asks)),
+        _place("e2e", "reply replies respond responds response responses answer answers answered wait waits waiting "
+               "e2e end-to-end round-trip", _waits),
         _place("tpot", "tpot itl between", lambda asked: 4.0 * ("each-token" in asked.asks)),
         _place("think", "think thinks thinking pause pauses typing"),
         _place("startup", "startup start-up boot boots cold spin-up"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli.amounts import Amount
 from planner.cli.phrases import EACH, FOLLOW, LEADING, MEASURES, ONES, PARAMETER, PER_THING, SIDES, SOUNDS, noun_of
+from planner.cli.read_shapes import comes_within
 from planner.scenario.flag_names import LENGTHS
 from planner.units import SECONDS
 
@@ -39,6 +40,7 @@ _AROUND = 5
 """Words before and behind a number that may say what it is."""
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
+_THEM = (["them"], ["these"], ["those"])
 _WHOSE = frozenset(("of", "our", "my", "their", "your", "the", "these", "those", "his", "her"))
 """Words before a noun that say whose things are counted: 20k of our photos."""
 PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
@@ -54,6 +56,7 @@ def amount(said: Sentence) -> int:
     scale = SCALES.get(unit, "") or ("" if noun_of(unit) else SCALES.get(unit[:1], ""))
     unit = "" if unit in SCALES else unit[1:] if scale else unit
     if words[said.at] in ("a", "an") and _is_denominator(words, said.at):
+        comes_within(said)
         return 2
     money = bool(match and match["sign"])
     if not scale and not unit and words[behind:behind + 1] and words[behind] in SCALES:
@@ -65,8 +68,9 @@ def amount(said: Sentence) -> int:
         beside.add("each")
     counted = len(said.amounts)
     noun, behind = _noun(said, "usd" if money else unit, behind, beside, bare=not scale and not match)
-    if not noun and not scale and not match:
-        return 0
+    behind += 2 * (not noun and words[behind:behind + 1] == ["of"] and words[behind + 1:behind + 2] in _THEM)
+    if not scale and not match and (not noun or noun_of(noun) == "context"):
+        return 0  # a sequence length of 16k is not one sequence
     if not noun and match:
         noun = _noun_before(said)
     per, behind = _behind(words, behind, noun, beside)
@@ -118,7 +122,7 @@ def _noun(said: Sentence, noun: str, behind: int, beside: set[str], *, bare: boo
     words = said.words
     if noun:
         return noun, behind + (noun == "usd" and words[behind:behind + 1] != [] and noun_of(words[behind]) == "money")
-    if words[behind:behind + 1] and words[behind] in SIDES and words[behind + 1:behind + 2] and (
+    if not bare and words[behind:behind + 1] and words[behind] in SIDES and words[behind + 1:behind + 2] and (
             words[behind + 1] in LENGTHS):
         beside.add(words[behind])
         return "tokens", behind + 2

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from planner.cli.amounts import TOGETHER
-from planner.cli.phrases import LEADING, PER, SILENT, noun_of
+from planner.cli.phrases import EACH, LEADING, PER, PHRASES, SILENT, noun_of
 from planner.cli.read_past import faster
 from planner.units import SECONDS
 
@@ -23,6 +23,10 @@ _ASKED = {
 """Kind of what is asked for by its number -> what the question is about."""
 _GROWN = {"doubles": 2.0, "doubled": 2.0, "double": 2.0, "doubling": 2.0, "twice": 2.0, "triples": 3.0, "tripled": 3.0,
           "triple": 3.0, "quadruples": 4.0, "halves": 0.5, "halved": 0.5}
+_COME = ("documents", "images", "clips", "requests", "recordings")
+"""Kinds of what comes in a time, where that stands apart from it."""
+_PAYS = frozenset(word for phrase, what in PHRASES.items() if what.startswith("cost") for word in phrase.split()) | {
+    "pay", "paid", "train", "tune"}
 _NO_LOAD = frozenset(("tokens", "samples", "size", "epochs", "context", "gpus", "steps"))
 _TIMES = re.compile(r"(\d{1,3}(?:\.\d+)?)x", re.ASCII)
 _GROWS = ("grows", "grow", "goes", "rises", "increases", "jumps", "gets", "scales")
@@ -63,7 +67,22 @@ def of_each(said: Sentence) -> int:
     """Read what something is asked of each of, which every answer says: per month, each clip."""
     words, at = said.words, said.at
     each = words[at] in PER and words[at + 1:at + 2] != [] and (noun_of(words[at + 1]) or words[at + 1] in SILENT)
-    return 2 if each and words[at] not in ("a", "an") else 0
+    if not each or words[at] in ("a", "an"):
+        return 0
+    comes_within(said)
+    return 2
+
+
+def comes_within(said: Sentence) -> None:
+    """Take a time that stands apart for the one in which what was counted last comes: 1000 clips of 5 seconds a day."""
+    words, unit = said.words, said.words[said.at + 1]
+    last = next((at for at in range(len(said.amounts) - 1, -1, -1) if said.amounts[at].kind in _COME), None)
+    if last is None or not SECONDS.factor(unit) or said.amounts[last].per or not said.amounts[last].beside.isdisjoint(
+            EACH):
+        return
+    between = words[max(said.amounts[last].places, default=0) + 1:said.at]
+    if "," not in between and not any(noun_of(word) == "money" or word in _PAYS for word in between):
+        said.amounts[last] = said.amounts[last]._replace(per=unit)
 
 
 def sooner(said: Sentence) -> int:

@@ -52,6 +52,8 @@ def keyed(said: Sentence) -> int:
             filled = text.startswith(("context", "ctx")) and said.words[said.at - 1:said.at] not in (
                 ["max"], ["maximum"])
             flag = "context" if filled and flag == "seq-len" else flag
+            if text == "latency" and "first" in (*said.words[max(0, said.at - 3):said.at], *said.words[ends:ends + 4]):
+                flag = "ttft"  # until the first token
             said.put(flag, value)
             if more and plain and (ends + 2 == len(said.words) or noun_of(said.words[ends + 2]) is None):
                 said.put(flag, said.words[ends + 1])  # batch 32 or 64

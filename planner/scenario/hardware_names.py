@@ -241,8 +241,8 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
     """Return the nodes of a family (DGX), or the largest that a GPU is built into (MI300X node)."""
     box = _BOX.fullmatch(text)
     what = (box["what"] if box else text).removeprefix("1 ")
-    if what[:1].isalpha() and what[-1].isdigit() and (ends := [
-            node.name for node in nodes if node.name.endswith(f"-{what.lower()}")]):
+    of_family = what[:1].isalpha() and what[-1].isdigit() and (box or _gpu(what, catalog) is None)  # no 1 H100
+    if of_family and (ends := [node.name for node in nodes if node.name.endswith(f"-{what.lower()}")]):
         return Meant(ends, whole=True)  # NVL72
     if box and (gpu := _gpu(what, catalog)) is not None:
         mine = [node for node in nodes if catalog.gpu(node.gpu).name == gpu and node.scaleup]

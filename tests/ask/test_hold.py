@@ -193,8 +193,15 @@ def test_every_kind_of_gpu_has_its_count() -> None:
     assert kinds["rtx-4090"] == 1
 
 
-def test_gpus_that_do_not_hold_it_are_a_no() -> None:
+def test_no_hangs_on_a_format_that_nobody_asked_for() -> None:
+    """It was no: 2 x RTX 4090 do not hold a 70B in bf16, though in 4 bits they are how people run it."""
     plan = hold("llama-3.1-70b", "2x4090", workload__method="inference")
+    assert holding_sentence(plan).startswith("Yes: 2 x rtx-4090 hold llama-3.1-70b for inference in int4.")
+    assert any("8 x rtx-4090 in the default" in note for note in plan.notes)
+
+
+def test_gpus_that_do_not_hold_it_are_a_no() -> None:
+    plan = hold("llama-3.1-70b", "2x4090", workload__method="inference", workload__quantization="bf16")
     assert plan.counted is not None
     assert (plan.counted.holds, plan.counted.fastest) == ({"inference": False}, ())
     assert holding_sentence(plan).startswith("No: 2 x rtx-4090 do not hold llama-3.1-70b for inference in bf16. Fewest")

@@ -34,6 +34,14 @@ SAID = [
     ("lora llama-3.1-8b, rank 64, 3 epochs, 20k samples, context 2k, under $50, spot on aws",
      "plan --method lora --model llama-3.1-8b --lora-rank 64 --seq-len 2k --terms spot --provider aws --epochs 3 "
      "--samples 20k --budget '50 USD'"),
+    ("minimum number of GPUs to full fine-tune qwen2.5-32b with a sequence length of 16k on H100s",
+     "plan --method full-fine-tune --model qwen2.5-32b --seq-len 16k --on h100s"),
+    ("serve llama 70b for 50 users with latency below 3 seconds to the first token",
+     "plan --model llama-70b --ttft '3 seconds' --users 50 --method inference"),
+    ("generate 1000 videos of 5 seconds with Wan 2.1 14B a day",
+     "plan --model wan-2.1-14b --rate '1000 videos/day' --frames 81 --method inference"),
+    ("generate 300 of them a day with flux dev",
+     "plan --model flux-dev --rate '300 images/day' --method inference"),
     # answers that are drawn to learn from, or judged
     ("GRPO Qwen2.5-7B on 8xH100: 512 prompts per step, 16 samples, 300 steps, responses average 1500 tokens, max 8k",
      "plan --method grpo --model qwen2.5-7b --on 8xh100 --prompts 512 --samples-per-prompt 16 --steps 300 "

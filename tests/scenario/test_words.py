@@ -66,6 +66,7 @@ def test_hardware_is_found_as_people_write_it(name, nodes):
 
 
 @pytest.mark.parametrize(("name", "nodes", "gpus"), [
+    ("1 h100", ("h100-sxm-1x",), None), ("a single h100", ("h100-sxm-1x",), None), ("an H100 box", ("dgx-h100",), None),
     ("16 H200", ("dgx-h200", "h200-sxm-2x", "h200-sxm-4x"), 16), ("3x4090", ("rtx-4090-3x",), None),
     ("2x8xH100", ("dgx-h100",), 16),
     ("4 x dgx-h100", ("dgx-h100",), 32), ("2 nodes of 8xH100", ("dgx-h100",), 16),
