@@ -233,3 +233,12 @@ def test_an_engine_that_costs_as_much_by_formula_as_another_by_replay_is_not_rep
     assert len([cost for cost in computed if 0 < cost < 0.95 * (plan.objective.value or 0.0)]) > 1
     assert replayed == [min(computed)]
     assert f"serves it for {min(computed):,.0f} USD" in "".join(plan.notes)
+
+
+def test_a_number_of_gpus_that_nobody_offers_is_planned_as_ones_own() -> None:
+    """It was no, with the machine as what would be enough: one RTX A6000 or eight are offered, and no two."""
+    asked: dict[str, Any] = {"model": "mixtral-8x7b", "method": "qlora", "tokens": "30 M", "on": "rtx-a6000"}
+    plan = planner.plan(**asked, gpus=2)
+    assert (plan.status, plan.assignments[0].node) == ("optimal", "rtx-a6000-2x")
+    assert any("has no plan on 2 GPUs" in note for note in plan.notes)
+    assert any("taken as your own" in note for note in plan.notes)
