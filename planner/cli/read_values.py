@@ -49,17 +49,21 @@ def keyed(said: Sentence) -> int:
             more = ends + 1 < len(said.words) and said.words[ends] in _LISTS and NUMBER.fullmatch(said.words[ends + 1])
             if flag == "dataset":  # how much there is of it
                 flag = "tokens" if any(noun_of(word) == "tokens" for word in said.words[behind:ends]) else "samples"
-            filled = text.startswith(("context", "ctx")) and said.words[said.at - 1:said.at] not in (
-                ["max"], ["maximum"])
-            flag = "context" if filled and flag == "seq-len" else flag
-            if text == "latency" and "first" in (*said.words[max(0, said.at - 3):said.at], *said.words[ends:ends + 4]):
-                flag = "ttft"  # until the first token
+            flag = _meant(said.words, text, flag, said.at, ends)
             said.put(flag, value)
             if more and plain and (ends + 2 == len(said.words) or noun_of(said.words[ends + 2]) is None):
                 said.put(flag, said.words[ends + 1])  # batch 32 or 64
                 taken += 2
             return taken
     return 0
+
+
+def _meant(words: Sequence[str], text: str, flag: str, at: int, ends: int) -> str:
+    """Return the flag that words around a key's name mean: a context that prompts fill, a first token's latency."""
+    if text == "latency" and "first" in (*words[max(0, at - 3):at], *words[ends:ends + 4]):
+        return "ttft"
+    filled = text.startswith(("context", "ctx")) and words[at - 1:at] not in (["max"], ["maximum"])
+    return "context" if filled and flag == "seq-len" else flag
 
 
 def _stands_alone(words: Sequence[str], at: int) -> bool:
