@@ -139,7 +139,7 @@ def in_fewer_bits(scenario: AnyScenario, defaults: Sequence[Default]
                               f"{was} holds to it")
 
 
-def as_counted(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Defaults
+def as_counted(plan: Plan, scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default]
                ) -> Iterator[tuple[AnyScenario, Defaults, str]]:
     """Yield the question of so many GPUs on the machines of its hardware that nobody offers, as the user's own, where
     none that are offered make up that number.
