@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
@@ -40,6 +41,8 @@ from planner.scenario.writing import to_yaml
 @click.option("--wait", metavar="TIME", help="For --jobs: how long jobs may wait: '4 h at 95%'.")
 @click.option("--add", type=click.Path(path_type=Path), multiple=True, metavar="JOB.YAML", help="For a portfolio: a "
               "job to add to its plan; says what it costs and what moves. Repeatable.")
+@click.option("--scheduler", metavar="ADDRESS", help="For a portfolio of many jobs: the Dask cluster that solves its "
+              "windows, tcp://host:8786; the answer stays the same.")
 @click.option("--launch", type=click.Path(path_type=Path), metavar="DIR", help="Write the files that start the plan, "
               "as `planner launch` does.")
 @click.option("--show-scenario", is_flag=True, help="Print the question as a scenario file, and stop.")
@@ -47,7 +50,7 @@ from planner.scenario.writing import to_yaml
 @common
 def command(scenario: str | None, prefer: str | None, pareto: str | None, layout: str, time_limit: float | None,
             workers: int, replay: Path | None, jobs: Path | None, wait: str | None, add: tuple[Path, ...],
-            launch: Path | None, show_scenario: bool, from_: str | None, as_json: bool,
+            scheduler: str | None, launch: Path | None, show_scenario: bool, from_: str | None, as_json: bool,
             catalogs: tuple[Path, ...], **flags: object) -> int:
     """Find the cheapest (or fastest, or smallest) plan, and prove it.
 
@@ -57,8 +60,8 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
     catalog, config = open_catalog(catalogs), read_from(from_)
     if jobs is not None or wait is not None:
         others = {"SCENARIO": scenario, "--prefer": prefer, "--pareto": pareto, "--replay": replay, "--add": add,
-                  "--from": from_, "--launch": launch, "--show-scenario": show_scenario, "--time-limit": time_limit,
-                  "--layout": layout}
+                  "--from": from_, "--scheduler": scheduler, "--launch": launch, "--show-scenario": show_scenario,
+                  "--time-limit": time_limit, "--layout": layout}
         return _of_log(jobs, wait, [name for name, value in others.items() if value], flags, catalog, as_json=as_json)
     alone = None if config or add else hardware_alone(scenario, overrides(flags), catalog, always=False)
     if alone is not None:
@@ -92,7 +95,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
 
     def made(asked: AnyQuestion, defaults: Defaults) -> Plan:
         replays = replay is not None and not (as_json or is_quiet())
-        with progress(shown=not replays), bar(shown=replays) as advance:
+        with _helpers(scheduler, asked), progress(shown=not replays), bar(shown=replays) as advance:
             return make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
                              progress=advance, before=before if isinstance(before, Portfolio) else None,
@@ -118,6 +121,18 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
 
             note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
+
+
+def _helpers(scheduler: str | None, asked: AnyQuestion) -> AbstractContextManager[None]:
+    """Return what has a cluster solve windows of a portfolio. Raises InputError where there is none, or no portfolio.
+    """
+    if scheduler is None:
+        return nullcontext()
+    if not isinstance(asked, Portfolio):
+        raise InputError("--scheduler: a cluster solves windows of a portfolio (jobs:), and this is one workload")
+    from planner.sweeping.cluster import on_cluster
+
+    return on_cluster(scheduler)
 
 
 def _say_bought(text: str, *, as_json: bool) -> None:

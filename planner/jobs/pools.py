@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from planner.catalog.load import Catalog
+from planner.errors import InputError
 from planner.jobs.market import Market, market_of
 from planner.jobs.purchases import MOST_BOUGHT, delivered, purchases
 from planner.layouts.candidate import Candidate
@@ -17,6 +18,7 @@ from planner.scenario.horizon import Horizon
 from planner.scenario.portfolio import Owned, Portfolio
 from planner.solver.fleet.schedule import HOUR_SECONDS, Lot, Pool
 from planner.solver.quantize import price
+from planner.units import DAY
 
 Sourced: TypeAlias = Literal["own", "buy", "reserve", "rent", "spot"]
 MOST_STARTS = 13
@@ -56,7 +58,7 @@ class Supplier:
 
 def suppliers_of(portfolio: Portfolio, catalog: Catalog) -> tuple[Market, list[Supplier]]:
     """Return the distinct hardware that is at hand, and all pools of it. Raises InputError where there is none."""
-    market = market_of(portfolio.hardware.candidates, portfolio.sourcing.undated, catalog)
+    market = _in_time(market_of(portfolio.hardware.candidates, portfolio.sourcing.undated, catalog), portfolio)
     kinds: list[tuple[Candidate, float]] = []
     numbered: list[RentalOffer] = []
     for offer in market.every_offer:
@@ -74,6 +76,21 @@ def suppliers_of(portfolio: Portfolio, catalog: Catalog) -> tuple[Market, list[S
                            nodes=most[at],
                            commitment=0.0, estate=None) for at in range(len(kinds)))
     return replace(market, candidates=candidates, offers=offers, every_offer=tuple(numbered)), suppliers
+
+
+def _in_time(market: Market, portfolio: Portfolio) -> Market:
+    """Return the market without purchases where none is delivered within the horizon. Raises InputError where nothing
+    else is there.
+    """
+    if delivered(portfolio) < portfolio.horizon.periods or not any(offer.estate for offer in market.every_offer):
+        return market
+    offers, buy = tuple(offer for offer in market.every_offer if offer.estate is None), portfolio.sourcing.buy
+    assert buy is not None
+    said = (f"what is bought is there after {(buy.delivery or 0) / DAY:g} d (sourcing.buy.delivery), and the horizon "
+            f"ends after {portfolio.horizon.length / DAY:g} d")
+    if not offers:
+        raise InputError(f"{said}, so that there is nothing to run on; rent too, or plan longer")
+    return replace(market, every_offer=offers, notes=(*market.notes, f"{said}, so that nothing is bought"))
 
 
 def _cheapest(offers: Iterable[RentalOffer]) -> list[RentalOffer]:

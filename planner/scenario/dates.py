@@ -11,6 +11,8 @@ from planner.errors import InputError
 
 _PART = re.compile(r"(20\d{2})-?([qh]\d)|([qh]\d)-?(20\d{2})", re.ASCII)
 _ISO = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
+_SLASHED = re.compile(r"(\d{1,4})([/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
+"""02/15/2027, 15.2.2027 and 2027/02/15."""
 _MONTHS = {name.lower(): month for names in (calendar.month_name, calendar.month_abbr)
            for month, name in enumerate(names) if name} | {"sept": 9}
 _DAYS = {name.lower(): day for names in (calendar.day_name, calendar.day_abbr) for day, name in enumerate(names)}
@@ -82,12 +84,38 @@ def stretch(text: str, since: date | None, *, begun: bool = True) -> tuple[date,
 def _words(text: str) -> list[str]:
     """Return what a date is written in, with year, month and day of 2027-03-01 and 2027-Q3 as words."""
     words = text.lower().replace(",", " ").replace("mid-", "mid ").removeprefix("by ").split()
+    if len(words) and (days := _slashed(words[-1])):
+        words[-1] = days[0] if len(days) == 1 else "?"
     if len(words) and (iso := _ISO.fullmatch(words[-1])):
         words[-1:] = [iso[1], calendar.month_name[int(iso[2])].lower() if int(iso[2]) <= MONTHS else "?",
                       *([iso[3]] if iso[3] else [])]
     elif len(words) and (part := _PART.fullmatch(words[-1])):
         words[-1:] = [part[1], part[2]] if part[1] else [part[4], part[3]]
     return words
+
+
+def _slashed(word: str) -> list[str]:
+    """Return the days, as 2027-02-15, that a date with slashes or points may be, which are two where day and month
+    could be either; none where it is none.
+    """
+    match = _SLASHED.fullmatch(word)
+    if match is None:
+        return []
+    first, point, second, third = match[1], match[2], match[3], match[4]
+    if len(first) == len("2027"):
+        ways = [(first, second, third)]
+    else:
+        # with points the day stands first everywhere
+        ways = [(third, second, first)] + ([] if point == "." else [(third, first, second)])
+    return sorted({f"{year}-{int(month):02}-{int(day):02}" for year, month, day in ways
+                   if len(year) == len("2027") and len(day) < len("100") and 1 <= int(month) <= MONTHS})
+
+
+def days_meant(text: str) -> list[str]:
+    """Return the days that a date such as 03/04/2027 may mean, where these are two; none for any other text."""
+    words = text.split()
+    days = _slashed(words[-1]) if words else []
+    return days if len(days) > 1 else []
 
 
 def _in_year(words: list[str], year: int) -> tuple[date, date] | None:

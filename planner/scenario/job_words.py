@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import date
 from typing import Any
 
 from planner.errors import InputError
-from planner.scenario.moment import end_of, moment_of, written
+from planner.scenario.dates import stretch
+from planner.scenario.moment import end_of, from_to, moment_of, written
 from planner.scenario.serving import LOADS
 from planner.units import DAY
 
@@ -47,10 +49,13 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("budget", "max_cost"), "a budget is of all jobs together: budget at the top")}
 """Keys of a job that it has not, with what to write."""
 OF_MANY: Mapping[str, str] = {
-    "delivery": "sourcing.buy.delivery", "quota": "sourcing.rent.quota", "quotas": "sourcing.rent.quota",
-    "site_power": "limits.site_power"}
+    **dict.fromkeys(("delivery", "delivery_time", "lead_time"), "sourcing.buy.delivery"),
+    **dict.fromkeys(("quota", "quotas"), "sourcing.rent.quota"), "site_power": "limits.site_power"}
 """Keys at the top of a portfolio that stand in a block."""
 _PERIOD = ("step", "granularity", "resolution", "interval", "time_step", "slot")
+_LENGTHS = ("days", "weeks", "months", "quarters", "years")
+"""Of a horizon, as keys: weeks: 26."""
+MONTHS_OF_QUARTER = 3
 _START, _END = ("start", "begin", "start_date"), ("end", "finish", "end_date")
 
 
@@ -93,6 +98,10 @@ def with_horizon(data: dict[Any, Any]) -> dict[Any, Any]:
     if "period" not in horizon and (period := next((key for key in _PERIOD if key in horizon), None)) is not None:
         horizon = {("period" if key == period else key): value for key, value in horizon.items()}
         data = {**data, "horizon": horizon}
+    if "length" not in horizon and (unit := next((key for key in _LENGTHS if key in horizon), None)) is not None:
+        horizon = {("length" if key == unit else key): _length(value, unit) if key == unit else value
+                   for key, value in horizon.items()}
+        data = {**data, "horizon": horizon}
     stated = {**{key: data[key] for key in (*_START, *_END) if key in data}, **horizon}
     first, last = (next((key for key in keys if key in stated), None) for keys in (_START, _END))
     if first is None and last is None:
@@ -112,8 +121,33 @@ def with_horizon(data: dict[Any, Any]) -> dict[Any, Any]:
     return {**rest, "horizon": told} if "length" in told else {**rest, "horizon": {"length": "52 weeks", **told}}
 
 
+def _length(count: object, unit: str) -> str:
+    quarters = unit == "quarters" and isinstance(count, int)
+    return f"{int(str(count)) * MONTHS_OF_QUARTER} months" if quarters else f"{count} {unit}"
+
+
+def after_dates(jobs: list[Any]) -> list[Any]:
+    """Return jobs of which those that come after a date, and after no job of that name, are released then."""
+    names = {job.get("name") for job in jobs if isinstance(job, dict)}
+    return [_released(job, names) if isinstance(job, dict) else job for job in jobs]
+
+
+def _released(job: dict[Any, Any], names: Collection[object]) -> dict[Any, Any]:
+    said = job.get("after")
+    if not isinstance(said, str) or said in names or "release" in job:
+        return job
+    named = stretch(said, date.min)
+    if named is None:
+        return job
+    whole = (named[1] - named[0]).days > 1
+    return {("release" if key == "after" else key): f"end of {said}" if key == "after" and whole else value
+            for key, value in job.items()}
+
+
 def in_a_stretch(said: str | int) -> dict[str, object]:
-    """Return a horizon of one value: a year, a quarter or a month by name, else its length."""
+    """Return a horizon of one value: a year, a quarter or a month by name, or two dates, else its length."""
+    if days := from_to(said):
+        return dict(zip((_START[0], _END[0]), days, strict=True))
     try:
         start, end = moment_of(str(said)), end_of(str(said))
     except ValueError:

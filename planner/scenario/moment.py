@@ -9,11 +9,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
-from planner.scenario.dates import MONTHS, stretch
+from planner.scenario.dates import MONTHS, days_meant, stretch
 from planner.units import DAY, HOUR, SECONDS, USD, Quantity, parse, trimmed
 
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)(?:Z|\+00:00)?", re.ASCII)
 _GROWTH = re.compile(r"([+-]?\d+(?:\.\d+)?) ?% ?(?:/|per|a) ?(month|year)", re.IGNORECASE | re.ASCII)
+_TO = re.compile(r" (?:to|until|till|through|-|–|—) |\.\.| ?(?:->|→) ?", re.IGNORECASE)
 _AT_ONCE = re.compile(r"0 ?(?:s|min|h|d|days?|w|weeks?)", re.ASCII)
 WEEK = 7 * DAY
 PER_DAY = {f"{usd}/{time}": factor * DAY / seconds for usd, factor in USD.items()
@@ -31,6 +32,8 @@ def moment_of(value: object) -> datetime:
         except ValueError:
             raise ValueError(f"{value!r} is not a date: there is no such day or hour") from None
     named = stretch(value, None) if isinstance(value, str) else None
+    if named is None and isinstance(value, str) and (days := days_meant(value)):
+        raise ValueError(f"{value!r} may be two days: write {' or '.join(days)}")
     if named is None:
         raise ValueError(f"{value!r} is not a date: write for example 2027-06-30, 2027-06-30T18:00 (UTC), March, end "
                          "of Q2, or a span from the start of the horizon such as 3 d")
@@ -59,8 +62,18 @@ def after(start: datetime, value: object, *, begins: bool = False) -> object:
         return value
 
 
+def from_to(value: object) -> list[str]:
+    """Return the two dates of `2027-04-05 to 2027-04-07`; none of any other text."""
+    said = [part.strip() for part in _TO.split(value)] if isinstance(value, str) else []
+    return said if len(said) == len(("first", "last")) and all(said) else []
+
+
 def days_of(start: datetime, value: object) -> object:
-    """Return the first and last day of what the calendar names, such as a month; anything else as a date."""
+    """Return the first and last day of what the calendar names, such as a month, or of two dates with `to` between;
+    anything else as a date.
+    """
+    if said := from_to(value):
+        return [after(start, day) for day in said]
     named = stretch(value, start.date()) if isinstance(value, str) else None
     return after(start, value) if named is None else [written(_midnight(day)) for day in (
         named[0], max(named[0], named[1] - timedelta(days=1)))]

@@ -14,6 +14,7 @@ from planner.scenario.job_words import (
     JOB,
     JOB_WORDS,
     OF_MANY,
+    after_dates,
     in_a_stretch,
     in_words_of_jobs,
     with_horizon,
@@ -23,6 +24,7 @@ from planner.scenario.job_words import (
 from planner.scenario.limits import Buy, Rent
 from planner.scenario.scenario import SCENARIOS
 from planner.scenario.serving import LOADS
+from planner.scenario.sourcing_words import BOUGHT, TERMS, with_sources
 from planner.scenario.words import named
 from planner.yaml_io import Document
 
@@ -30,7 +32,7 @@ TOP = frozenset({"name", "workload", "workloads", "hardware", "sourcing", "limit
 """Keys at the top of a file that are its own."""
 KNOWN = TOP | {name for kind in SCENARIOS.values() for name in kind.model_fields}
 """What a file of one question may have at its top, once its keys are in their blocks."""
-TERMS, KEPT, BOUGHT = "sourcing.rent.terms", "sourcing.buy.years", "buy"
+KEPT = "sourcing.buy.years"
 _PLACES = ("on", "gpus", "gpu", "nodes", "hardware")
 """Keys that name hardware, which people put under rent too."""
 PRICES = ("offers", "prices", "price_list", "gpu_prices", "contracts", "contract", "my_prices")
@@ -70,7 +72,7 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
     if (offered := next((key for key in data if str(key) in PRICES), None)) is not None:
         raise InputError(f"{offered}: {OWN_PRICES}")
     data = with_quarters(data) if "jobs" in data else data
-    data = read_headings(_rented_on(data), TOP | _BLOCKS.keys(), usual)
+    data = read_headings(_rented_on(with_sources(data)), TOP | _BLOCKS.keys(), usual)
     many = dict(OF_MANY) if "jobs" in data else {}
     blocks = _moved(data, {name: path for name, path in (NAMES | _BLOCKS | many).items() if "." in path}, frozenset())
     sourcing = blocks.get("sourcing")
@@ -80,7 +82,7 @@ def _in_blocks(data: dict[Any, Any], usual: UsualRequests) -> dict[Any, Any]:
             for key, value in sourcing.items()}, serves=_serves(blocks.get("workload")))
     jobs = blocks.get("jobs")
     if isinstance(jobs, list):
-        blocks["jobs"] = [_job(job, usual, at) for at, job in enumerate(jobs)]
+        blocks["jobs"] = after_dates([_job(job, usual, at) for at, job in enumerate(jobs)])
     if "jobs" in blocks and isinstance(blocks.get("horizon"), str | int):
         blocks["horizon"] = in_a_stretch(blocks["horizon"])
     if "jobs" in blocks:

@@ -1,4 +1,4 @@
-"""Variants answered by the workers of a Dask cluster; `distributed` is imported only here, and only when used."""
+"""Variants, and windows of a portfolio, on a Dask cluster; `distributed` is imported only here, when used."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import asyncio
 import logging
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from planner.errors import InputError
+from planner.process.together import answered_by
 from planner.process.version import __version__
+from planner.process.workers import Call
 from planner.sweeping.answering import answer
 from planner.sweeping.task import Answers, SweepTask, SweepTerms, VariantOutcome
 
@@ -36,6 +39,38 @@ def cluster(terms: SweepTerms, address: str, warn: Callable[[list[str]], None]) 
 
 
 @contextmanager
+def on_cluster(address: str) -> Iterator[None]:
+    """What is answered together is answered by the workers of the scheduler at `address` meanwhile. Raises InputError
+    where there is none.
+    """
+    _distributed("--scheduler")
+    with _quiet():
+        client = _connected(address)
+        try:
+            _workers(client, address)
+            with answered_by(partial(_returned, client, address)):
+                yield
+        finally:
+            client.close()
+
+
+def _returned(client: Any, address: str, calls: Sequence[Call]) -> Iterator[Any]:  # noqa: ANN401
+    """Yield what calls return, in their order."""
+    futures = [client.submit(call, pure=False, retries=RETRIES) for call in calls]
+    try:
+        for future in futures:
+            try:
+                yield future.result()
+            except _distributed().KilledWorker as error:
+                raise InputError(f"--scheduler {address}: the workers were lost, {error.last_worker.address} last"
+                                 ) from None
+            except (CancelledError, OSError):
+                raise InputError(f"--scheduler {address}: the connection was lost") from None
+    finally:
+        client.cancel(futures)
+
+
+@contextmanager
 def _quiet() -> Iterator[None]:
     """Keep a lost connection from being logged with its traceback: the error says it."""
     logger = logging.getLogger("distributed.client")
@@ -47,11 +82,11 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _distributed() -> Any:  # noqa: ANN401 - an optional package, in parts untyped
+def _distributed(asked: str = "--engine dask") -> Any:  # noqa: ANN401 - an optional package, in parts untyped
     try:
         return import_module("distributed")
     except ImportError:
-        raise InputError("--engine dask needs the package distributed: pip install 'planner[dask]'") from None
+        raise InputError(f"{asked} needs the package distributed: pip install 'planner[dask]'") from None
 
 
 def _connected(address: str) -> Any:  # noqa: ANN401

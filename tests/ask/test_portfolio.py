@@ -174,6 +174,16 @@ def test_nodes_are_bought_when_a_service_begins():
     assert (bought.sourcing, bought.start) == ("buy", "2027-03-05T00:00:00Z")
 
 
+def test_what_is_delivered_after_the_horizon_is_not_bought():
+    late = {"buy": {"delivery": "30 d"}}
+    plan = plan_of([{"name": "a", "workload": RUN}], sourcing={**late, "rent": RENT})
+    assert {one.sourcing for one in plan.supply} == {"rent"}
+    assert len(plan.notes) == 1
+    assert plan.notes[0].startswith("what is bought is there after 30 d (sourcing.buy.delivery), and the horizon ends")
+    with pytest.raises(InputError, match=r"is there after 30 d .* nothing to run on"):
+        plan_of([{"name": "a", "workload": RUN}], sourcing=late)
+
+
 def test_bought_nodes_come_after_their_delivery_and_maintenance_stops_work():
     plan = plan_of([{"name": "a", "workload": RUN}], length="56 d", sourcing={"buy": {"delivery": "21 d"}})
     data = recheck(plan)

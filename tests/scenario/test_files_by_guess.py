@@ -68,6 +68,50 @@ def test_start_and_end_are_the_horizon_and_money_goes_by_quarters():
         portfolio(monthly_budget=5000)
 
 
+@pytest.mark.parametrize(("said", "terms", "owned"), [
+    ({"rent": "on-demand"}, ("on-demand",), 0), ({"rent": ["on-demand", "preemptible"]}, ("on-demand", "spot"), 0),
+    ({"sourcing": {"spot": True}}, ("spot",), 0), ({"sourcing": ["rent", "spot"]}, ("on-demand", "spot"), 0),
+    ({"sourcing": {"rent": {}, "spot": True}}, ("on-demand", "spot"), 0),
+    ({"sourcing": {"on_demand": True, "spot": False, "own": "2xdgx-h100"}}, ("on-demand",), 2)])
+def test_ways_to_rent_are_named_as_sources(said: dict[str, Any], terms: tuple[str, ...], owned: int):
+    sourcing = portfolio(**said).sourcing
+    assert sourcing.rent is not None
+    assert sourcing.rent.terms == terms
+    assert sum(stock.nodes for stock in sourcing.own) == owned
+
+
+def test_a_source_that_is_refused_is_none():
+    sourcing = portfolio(sourcing={"own": "2xdgx-h100", "spot": False}).sourcing
+    assert (sourcing.rent, sourcing.own[0].nodes) == (None, 2)
+    assert portfolio(sourcing={"buy": {"lead_time": "30 d"}}).sourcing.buy.delivery == 30 * 86_400
+
+
+@pytest.mark.parametrize(("after", "release"), [
+    ("Q1", "2027-04-01"), ("2027-03-01", "2027-03-01"), ("March", "2027-04-01"), ("02/15/2027", "2027-02-15"),
+    ("15.2.2027", "2027-02-15")])
+def test_a_job_after_a_date_is_released_then(after: str, release: str):
+    found = asked({"jobs": [{"name": "a", "after": after, **TUNED, "deadline": "2027-12-01"},
+                            {"name": "b", "after": "a", **TUNED, "deadline": "end of 2027"}], "on": "h100"})
+    assert (f"{found.jobs[0].release:%Y-%m-%d}", found.jobs[0].after, found.jobs[1].after) == (release, (), ("a",))
+
+
+def test_a_date_that_may_be_two_days_is_told_with_both():
+    with pytest.raises(InputError, match="'03/04/2027' may be two days: write 2027-03-04 or 2027-04-03"):
+        asked({"jobs": [{"name": "a", **TUNED, "deadline": "03/04/2027"}], "on": "h100"})
+
+
+@pytest.mark.parametrize(("horizon", "days"), [
+    ({"start": "2027-01-04", "weeks": 26}, 182), ({"quarters": 1}, 90), ({"start": "2027-01-04", "days": 30}, 30),
+    ("2027-01-01 to 2027-07-01", 181)])
+def test_a_horizon_has_its_length_by_its_unit_or_between_dates(horizon: object, days: int):
+    assert portfolio(horizon=horizon).horizon.length == days * 86_400
+
+
+def test_maintenance_goes_from_one_day_to_another():
+    own = [{"node": "dgx-h100", "nodes": 1, "maintenance": "2027-04-05 to 2027-04-07"}]
+    assert [f"{day:%m-%d}" for day in portfolio(own=own).sourcing.own[0].maintenance or ()] == ["04-05", "04-07"]
+
+
 def test_jobs_that_are_due_within_hours_are_planned_by_the_hour():
     short = {"name": "a", **TUNED, "deadline": "8 h"}
     found, defaults = load_question({"jobs": [short], "on": "h100"}, {}, CATALOG)

@@ -120,7 +120,7 @@ def test_a_number_of_nodes_is_varied_by_their_type(own):
     (asked(job(release="2027-02-01", deadline="2027-01-20")), "deadline 2027-01-20 is not after the release"),
     (asked(job(deadline="2028-01-01")), "deadline 2028-01-01 is outside the horizon, 2027-01-04 to 2027-03-01"),
     (asked(job(deadline="2027-02-30")), "there is no such day"),
-    (asked(job(deadline="02/15/2027")), "is not a date: write for example 2027-06-30"),
+    (asked(job(deadline="02/03/2027")), "may be two days: write 2027-02-03 or 2027-03-02"),
     (asked(sourcing={"rent": {"quota": 16}}), "a quota is of a node type: write for example {dgx-h100: 16}"),
     (asked(limits={"budget_by_quarter": {"2027-Q1": "1 MUSD"}}), "one amount holds for every calendar quarter"),
     (asked(job(optional=True)), "worth: 20 kUSD says that a job may be left out"),

@@ -6,21 +6,27 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
 from benchmarks.portfolios import portfolio
+from planner.process.together import on_processes
+from planner.process.workers import Call
 from planner.solver import engine
 from planner.solver.check_schedule import check_schedule
+from planner.solver.fleet import windows
 from planner.solver.fleet.exact import exact
 from planner.solver.fleet.greedy import greedy
-from planner.solver.fleet.reading import solved
+from planner.solver.fleet.reading import solved, value_of
 from planner.solver.fleet.relaxing import Relaxation
-from planner.solver.fleet.schedule import Block, Load, Service
+from planner.solver.fleet.schedule import Block, Load, Option, Placed, Pool, Problem, Schedule, Service, Task
 from planner.solver.fleet.scheduling import schedule
 from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.window import joined
 from planner.solver.fleet.windows import improved
 from planner.solver.settings import Settings
 from tests.solver.schedules import random_problem
@@ -107,6 +113,39 @@ def test_services_are_proven_where_cp_sat_has_no_time_for_them(monkeypatch: pyte
     assert check_schedule(problem, found) == []
     assert found.bound is not None
     assert found.bound <= whole.value == found.value <= (1 + 1e-5) * found.bound
+
+
+def test_windows_that_processes_solve_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(calls: Sequence[Call]) -> Iterator[Any]:
+        asked.append(len(calls))
+        return real(calls)
+
+    problem, real = portfolio(24, 3, 26, 1), windows.together
+    alone = improved(problem, LIMITED)
+    monkeypatch.setattr(windows, "together", counted)
+    with on_processes(2):
+        assert improved(problem, LIMITED) == alone
+    assert set(asked) == {2}  # 24 tasks are no more than two windows
+
+
+def test_what_windows_save_is_joined_where_it_still_fits() -> None:
+    # one node for two periods of a day: both tasks can wait, and only one can run first
+    pool, options = Pool((1, 1)), (Option(0, 1, 86_400),)
+    tasks = tuple(Task(options, due=0, late_cents_per_day=cents, worth=10**9) for cents in (100, 300))
+    problem = Problem(2, 86_400, (pool,), tasks)
+
+    def put(*starts: int | None) -> Schedule:
+        placed = tuple(None if at is None else Placed(0, ((at, at + 1),)) for at in starts)
+        made = Schedule("feasible", placed, (), ((),))
+        return replace(made, value=value_of(problem, made))
+
+    start, first, second = put(None, None), put(0, None), put(None, 0)
+    left = put(None, 1)
+    assert joined(problem, start, [(frozenset({0}), first), (frozenset({1}), left)]) == put(0, 1)
+    assert joined(problem, start, [(frozenset({0}), first), (frozenset({1}), second)]) == first
+    assert joined(problem, start, [(frozenset({0}), start), (frozenset({1}), put(None, None))]) == start
 
 
 def test_a_limit_of_the_clock_ends_cp_sat() -> None:

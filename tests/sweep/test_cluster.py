@@ -10,7 +10,10 @@ import pytest
 
 import planner as package
 import planner.sweeping.cluster as engine
+from benchmarks.portfolios import portfolio
 from planner.errors import InputError
+from planner.solver.fleet.windows import improved
+from planner.solver.settings import Settings
 from planner.sweeping.cluster import cluster
 from tests.sweep.conftest import SIX, timeless
 
@@ -48,6 +51,25 @@ def test_a_lost_worker_loses_no_variant(six, expected, dask):
                 os.kill(next(iter(dask.workers.values())).pid, signal.SIGKILL)
             found[outcome.index] = timeless(outcome.plan)
     assert [found[index] for index in range(6)] == expected
+
+
+def test_a_cluster_solves_windows_of_a_portfolio_to_the_same_schedule(dask, monkeypatch):
+    monkeypatch.setattr("planner.solver.fleet.windows.ROUNDS", 1_000)
+    problem, limited = portfolio(12, 3, 26, 1), Settings(deterministic_limit=1.0, linearization=2)
+    alone = improved(problem, limited)
+    asked = []
+    real = engine._returned
+    monkeypatch.setattr(engine, "_returned", lambda client, address, calls: asked.append(len(calls)) or real(
+        client, address, calls))
+    with engine.on_cluster(dask.scheduler_address):
+        assert improved(problem, limited) == alone
+    assert asked
+
+
+def test_a_cluster_is_for_a_portfolio(planner, question, search):
+    ran = planner("plan", question, "--scheduler", "127.0.0.1:1")
+    assert (ran.code, ran.out, search.asked) == (2, "", [])
+    assert "--scheduler: a cluster solves windows of a portfolio" in ran.err
 
 
 @pytest.mark.parametrize(("address", "message"), [

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planner.process.together import on_processes
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.reading import solved
@@ -191,7 +192,8 @@ def checked(problem: Problem, effort: Effort, over: Problem | None = None) -> Sc
     """
     left = None if effort.stop is None else max(effort.stop - time.monotonic(), LEAST_SECONDS)
     settings = LIMITED if left is None else replace(LIMITED, deterministic_limit=left, seconds=left * USED_SHARE)
-    found = schedule(problem, replace(settings, heard=telling(problem)), over)
+    with on_processes(effort.workers):
+        found = schedule(problem, replace(settings, heard=telling(problem)), over)
     if wrong := check_schedule(problem, found):
         raise RuntimeError(f"an independent check contradicts the solver: {wrong[0]}")
     return found

@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 
+from planner.process.together import together
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.branching import branched
@@ -21,6 +22,7 @@ from planner.solver.fleet.relaxing import Relaxation, Relaxed
 from planner.solver.fleet.schedule import CENT, Problem, Schedule
 from planner.solver.fleet.scheduling_model import Model
 from planner.solver.fleet.ways import Ways, ways_of
+from planner.solver.fleet.window import Window, joined
 from planner.solver.settings import Settings
 
 MOST_WAYS = 8_000
@@ -37,6 +39,8 @@ WINDOW = 20
 """Tasks that are free at a time."""
 WINDOWS, OFTEN = 12, 3
 """At least, and how often each task is free where there are many."""
+BESIDE = 4
+"""Windows of one schedule, which are solved at the same time where there are workers for it."""
 RELAXED_SHARE = 0.5
 """Of the time, where there is a limit of it, for the relaxation."""
 FIRST_SHARE = 0.25
@@ -119,19 +123,29 @@ def _tell(settings: Settings, must: set[int], best: Schedule, bound: int) -> Non
 
 def _in_windows(problem: Problem, must: set[int], relaxed: Relaxed, best: Schedule, settings: Settings,
                 stop: float | None) -> Schedule:
-    """Return a schedule that costs no more: some tasks are solved again while the others stay, over and over."""
+    """Return a schedule that costs no more: some tasks are solved again while the others stay, over and over, and so
+    are others of the same schedule at the same time.
+    """
     limit = settings.deterministic_limit or 0.0
     random, each = Random(settings.seed), replace(settings, deterministic_limit=limit * WINDOW_SHARE, heard=None)
-    for _ in range(max(WINDOWS, len(problem.tasks) * OFTEN // WINDOW)):
+    for _ in range(-(-max(WINDOWS, len(problem.tasks) * OFTEN // WINDOW) // BESIDE)):
         if best.value == relaxed.bound or (stop is not None and time.monotonic() > stop):
             break
         _tell(settings, must, best, relaxed.bound)
-        free = _window(problem, best, random, must)
-        left = None if stop is None else max(0.1, stop - time.monotonic())
-        tried = solved(problem, _around(problem, relaxed, best, free), replace(each, seconds=left), best)
-        if tried.value is not None and best.value is not None and tried.value < best.value:
-            best = replace(tried, interrupted=False)
-        if tried.interrupted:
+        left, free = None if stop is None else max(0.1, stop - time.monotonic()), list[frozenset[int]]()
+        while len(free) < BESIDE and sum(map(len, free)) < len(problem.tasks):
+            free.append(_window(problem, best, random, must, frozenset[int]().union(*free)))
+        found = list[Schedule]()
+        try:
+            for tried in together([_around(problem, relaxed, best, one, replace(each, seconds=left)).solve
+                                   for one in free]):
+                found.append(tried)
+                if tried.interrupted:
+                    break
+        except KeyboardInterrupt:
+            return replace(best, interrupted=True)
+        best = joined(problem, best, [*zip(free, found, strict=False)])
+        if any(tried.interrupted for tried in found):
             return replace(best, interrupted=True)
     return best
 
@@ -185,9 +199,9 @@ def _nearest(relaxed: Relaxed, at: int, limit: float) -> Ways:
     return ways.take(kept | edge[:-1] | edge[1:])
 
 
-def _window(problem: Problem, best: Schedule, random: Random, must: set[int]) -> set[int]:
-    """Return tasks to look at again: those that run about some moment, or of two pools, or any."""
-    tasks, middle = range(len(problem.tasks)), random.randrange(problem.periods)
+def _window(problem: Problem, best: Schedule, random: Random, must: set[int], others: frozenset[int]) -> frozenset[int]:
+    """Return tasks to look at again: those that run about some moment, or of two pools, or any; none of `others`."""
+    tasks, middle = set(range(len(problem.tasks))) - others, random.randrange(problem.periods)
     pools = set(random.sample(range(len(problem.pools)), min(2, len(problem.pools))))
     how = random.randrange(3)
 
@@ -203,11 +217,11 @@ def _window(problem: Problem, best: Schedule, random: Random, must: set[int]) ->
         away = abs((placed.runs[0][0] + placed.runs[-1][1]) / 2 - middle)
         other = how == 1 and problem.tasks[at].options[placed.option].pool not in pools
         return float(other), away * random.random()
-    return set(sorted(tasks, key=far)[:WINDOW])
+    return frozenset(sorted(sorted(tasks), key=far)[:WINDOW])
 
 
-def _around(problem: Problem, relaxed: Relaxed, best: Schedule, free: set[int]) -> Model:
-    """Return the model in which only some tasks may move."""
+def _around(problem: Problem, relaxed: Relaxed, best: Schedule, free: frozenset[int], settings: Settings) -> Window:
+    """Return the question in which only some tasks may move."""
     share = MOST_WAYS // max(1, len(free))
     ways, patterns = [], []
     for at, (mine, placed) in enumerate(zip(relaxed.ways, best.tasks, strict=True)):
@@ -225,9 +239,4 @@ def _around(problem: Problem, relaxed: Relaxed, best: Schedule, free: set[int]) 
             taken = taken.joined(every.take(np.array([every.find(placed.option, placed.runs[0][0])], dtype=np.intp)))
         ways.append(taken)
         patterns.append(mine_paused)
-    model = Model(problem, ways, patterns)
-    for at, (mine_vars, placed) in enumerate(zip(model.tasks, best.tasks, strict=True)):
-        if at not in free and mine_vars.rejected is not None:
-            # what is rejected stays so, and what is not too
-            model.program.row([(mine_vars.rejected, 1)], int(placed is None), int(placed is None))
-    return model
+    return Window(problem, best, free, ways, patterns, settings)
