@@ -69,7 +69,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     defaults = [*bought.defaults, *defaults]
     before = question if more and isinstance(question, Portfolio) else None
     if more:
-        question, defaults = load_question(with_jobs(asked, more), overrides, catalog, labels=labels)
+        question, defaults = load_question(with_jobs(asked, more, catalog), overrides, catalog, labels=labels)
     return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
                      workers=crew, replay=trace, before=before, layout=arguments.axes(layout))
 

@@ -80,7 +80,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
                                                       as_json=as_json, catalogs=catalogs, **flags))
     before = None
     if add:
-        before, (asked, defaults) = asked, any_question(with_jobs(scenario, add), flags, catalog)
+        before, (asked, defaults) = asked, any_question(with_jobs(scenario, add, catalog), flags, catalog)
     if show_scenario:
         say_yaml(to_yaml(asked))
         return EXIT_OK

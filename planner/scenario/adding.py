@@ -6,27 +6,50 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.load import Reference, find
-from planner.scenario.portfolio import PortfolioJob
-from planner.yaml_io import Document, read, validate
+from planner.scenario.job_words import JOB_WORDS, with_jobs_listed
+from planner.scenario.load import Reference, as_question, document_of, find
+from planner.yaml_io import Document, read
+
+ONLY = ("jobs.0.", "jobs.0: ")
+"""What messages call the keys of the one job of a file, and the job."""
 
 
-def with_jobs(reference: Reference, files: Sequence[Path]) -> dict[str, Any]:
+def with_jobs(reference: Reference, files: Sequence[Path], catalog: Catalog) -> dict[str, Any]:
     """Return what a portfolio's file holds with the jobs of other files at its end. Raises InputError.
 
-    A file has one job (`name`, `workload`, ...), or several under `jobs`.
+    A file has one job (`name`, `workload`, ...), or several, as a list or under `jobs`.
     """
-    data: Any = read(find(reference)).data if isinstance(reference, str) else reference
-    known = data.get("jobs") if isinstance(data, Mapping) else None
-    if not isinstance(known, list):
+    asked = _listed(read(find(reference)).data if isinstance(reference, str) else reference)
+    if asked is None:
         raise InputError("--add is for a portfolio: the scenario must have jobs to which others are added")
-    return {**data, "jobs": [*known, *(job for file in files for job in _jobs(file))]}
+    return {**asked, "jobs": [*asked["jobs"], *(job for file in files for job in _jobs(file, asked, catalog))]}
 
 
-def _jobs(file: Path) -> list[object]:
+def _listed(data: Any) -> dict[str, Any] | None:  # noqa: ANN401 - as a file has it
+    """Return what a file of jobs holds with their list under `jobs`; none of another file."""
+    data = {"jobs": data} if isinstance(data, list) else data
+    told = with_jobs_listed(dict(data)) if isinstance(data, Mapping) else {}
+    return told if isinstance(told.get("jobs"), list) else None
+
+
+def _jobs(file: Path, asked: Mapping[str, Any], catalog: Catalog) -> list[object]:
+    """Return the jobs of a file, read with what the portfolio has beside its own, so that errors name this file."""
     document = read(file)
-    listed = document.data.get("jobs", [document.data]) if isinstance(document.data, dict) else [document.data]
-    for job in listed if isinstance(listed, list) else [listed]:
-        validate(Document(job, document.file, document.lines if job is document.data else {}), PortfolioJob)
-    return list(listed)
+    several = _listed(document.data)
+    jobs: list[Any] = several["jobs"] if several else [document.data]
+    lines = document.lines if several else {
+        ("jobs",): 1, **{("jobs", 0, *path): line for path, line in document.lines.items()}}
+    # what they wait for may be in the portfolio, where it is looked up
+    alone = [{key: value for key, value in job.items() if JOB_WORDS.get(key, key) != "after"}
+             if isinstance(job, dict) else job for job in jobs]
+    try:
+        as_question(document_of(Document({**asked, "jobs": alone}, document.file, lines), {}, {}, catalog))
+    except InputError as error:
+        if several or not error.problem.startswith(ONLY):
+            raise
+        # its keys stand at the top of the file, and are called so
+        told = error.problem.removeprefix(ONLY[0]).removeprefix(ONLY[1])
+        raise InputError(told, file=error.file, line=error.line) from None
+    return jobs

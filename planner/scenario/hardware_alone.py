@@ -12,9 +12,10 @@ from planner.scenario.default import Default, Defaults
 from planner.scenario.job import UNNAMED
 from planner.scenario.limits import Buy, Hardware, Limits, Sourcing
 from planner.scenario.load import as_written, merge
-from planner.scenario.plainly import BOUGHT, KEPT, TERMS, in_blocks
+from planner.scenario.plainly import KEPT, in_blocks
 from planner.scenario.pool import pool
 from planner.scenario.resolve import NO_FILE
+from planner.scenario.sourcing_words import BOUGHT, TERMS
 from planner.yaml_io import Document, Frozen, validate
 
 LASTING = ("on-demand", "reserved-1y", "reserved-3y")

@@ -17,7 +17,7 @@ from planner.ask.estimate import HEARD, Estimating
 from planner.catalog.load import Catalog
 from planner.money.rent import offer_named
 from planner.scenario.flags import NAMES, TABLE
-from planner.scenario.plainly import BOUGHT
+from planner.scenario.sourcing_words import BOUGHT
 from planner.web.question import CONFIG, FILE, FROM, OPTIONS, Question
 from planner.web.wording import address, as_fields, as_yaml
 from planner.yaml_io import dump, parse

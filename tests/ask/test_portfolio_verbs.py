@@ -139,6 +139,17 @@ def test_a_job_that_cannot_be_added_says_why(planner, tmp_path):  # noqa: F811
     assert (ran.code, "--add is for a portfolio" in ran.err) == (2, True)
 
 
+def test_jobs_are_added_as_people_write_them(tmp_path):
+    work = {key: value for key, value in RUN.items() if key != "kind"}
+    (tmp_path / "all.yaml").write_text(json.dumps({**{key: value for key, value in ASKED.items() if key != "jobs"},
+                                                   "tasks": ASKED["jobs"]}))
+    for said in ({"name": "new", **work, "start": "January 12", "due": "13 d"},
+                 [{"title": "new", **work, "depends_on": ASKED["jobs"][0]["name"]}], {"tasks": {"new": work}}):
+        (tmp_path / "job.yaml").write_text(json.dumps(said))
+        plan = python.plan(str(tmp_path / "all.yaml"), add=tmp_path / "job.yaml")
+        assert (plan.added.jobs, plan.added.admitted) == (("new",), True)
+
+
 def test_a_job_is_varied_by_its_name(planner, tmp_path):  # noqa: F811
     file = tmp_path / "all.yaml"
     file.write_text(json.dumps(ASKED))
