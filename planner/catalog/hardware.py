@@ -146,6 +146,8 @@ class Node(Sourced):
 
     gpu: str
     gpus: Annotated[int, Field(gt=0, le=MOST_GPUS)]
+    hosts: Annotated[int, Field(gt=0, le=MOST_GPUS)] = 1
+    """Servers with an operating system each, as the trays of a rack: what starts a program counts them as nodes."""
     scaleup: str | None = None
     pcie: Pcie
     cpu: Cpu

@@ -11,6 +11,7 @@ from planner.catalog.diffusion_runs import DiffusionRuns
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError, Unsupported
+from planner.launch.hosts import on_hosts
 from planner.launch.work import STEPS, gpus_each
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.portfolio import AnyWork
@@ -98,5 +99,5 @@ def diffused_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, tar
         raise InputError(f"{target} trains images and clips, and the plan is of {placed.method or placed.kind}")
     if not isinstance(asked, DiffusionTraining):
         raise InputError("the plan does not say what was asked: plan again, with this release of planner")
-    return Diffused(placed=placed, asked=asked, model=catalog.diffusion(placed.model), runs=catalog.diffusion_runs,
-                    target=target, release=catalog.releases.target(target))
+    return Diffused(placed=on_hosts(placed, catalog), asked=asked, model=catalog.diffusion(placed.model),
+                    runs=catalog.diffusion_runs, target=target, release=catalog.releases.target(target))

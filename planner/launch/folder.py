@@ -25,6 +25,7 @@ from planner.launch.emitter import (
 )
 from planner.launch.generated import generated_of
 from planner.launch.given import Given, given_of, started_by
+from planner.launch.hosts import hosts_note
 from planner.launch.nearest import held_to, typed
 from planner.launch.older import for_gpu
 from planner.launch.place import all_places, asked_job, usual_job
@@ -268,7 +269,7 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
                      [*release.install, *program.install])
     media = work_kind(placed) in ("diffusion", "generation")
     shapes = () if media else _shapes(program, placed.model, catalog)
-    notes = (*program.notes, *of_gpu, *shapes)
+    notes = (*program.notes, *of_gpu, *hosts_note(placed, catalog), *shapes)
     program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
                       prepare="" if release.complete else INSTALL,
                       resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog),

@@ -12,6 +12,7 @@ from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError
+from planner.launch.hosts import host, on_hosts
 from planner.scenario.generation import Generation
 from planner.scenario.portfolio import AnyWork
 
@@ -93,6 +94,6 @@ def generated_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, ta
         raise InputError(f"{target} makes images and clips, and the plan is of {placed.method or placed.kind}")
     if not isinstance(asked, Generation):
         raise InputError("the plan does not say what was asked: plan again, with this release of planner")
-    return Generated(placed=placed, serving=serving, made=serving.made, asked=asked,
-                     model=catalog.diffusion(placed.model), node=catalog.node(placed.node), gpu=catalog.gpu(placed.gpu),
-                     target=target, release=catalog.releases.target(target))
+    return Generated(placed=on_hosts(placed, catalog), serving=serving, made=serving.made, asked=asked,
+                     model=catalog.diffusion(placed.model), node=host(catalog, placed.node),
+                     gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target))

@@ -12,6 +12,7 @@ from planner.catalog.posttraining import RlFramework, TrainerKind
 from planner.catalog.releases import Target
 from planner.errors import InputError
 from planner.launch.axes import No, SayOf, Settings
+from planner.launch.hosts import host, on_hosts
 from planner.launch.work import STEPS
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.posttraining import PostTraining
@@ -132,6 +133,6 @@ def reinforced_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, t
         raise InputError(f"{target} is for reinforcement learning, and the plan is of {placed.method or placed.kind}")
     if not isinstance(asked, PostTraining):
         raise InputError("an estimate does not say how long prompts and answers may be: planner plan ... --launch does")
-    return Reinforced(placed=placed, asked=asked, model=catalog.model(placed.model),
-                      node_gpus=catalog.node(placed.node).gpus, target=target, release=catalog.releases.target(target),
+    return Reinforced(placed=on_hosts(placed, catalog), asked=asked, model=catalog.model(placed.model),
+                      node_gpus=host(catalog, placed.node).gpus, target=target, release=catalog.releases.target(target),
                       framework=catalog.posttraining_law.frameworks[placed.framework])

@@ -13,6 +13,7 @@ from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError, Unsupported
+from planner.launch.hosts import host, on_hosts
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.serving import Serving as Asked
 
@@ -141,10 +142,10 @@ def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, targe
         raise InputError(f"{target} serves requests, and the plan is of {placed.method or placed.kind}")
     if placed.model is None:
         raise InputError("the plan does not name its model")
-    served = Served(placed=placed, serving=placed.serving, asked=asked if isinstance(asked, Asked) else None,
-                    model=catalog.model(placed.model), engine=catalog.engine(placed.stack),
-                    node=catalog.node(placed.node), gpu=catalog.gpu(placed.gpu), target=target,
-                    release=catalog.releases.target(target))
+    served = Served(placed=on_hosts(placed, catalog), serving=placed.serving,
+                    asked=asked if isinstance(asked, Asked) else None, model=catalog.model(placed.model),
+                    engine=catalog.engine(placed.stack), node=host(catalog, placed.node), gpu=catalog.gpu(placed.gpu),
+                    target=target, release=catalog.releases.target(target))
     starts, release = catalog.engine(served.release.stacks[0]), served.release.release
     cache = placed.serving.kv_cache or "auto"
     lacking = starts.lacks_model(served.model, release) or starts.lacks(

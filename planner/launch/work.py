@@ -14,6 +14,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.catalog.stack import Stack
 from planner.errors import InputError, Unsupported
+from planner.launch.hosts import host, on_hosts
 from planner.launch.older import attention_on
 from planner.scenario.portfolio import AnyWork
 from planner.scenario.workload import Training
@@ -158,14 +159,14 @@ def work_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target:
     if placed.model is None:
         raise InputError("the plan does not name its model")
     work = asked if isinstance(asked, Training) else Training(model=placed.model, method=placed.method)
-    node = catalog.node(placed.node)
+    node = host(catalog, placed.node)
     model = catalog.model(placed.model)
     if model.attends_to is not None:
         raise InputError(f"no files start the training of {model.name}, whose layers attend to {model.attends_to}: "
                          "targets train language models on text")
     if (reason := unbuilt(catalog.releases, target, model)) is not None:
         raise Unsupported(reason)
-    return Work(placed=placed, asked=work, model=model, stack=catalog.stack(placed.stack),
+    return Work(placed=on_hosts(placed, catalog), asked=work, model=model, stack=catalog.stack(placed.stack),
                 node=node, gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target),
                 attention=attention_on(catalog.gpu(placed.gpu), catalog.releases),
                 modules=catalog.releases.modules_in(model))
