@@ -262,18 +262,17 @@ def launched(given: Given, catalog: Catalog, target: str, scheduler: str | None 
     release = catalog.releases.target(target)
     if release.work != work_kind(placed):
         raise InputError(f"{target} is for {WORDS[release.work]}, and the plan is of {WORDS[work_kind(placed)]}")
-    amd = catalog.gpu(placed.gpu).architecture.startswith("cdna")
     program = _program(given, catalog, target)
     release, of_gpu = for_gpu(release, catalog.gpu(placed.gpu), catalog.releases)
     install = script(f"{release.package} {release.release}: installs what the plan needs", {},
                      [*release.install, *program.install])
     media = work_kind(placed) in ("diffusion", "generation")
+    maker = "amd" if catalog.gpu(placed.gpu).architecture.startswith("cdna") else "nvidia"
     shapes = () if media else _shapes(program, placed.model, catalog)
-    notes = (*program.notes, *of_gpu, *hosts_note(placed, catalog), *shapes)
-    program = replace(program, image=release.image or "", notes=notes, files={**program.files, INSTALL: install},
-                      prepare="" if release.complete else INSTALL,
-                      resource="amd.com/gpu" if amd else "nvidia.com/gpu", offer=_rented(placed, catalog),
-                      disk=0 if media else disk_of(placed, nodes_of(program), catalog),
+    program = replace(program, image=release.image or "", files={**program.files, INSTALL: install},
+                      notes=(*program.notes, *of_gpu, *hosts_note(placed, catalog), *shapes),
+                      prepare="" if release.complete else INSTALL, resource=f"{maker}.com/gpu",
+                      offer=_rented(placed, catalog), disk=0 if media else disk_of(placed, nodes_of(program), catalog),
                       called={name: known[placed.gpu] for name, known in (
                           ("dstack", catalog.releases.dstack), ("ray", catalog.releases.ray)) if placed.gpu in known})
     place, job = asked_job(scheduler, program, placed) if scheduler else usual_job(program, placed)
