@@ -29,6 +29,7 @@ BUDGET, DEADLINE, MODEL, TOKENS, METHOD, GOAL = (
 TRIES = 8
 NEAR = 0.97
 """Share of the bound from which no more is tried."""
+EPOCHS = "workload.epochs"
 START = {TOKENS: 1e9, MODEL: 1e9}
 """What is tried first."""
 _AMOUNTS = frozenset(f"workload.{name}" for name in (*LOADS, "samples", "dataset", "steps", "trace", "images"))
@@ -87,12 +88,18 @@ def afforded(values: Mapping[str, object], catalog: Catalog) -> Afforded:
     amount = show_count(float(most)) if left == TOKENS else str(tokens)
     what = f"{amount} tokens of {model}" if left == TOKENS else f"a model of {model.upper()} parameters on " + (
         "its compute-optimal tokens (chinchilla)" if amount == "chinchilla" else f"{amount} tokens")
-    text = f"About the most that {within}: {what}"
+    text = f"About the most that {within}: {what}{_each_pass(asked)}"
     value = amount if left == TOKENS else model
     said = [Default(name=left.removeprefix("workload."), value=value, why=text)]
     said += [Default(name="deadline", value=str(days), why=f"as long as {catalog.recipes.whole.example}")
              for days in ends.values()]
     return Afforded({**found, **goal}, tuple(said), text)
+
+
+def _each_pass(asked: Mapping[str, object]) -> str:
+    """Return in words how many passes there are over the data, whose tokens are those of each; nothing of one."""
+    passes = str(asked.get(EPOCHS) or 1)
+    return "" if passes in ("1", "1.0") else f" in each of {passes} epochs"
 
 
 def _is_counted(asked: AnyScenario) -> bool:

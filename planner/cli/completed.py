@@ -45,6 +45,7 @@ _BEHIND = frozenset(("then", "after", "followed", "before", "afterwards", "vs", 
 """Words between two methods that are one behind the other, or compared; a full DPO is one."""
 _GPU = "h100-sxm"
 """GPU that is taken where two numbers of GPUs are compared, and none is named."""
+_COUNT = re.compile(r"^\d+ ?x? ?")
 _MOST_KNOWN = 0.99
 """Share of a prompt that may be known: its last token is always computed."""
 
@@ -206,6 +207,14 @@ def source(asks: set[str], flags: dict[str, list[str]]) -> None:
         asks.add("rent")
     elif "buys" in asks and "rent" not in asks:
         flags.setdefault("terms", ["buy", "on-demand"])
+
+
+def beside_own(asks: set[str], flags: dict[str, list[str]]) -> None:
+    """Take buying or renting for a load on what is owned for more of it: what is there is kept."""
+    if "rent" in asks and {"own", "model"} <= flags.keys() and not set(GROWING).isdisjoint(flags):
+        asks -= {"rent", "versus"}
+        flags.setdefault("on", [_COUNT.sub("", name) for name in flags["own"]])
+        flags["terms"] = ["buy", "on-demand"]
 
 
 def shown(command: Sequence[str]) -> str:

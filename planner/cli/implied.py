@@ -26,7 +26,7 @@ _STAGES = frozenset(("pretrain", "sft", "full", "dpo", "ppo", "grpo", "kto", "or
 _NODES = frozenset(("nodes", "machines", "boxes", "servers", "instances", "node"))
 _NEEDS = frozenset(("take", "takes", "need", "needs", "needed", "require", "required"))
 """Words of what asks for as much as it takes."""
-_COUNT = re.compile(r"(\d{1,3})\s?x?\s?\D", re.ASCII)
+_COUNT = re.compile(r"(?:[a-z]+\d+[a-z]*[ -]?[x*:] ?(?P<behind>\d{1,3})|(?P<front>\d{1,3})\s?x?\s?\D.*)", re.ASCII)
 _LOADED = frozenset((*GROWING, "documents", "tokens", "samples", "steps"))
 
 
@@ -56,10 +56,10 @@ def one_machine(sentence: Sentence, asks: Collection[str], flags: dict[str, list
             _LOADED.isdisjoint(flags) and "deadline" not in flags) or not {
             "own", "gpus", "max-nodes"}.isdisjoint(flags):
         return
-    count = _COUNT.match(named[0])
+    count = _COUNT.fullmatch(named[0])
     words = sentence.words
     open_ = not _NODES.isdisjoint(words) or ("what" in words and not _NEEDS.isdisjoint(words))
-    if count is None or open_ or int(count[1]) not in {
+    if count is None or open_ or int(count["behind"] or count["front"]) not in {
             catalog.node(name).gpus for name in candidate_nodes(named, catalog)}:
         return
     flags["max-nodes"] = ["1"]

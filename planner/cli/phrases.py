@@ -199,8 +199,8 @@ _NOUNS = {
     "recordings": "recordings recording podcasts podcast episodes episode meetings meeting interviews lectures "
             "voicemails",
     "turns": "turn turns rounds exchanges",
-    "images": "image images picture pictures pic pics photo photos thumbnails avatars portraits renders receipts scans "
-            "screenshots charts diagrams drawings radiographs",
+    "images": "image images img imgs picture pictures pic pics photo photos thumbnails avatars portraits renders "
+            "receipts scans screenshots charts diagrams drawings radiographs",
     "clips": "clip clips video videos song songs tracks track",
     "samples": "sample samples example examples pair pairs row rows conversations conversation dialogues "
             "instructions comparisons preferences prefs preference lines dialogs entries demonstrations trajectories",
@@ -208,7 +208,7 @@ _NOUNS = {
     "steps": "step steps iterations updates",
     "gpus": "gpu gpus cards",
     "context": "context contexts ctx window windows sequence sequences seq seqlen seq-len",
-    "rollouts": "rollout rollouts generation generations completions",
+    "rollouts": "rollout rollouts gen gens generation generations completions",
     "money": "money usd dollar dollars bucks eur euro euros gbp pounds chf francs cent cents",
     "share": "% percent pct",
     "size": "model param parameter parameters params parameter-model llm dense student teacher policy critic moe",

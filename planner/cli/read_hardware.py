@@ -10,6 +10,8 @@ from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
 from planner.cli.phrases import DRAWS, FOLLOW, ONES, REINFORCED, SILENT, TRAINS, noun_of
 from planner.scenario.hardware_names import is_hardware
+from planner.scenario.words import SYNONYMS
+from planner.scenario.words import named as named_as
 
 if TYPE_CHECKING:
     from planner.cli.read_words import Sentence
@@ -146,6 +148,7 @@ def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
         return False  # an H100 is 2x faster
     counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
     silent = text in SILENT or last in SILENT or last in ONES or last in MONEYED or (len(words) > 1 and last in FOLLOW)
+    silent |= len(words) > 1 and named_as("workload.quantization", last) in SYNONYMS["workload.quantization"][0]
     named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)
     return named and not silent and not counts
 

@@ -81,7 +81,9 @@ def comes_within(said: Sentence) -> None:
             EACH):
         return
     between = words[max(said.amounts[last].places, default=0) + 1:said.at]
-    if "," not in between and not any(noun_of(word) == "money" or word in _PAYS for word in between):
+    beside = noun_of(between[-1]) if between else None  # of "tok per s" it is the pace
+    paid = any(noun_of(word) == "money" or word in _PAYS for word in between)
+    if "," not in between and beside in (None, "time", *_COME) and not paid:
         said.amounts[last] = said.amounts[last]._replace(per=unit)
 
 

@@ -15,6 +15,7 @@ from planner.cli.apart import apart
 from planner.cli.asked_back import AskedBackError
 from planner.cli.completed import (
     OPTIMAL,
+    beside_own,
     filled,
     meant_methods,
     modeled,
@@ -90,6 +91,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     with _numbers():
         told.assumed += sentence.assumed + asked_of(sentence, known, work)
     longest_drawn(asks, flags, told.assumed)
+    beside_own(asks, flags)
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
         flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
     for flag, value in sentence.usual.items():

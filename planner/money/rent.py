@@ -15,7 +15,7 @@ from planner.errors import InputError, MissingFact
 from planner.layouts.candidate import Candidate
 from planner.money.fabric_bill import parts_of
 from planner.money.purchase import Estate
-from planner.money.rentable import rentable_of
+from planner.money.rentable import is_part, rentable_of
 from planner.scenario.limits import Sourcing
 from planner.scenario.sites import power_of, site_of
 from planner.units import YEAR
@@ -113,10 +113,18 @@ def candidates_with_offers(nodes: list[str], sourcing: Sourcing, catalog: Catalo
             offers.append(RentalOffer(prices.name, offer.instance, offer.region, offer.term,
                                       at, offer.price, offer.source or prices.source,
                                       offer.as_of or prices.as_of, offer.kind or prices.kind,
-                                      commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims))
+                                      commitment=offer.commitment(prices.minimum), node_hours_per_reclaim=reclaims,
+                                      note=_of_a_part(name, catalog)))
         if not is_offered:
             without.append(name)
     return candidates, _marked(offers, sourcing.price_age), without
+
+
+def _of_a_part(name: str, catalog: Catalog) -> str | None:
+    """Return what the user should know of a node type that is a part of what is rented; nothing of any other."""
+    node = catalog.node(name)
+    return (f"nobody rents out {node.gpus} x {node.gpu} in one machine: a larger one is rented and paid for whole, and "
+            f"its other GPUs stay idle; of your own: --own {node.gpus}x{node.gpu}") if is_part(name, catalog) else None
 
 
 def taken_as_owned(nodes: Sequence[str], sourcing: Sourcing, catalog: Catalog, count: int | None

@@ -20,8 +20,23 @@ def rentable_of(rent: Rent | None, nodes: Sequence[str], catalog: Catalog) -> Re
     """
     if rent is None:
         return {}
-    return _admitted(rent, catalog) if rent.price is None else {
-        name: [_at_own_price(rent, name, catalog, rent.price)] for name in nodes}
+    if rent.price is not None:
+        return {name: [_at_own_price(rent, name, catalog, rent.price)] for name in nodes}
+    admitted = _admitted(rent, catalog)
+    return admitted | {name: whole for name in nodes if is_part(name, catalog) and (
+        whole := _whole(name, admitted, catalog))}
+
+
+def is_part(node: str, catalog: Catalog) -> bool:
+    """Say whether a node type is some of the GPUs of a larger one, which nobody builds or sells by itself."""
+    return node not in catalog.names("nodes")
+
+
+def _whole(part: str, admitted: Rentable, catalog: Catalog) -> list[tuple[PriceList, Offer]]:
+    """Return the offers of the machines that a node type is a part of, at the price of the whole."""
+    node = catalog.node(part)
+    return [(prices, offer.model_copy(update={"node": part})) for name, offers in admitted.items()
+            if catalog.node(name).gpu == node.gpu and catalog.node(name).gpus > node.gpus for prices, offer in offers]
 
 
 def _at_own_price(rent: Rent, node: str, catalog: Catalog, price: float) -> tuple[PriceList, Offer]:

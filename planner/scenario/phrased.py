@@ -25,6 +25,9 @@ REPEATS = ("repeats", "num-repeats", "dataset-repeats", "image-repeats")
 HELD = ("beta", "kl", "kl-coef", "kl-coefficient", "kl-loss-coef")
 """Flags of how strongly a policy is held to its reference, which is not there at 0."""
 _MORNING = 8
+_CROWD = 500.0
+"""Tokens a second from which they are of many users."""
+_EACH_USER = re.compile(r"(?:requests|queries|messages|calls)-per-(?:user|person)-(?:per|an?)-(hour|minute|min|day)")
 _TIMES = {"hour": "hour", "hourly": "hour", "month": "month", "monthly": "month", "day": "day", "daily": "day"}
 _PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
 """Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
@@ -94,6 +97,17 @@ def _pace(told: _Told) -> Phrased | None:
     return Phrased("tpot", f"{told.value} tokens/s") if paced and loaded else None
 
 
+def _throughput(told: _Told) -> Phrased | None:
+    """Read --tokens-per-second 5000 without a load, which nobody reads as fast: what all requests write together."""
+    said = told.said.removeprefix("min-").removeprefix("target-").removeprefix("total-").removeprefix("output-")
+    if said not in PACES or "rate" not in told.known or {"users", "concurrency", "rate", "documents"} & set(
+            told.beside) or number(told.said, told.value) < _CROWD:
+        return None
+    output = parse_count(told.beside["output"], "output") if "output" in told.beside else told.usual.output
+    rate = f"{number(told.said, told.value) / output:.6g}"
+    return Phrased("rate", rate, (), f"{told.said} {told.value} is read as --rate {rate}: answers of {output:,} tokens")
+
+
 def _factor(told: _Told) -> Phrased | None:
     """Read how many times as much: --peak-factor 3, --repeats 8."""
     said, value = told.said, told.value
@@ -159,6 +173,16 @@ def _daily(told: _Told) -> Phrased | None:
         "--peak-factor 3 says that the busiest moment has three times as many"))
 
 
+def _of_each_user(told: _Told) -> Phrased | None:
+    """Read --users 1000 --requests-per-user-per-hour 12 as what all of them ask."""
+    each = _EACH_USER.fullmatch(told.said)
+    if each is None or "users" not in told.beside or "rate" not in told.known:
+        return None
+    rate = f"{number('users', told.beside['users']) * number(told.said, told.value):.9g}/{each[1]}"
+    return Phrased("rate", rate, ("users",), f"{told.value} {told.said.replace('-', ' ')} of {told.beside['users']} "
+                   f"users are --rate {rate}")
+
+
 def _rate(told: _Told) -> Phrased | None:
     """Read --requests-per-day 50k, and --tokens-per-day 2G by the tokens of a request."""
     if (peak := told.said.removeprefix("peak-")) != told.said and (own_name(peak, ("rate",)) or rate_of(peak)):
@@ -197,8 +221,8 @@ def _peak(told: _Told, of: str) -> Phrased | None:
 
 
 _RULES: tuple[Callable[[_Told], Phrased | None], ...] = (
-    _at_percentile, _hours, _thinking, _duration, _pace, _factor, _unheld, _money_in_a_time, _by_parameters, _size,
-    _daily, _rate, _with_unit)
+    _at_percentile, _hours, _thinking, _duration, _pace, _throughput, _of_each_user, _factor, _unheld, _money_in_a_time,
+    _by_parameters, _size, _daily, _rate, _with_unit)
 
 
 def number(flag: str, text: str) -> float:

@@ -40,6 +40,10 @@ SAID = [
      "plan --model llama-70b --ttft '3 seconds' --users 50 --method inference"),
     ("generate 1000 videos of 5 seconds with Wan 2.1 14B a day",
      "plan --model wan-2.1-14b --rate '1000 videos/day' --frames 81 --method inference"),
+    ("llama3-8b on 2xT4 int4 16 concurrent reqs tok/s?",
+     "plan --model llama3-8b --on 2xt4 --quantization int4 --concurrency 16 --method inference"),
+    ("we own 8xH100, buy or rent for llama 70b at 40 rps",
+     "plan --own 8xh100 --model llama-70b --rate '40 rps' --on h100 --terms buy,on-demand --method inference"),
     ("generate 300 of them a day with flux dev",
      "plan --model flux-dev --rate '300 images/day' --method inference"),
     # answers that are drawn to learn from, or judged

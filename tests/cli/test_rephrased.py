@@ -54,6 +54,8 @@ def test_formats_that_are_not_modeled_are_refused_by_name() -> None:
 @pytest.mark.parametrize(("line", "meant"), [
     ("--p99-latency 20s", ["--e2e", "20s at p99"]), ("--ttft-p95 1s", ["--ttft", "1s at p95"]),
     ("--tps 40 --users 30", ["--tpot", "40 tokens/s", "--users", "30"]),
+    ("--tokens-per-second 5000 --output 250", ["--rate", "20", "--output", "250"]),
+    ("--users 1000 --requests-per-user-per-hour 12", ["--rate", "12000/hour"]),
     ("--nodes 4 --gpus-per-node 8 --gpu h100", ["--gpus", "32", "--on", "8xh100"])])
 def test_a_flag_of_two_things_is_both(line: str, meant: list[str]) -> None:
     assert rephrased(line.split(), _options("plan")) == meant

@@ -15,6 +15,8 @@ TODAY = date(2026, 11, 26)
 
 @pytest.mark.parametrize(("text", "day"), [
     ("2027-03-01", date(2027, 3, 1)), ("2027-03", date(2027, 3, 1)), ("March", date(2027, 3, 1)),
+    ("02/15/2027", date(2027, 2, 15)), ("15.02.2027", date(2027, 2, 15)), ("15/02/2027", date(2027, 2, 15)),
+    ("31/31/2027", None),
     ("by march 15", date(2027, 3, 15)), ("15 March 2028", date(2028, 3, 15)), ("March 1st, 2027", date(2027, 3, 1)),
     ("december", date(2026, 12, 1)), ("November", date(2027, 11, 1)), ("end of December", date(2027, 1, 1)),
     ("end of the year", date(2027, 1, 1)), ("tomorrow", date(2026, 11, 27)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from planner import compare, plan
@@ -54,8 +56,21 @@ def test_who_names_other_nodes_beside_their_own_would_rent_them() -> None:
 
 
 def test_so_many_gpus_that_no_node_type_has_are_a_part_of_one() -> None:
-    (best,) = plan(**TUNE, on="a100-80gb", gpus=2).assignments
-    assert (best.node, best.gpus, best.sourcing) == ("a100-sxm-80gb-2x", 2, "owned")
+    """Nobody sells two or three of them: the cheapest machine that has so many is paid for whole, which is said."""
+    tune: dict[str, Any] = {**TUNE, "global_batch": 24}
+    for gpus, on in ((2, "a100-80gb"), (3, "h100")):
+        answer = plan(**tune, on=on, gpus=gpus)
+        (best,) = answer.assignments
+        assert (best.gpus, best.sourcing, best.nodes) == (gpus, "rent", 1)
+        assert any("rented and paid for whole" in note for note in answer.notes)
+        assert best.cost_usd is not None
+        assert best.offer is not None
+        prices = [offer.price for prices in Catalog().price_lists for offer in prices.offers
+                  if best.offer.startswith(f"{prices.name} {offer.instance} (") and offer.term == "on-demand"]
+        assert best.usd_per_node_hour is not None
+        assert best.usd_per_node_hour >= 0.999 * min(prices)
+    (own,) = plan(**tune, own="3xh100").assignments
+    assert (own.gpus, own.sourcing) == (3, "owned")
 
 
 @pytest.mark.parametrize("on", ["rtx-3080-1x", "2x4090", "rtx-a5000-4x", "mi300x-1x"])

@@ -70,7 +70,8 @@ def simulate_fleet(asked: Serving, mine: Sequence[Assignment], catalog: Catalog,
 def candidate_of(a: Assignment, catalog: Catalog) -> Candidate:
     """Return the hardware of an assignment: that of its offer, or as its owner would have it."""
     rented = offered(a.offer or "", catalog)
-    return rented[0] if rented else usual_candidate(catalog.node(a.node), catalog)
+    node = catalog.node(a.node)
+    return rented[0] if rented and rented[0].node.gpus == node.gpus else usual_candidate(node, catalog)
 
 
 def _column(a: Assignment, at: int) -> ReplicaColumn:
