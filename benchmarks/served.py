@@ -23,7 +23,7 @@ from planner.answer.assignment import Assignment
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
 from planner.jobs.kinds import question_of
-from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.deployed import deployment, held
 from planner.jobs.serving.service import Service, services_of
 from planner.jobs.serving.simulate import candidate_of, simulate_fleet
 from planner.jobs.settle import settle
@@ -146,7 +146,8 @@ def kind_of(service: Service, one: Assignment, catalog: Catalog, many: int) -> K
     """Return replicas as the second simulator runs them."""
     serving, layout = one.serving, one.layout
     assert serving is not None
-    settings = EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences)
+    settings = EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences,
+                              serving.prefill_delay)
     d = deployment(catalog, service, candidate_of(one, catalog), layout.stored, settings)
     copies = layout.dp // serving.replicas
     rows = Replicas(*(np.array([count]) for count in (0, layout.tp, layout.pp, layout.ep, copies)))

@@ -3,7 +3,8 @@ the planner, and nothing else.
 
 Each rank (copy of attention) takes whole prompts in turn as long as its cache holds them, and computes them in chunks
 beside what decodes, or before it where the engine does so. Ranks go in lockstep: attention takes as long as on the
-fullest, experts as long as for all. Stages of a pipeline hold a batch each, which enters a stage when the batch before
+fullest, experts as long as for all; where the engine is told so, none takes a new prompt for some steps while another
+has none. Stages of a pipeline hold a batch each, which enters a stage when the batch before
 it has left.
 """
 
@@ -121,20 +122,24 @@ class Rank:
         self.decoding: list[Request] = []
         self.used = self.there = self.busy = 0
 
-    def taken(self) -> tuple[list[Request], list[Chunk]]:
+    @property
+    def may_read(self) -> bool:
+        """Whether it has a prompt to begin with, and room for it."""
+        return bool(self.waiting) and (
+            self.used + self.waiting[0].held + 1 <= self.kind.cache or not self.used) and (
+            self.busy + len(self.decoding) + len(self.reading) < self.kind.sequences)
+
+    def taken(self, *, waits: bool) -> tuple[list[Request], list[Chunk]]:
         """Return what decodes in the next step, which is taken out until it ends, and the chunks of prompts.
 
-        The chunks of a prompt follow each other through the stages of a pipeline.
+        waits: whether no new prompt is begun with. Chunks of one follow each other through the stages of a pipeline.
         """
         kind, chunks = self.kind, list[Chunk]()
         room = kind.chunk if kind.first else max(kind.chunk - len(self.decoding), 0)
         for request in self.reading:
             room -= self._read(request, room, chunks)
-        while self.waiting and room > 0 and self.busy + len(self.decoding) + len(self.reading) < kind.sequences:
-            request = self.waiting[0]
-            if self.used + request.held + 1 > kind.cache and self.used:
-                break
-            self.waiting.popleft()
+        while not waits and room > 0 and self.may_read:
+            request = self.waiting.popleft()
             self.used += request.held
             if request.sent:
                 request.sent = False
@@ -194,11 +199,23 @@ class Engine:
         self.kind, self.ranks = kind, [Rank(kind) for _ in range(kind.copies)]
         self.free = [0.0] * kind.stages
         """When each stage is."""
-        self.outstanding = self.running = self.turn = 0
+        self.outstanding = self.running = self.turn = self.waited = self.dealt = 0
+
+    def _waits(self) -> bool:
+        """Say whether prompts wait for those of other ranks in the next step."""
+        delay, may = self.kind.d.delay, [rank.may_read for rank in self.ranks]
+        if delay is None or self.kind.stages > 1 or self.kind.role != "whole":
+            return False
+        decodes = (bool(rank.decoding) for rank in self.ranks)
+        waits = any(may) and not all(may) and self.waited < delay.steps - 1 and (
+            all(decodes) if delay.all_decode else any(decodes))
+        self.waited = self.waited + 1 if waits else 0
+        return waits
 
     def put(self, request: Request) -> None:
-        """Queue a request on the rank with fewest."""
-        rank = min(self.ranks, key=lambda one: one.there)
+        """Queue a request on the rank with fewest, or on each in turn where the engine is known to deal so."""
+        delay, self.dealt = self.kind.d.delay, (self.dealt + 1) % len(self.ranks)
+        rank = self.ranks[self.dealt] if delay and delay.in_turn else min(self.ranks, key=lambda one: one.there)
         rank.there += 1
         rank.waiting.append(request)
         self.outstanding += 1
@@ -207,7 +224,8 @@ class Engine:
         """Return when the next batch leaves the first stage and the last, and what it is; none if there is none."""
         if self.running >= self.kind.stages or self.free[0] > now + 1e-12:
             return None
-        work = [rank.taken() for rank in self.ranks]
+        waits = self._waits()
+        work = [rank.taken(waits=waits) for rank in self.ranks]
         if not any(decoding or chunks for decoding, chunks in work):
             return None
         loads = []

@@ -184,6 +184,9 @@ class ServingFigures(Frozen):
     """Of memory that the engine must be given; the key is left out where its default does."""
     max_batched_tokens: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, the prefill chunk, as the engine must be told; left out likewise."""
+    prefill_delay: int | None = Field(default=None, gt=0, exclude_if=absent)
+    """Steps that a prompt waits at most until all copies of attention have one, as the engine must be told; left out
+    where none waits."""
     max_sequences: int | None = Field(default=None, gt=0, exclude_if=absent)
     """Of a step, as the engine must be told; left out likewise."""
     max_model_len: int | None = Field(default=None, gt=0, exclude_if=absent)

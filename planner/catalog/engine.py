@@ -151,6 +151,18 @@ class Crosses(Frozen):
     """The first release that runs them no more."""
 
 
+class Delays(Frozen):
+    """Releases that can have prompts wait until every copy of attention has one."""
+
+    since: str = Field(pattern=r"^\d+(\.\d+)*$")
+    steps: Width
+    """That they wait at most, unless the user says otherwise."""
+    all_decode: bool = False
+    """Whether they wait only while every copy decodes, and not while any does."""
+    in_turn: bool = False
+    """Whether requests are dealt to the copies in turn, and not to the one with fewest."""
+
+
 class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
@@ -169,6 +181,8 @@ class Engine(Sourced):
     """Whether requests for different LoRA adapters run in one batch."""
     disaggregates: bool = True
     """Whether prefill and decode of a request may be on different replicas."""
+    delays: Delays | None = None
+    """None where every prompt is taken as soon as its copy of attention has room."""
     crosses: tuple[Crosses, ...] = ()
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
@@ -216,6 +230,11 @@ class Engine(Sourced):
             return None
         when = " or ".join(f"before {one.until}" if one.until else f"from {one.since} on" for one in having)
         return f"{self.name} {version or self.newest} does not run {what}: releases {when} do"
+
+    def delays_in(self, version: str | None) -> Delays | None:
+        """Return how a release can have prompts wait for each other; none where it cannot."""
+        known = self.delays
+        return known if known and (version is None or order_of(version) >= order_of(known.since)) else None
 
     @property
     def newest(self) -> str:

@@ -18,7 +18,8 @@ _LARGEST: Mapping[str, tuple[str, ...]] = {
     "model": ("--objective", "largest")}
 """Option -> what asks for the most of it."""
 _CHOSEN = ("gpus", "max_gpus", "max_nodes", "on", "provider", "region", "engine", "quantization", "kv_cache", "batch",
-           "global_batch", "loss", "memory_fraction", "max_sequences", "max_batched_tokens", "per_device_batch")
+           "global_batch", "loss", "memory_fraction", "max_sequences", "max_batched_tokens", "prefill_delay",
+           "per_device_batch")
 """Options that are searched, or have a default, where they are not given."""
 
 

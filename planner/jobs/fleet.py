@@ -261,8 +261,10 @@ class Fleet:
         """Return a value of the objective in its unit: USD, days, GPUs or kWh; of services that of a month."""
         if not self.demands:
             return amount(self.terms.objective, value)
-        return value * {"cost": MONTH_DAYS / MICRO, "gpus": 1.0, "energy": MONTH_DAYS / WATTS_PER_KILOWATT}[
+        # divided once, so that it is the number that its digits say
+        times, of = {"cost": (MONTH_DAYS, MICRO), "gpus": (1, 1), "energy": (MONTH_DAYS, WATTS_PER_KILOWATT)}[
             self.terms.objective]
+        return value * times / of
 
     def solve(self, limits: Limits | None = None, admitted: Admitted = everything) -> FleetSolution:
         """Return the fleet with its proof. Raises RuntimeError where a check contradicts it, which is a defect."""

@@ -16,7 +16,7 @@ Key = tuple[Owner, tuple[object, ...], object]
 def chunked(key: Key) -> tuple[object, ...]:
     """Return what is the same replica but for the share of memory and the sequences that may be there."""
     settings = key[2]
-    return (*key[:2], settings.tokens if isinstance(settings, EngineSettings) else settings)
+    return (*key[:2], *((settings.tokens, settings.delay) if isinstance(settings, EngineSettings) else (settings,)))
 
 
 def replica_of(column: ReplicaColumn, candidates: Sequence[Candidate]) -> tuple[tuple[object, ...], object]:

@@ -124,6 +124,7 @@ VALUES: Mapping[str, Callable[[Served], object]] = {
     "memory_fraction": lambda s: s.fraction,
     "max_sequences": lambda s: s.sequences,
     "max_batched_tokens": lambda s: s.tokens,
+    "prefill_delay": lambda s: s.serving.prefill_delay,
     "max_model_len": lambda s: s.longest,
     "kv_cache": lambda s: s.serving.kv_cache or "auto",
     "drafts": lambda s: s.serving.drafts,

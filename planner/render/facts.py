@@ -231,14 +231,22 @@ def _served(a: Assignment, serving: ServingFigures) -> Iterator[tuple[str, str]]
         yield "cost", f"{show_usd(usd / tokens * 1e6)} per million output tokens"
     if (slots := serving.adapters) is not None:
         yield "adapters", f"{slots.count:,} of rank {slots.rank:,} at once, {show_bytes(slots.bytes_per_gpu)} on a GPU"
+    yield from _settings(serving)
+    if serving.nodes_by_hour is not None:
+        yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} by hour, from midnight"
+
+
+def _settings(serving: ServingFigures) -> Iterator[tuple[str, str]]:
+    """Yield what the engine is told other than its defaults."""
     if serving.memory_fraction is not None:
         yield "memory fraction", f"{serving.memory_fraction:g}, instead of the engine's default"
     if serving.max_batched_tokens is not None:
         yield "prefill chunk", f"{serving.max_batched_tokens:,} tokens per step, instead of the engine's default"
+    if serving.prefill_delay is not None:
+        yield "prompts wait", (f"up to {serving.prefill_delay:,} steps until every copy of attention has one, so that "
+                               "they hold up what decodes once, together")
     if serving.max_sequences is not None:
         yield "batch limit", f"{serving.max_sequences:,} sequences per step, instead of the engine's default"
-    if serving.nodes_by_hour is not None:
-        yield "nodes", f"{', '.join(map(str, serving.nodes_by_hour))} by hour, from midnight"
 
 
 def _replayed(replayed: Replayed | None) -> Iterator[tuple[str, str]]:

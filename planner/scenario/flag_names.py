@@ -67,6 +67,7 @@ _ALSO = {
     "prefix-hits": "prefix-cache prefix-hit-rate prefix-cache-hit-rate cache-hit-rate prefix-caching",
     "max-sequences": "max-batch-slots max-concurrent-sequences max-num-seqs max-running-requests",
     "max-batched-tokens": "max-num-batched-tokens chunked-prefill-size",
+    "prefill-delay": "prefill-delayer prefill-delayer-max-delay-passes",
     "concurrency": "session-concurrency num-concurrent concurrent-requests max-concurrency",
     "max-power": "power",
     "price": "gpu-price gpu-hour-price price-per-gpu price-per-gpu-hour cost-per-gpu-hour usd-per-gpu-hour gpu-cost "

@@ -163,6 +163,8 @@ TABLE: dict[str, Flag] = {
                                "SHARE"),
           max_sequences=Flag("", "Sequences in a step at most. Default: alike.", "N"),
           max_batched_tokens=Flag("", "Tokens in a step at most, the prefill chunk. Default: alike.", "TOKENS"),
+          prefill_delay=Flag("", "Steps that prompts wait for those on other copies of attention. Default: alike.",
+                             "N"),
           length_classes=Flag("", "Classes of prompt length, each with its own replicas: 1, 2 or 4.", "N"),
           disaggregated=Flag("", "Prefill and decode on separate replicas. Default: no.",
                              choices=get_args(Disaggregated), bare="only")),

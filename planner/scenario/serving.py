@@ -26,7 +26,7 @@ Disaggregated = Literal["no", "allowed", "only"]
 HOURS = 24
 MOST_CONCURRENT = 10**6
 LONGEST_CONTEXT = 10**8
-MOST_ADAPTERS = 10**4
+MOST_ADAPTERS = MOST_STEPS = 10**4
 WIDEST_ADAPTER = 4096
 USUAL_RANK = 16
 """Of an adapter: the default of vLLM (max_lora_rank)."""
@@ -130,6 +130,8 @@ class Serving(Frozen):
     """Sequences of a step at most; none alike."""
     max_batched_tokens: Annotated[Tokens, Field(le=LONGEST_CONTEXT)] | None = None
     """Tokens of a step at most, the prefill chunk; none alike."""
+    prefill_delay: int | None = Field(default=None, ge=0, le=MOST_STEPS)
+    """Steps that a prompt waits at most until all copies of attention have one; 0 is not at all, none alike."""
     adapters: int | None = Field(default=None, gt=0, le=MOST_ADAPTERS)
     """LoRA adapters on every product that each replica holds and serves at once, asked for alike; none serves the model
     alone."""

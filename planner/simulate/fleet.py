@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from planner.errors import InputError
+from planner.simulate.delayed import DelayedReplica
 from planner.simulate.hopes import Hopes, Hoping
 from planner.simulate.outcome import Outcome
 from planner.simulate.replica import InFlight, Log, Replica
@@ -111,7 +112,8 @@ class _Fleet:
         for at, group in enumerate(groups):
             times, most = StepMemo(group.kind.steps), max(len(trace), 1)
             self.idle += max(group.replicas - most, 0)
-            made = SlottedReplica if group.kind.copies * group.kind.batches > 1 else Replica
+            several = group.kind.copies * group.kind.batches > 1
+            made = DelayedReplica if group.kind.delay else SlottedReplica if several else Replica
             self.replicas += [made(group.kind, times, self.log, trace.prefixes, trace.prefix_block, loads=loads,
                                    index=len(self.replicas) + i, group=at) for i in range(min(group.replicas, most))]
         loads += [0] * len(self.replicas)

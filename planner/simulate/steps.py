@@ -32,6 +32,18 @@ class StepModel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class PromptDelay:
+    """Prompts that wait until each copy has one."""
+
+    steps: int
+    """That they wait at most."""
+    decoding: int
+    """Sequences that decode at least where they wait."""
+    in_turn: bool
+    """Whether they are dealt to the copies in turn, and not to the one with fewest requests."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplicaKind:
     """One instance of an engine: its step times, its pool and its limits."""
 
@@ -58,6 +70,8 @@ class ReplicaKind:
     """Of attention, in lockstep: each takes prompts of its own."""
     batches: int = 1
     """Of what decodes in a pipeline, which do not overtake each other: each takes prompts of its own."""
+    delay: PromptDelay | None = None
+    """How prompts wait for those on other copies, where they do."""
     context_grain: int = 1
     """Tokens to which the context of a prefill is rounded, so that its seconds are found again."""
 

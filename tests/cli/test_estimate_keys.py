@@ -34,7 +34,7 @@ OTHER_SERVED: dict[str, Any] = {
     "quantization": "fp8", "kv_cache": "fp8", "engine": "sglang", "engine_version": "0.6.0", "prefix_hits": "70%",
     "speculative": "3:0.7", "headroom": "20%", "spare_replicas": 1, "max_model_len": 900, "length_classes": 2,
     "disaggregated": "only", "gpus": 1, "confidence": 0.6, "requests": "x.csv", "adapters": 8, "spare_nodes": 1,
-    "memory_fraction": 0.5, "max_sequences": 4, "max_batched_tokens": 512,
+    "memory_fraction": 0.5, "max_sequences": 4, "max_batched_tokens": 512, "prefill_delay": 40,
     "startup": "9 min", "images_per_request": 1, "audio": "3 s", "frames": 2, "resolution": 448}
 LOADS: dict[str, dict[str, Any]] = {"rate": {"rate": 5}, "concurrency": {"concurrency": 16}, "most": {},
                                      "users": {"users": 16}}

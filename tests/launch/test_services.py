@@ -27,6 +27,7 @@ OTHER = {
     "prompts": {"serving": {"prompts": (1, 900)}}, "by_hour": {"serving": {"nodes_by_hour": (1,) * 12 + (2,) * 12}},
     "memory_fraction": {"serving": {"memory_fraction": 0.83}}, "max_sequences": {"serving": {"max_sequences": 48}},
     "max_batched_tokens": {"serving": {"max_batched_tokens": 1536}},
+    "prefill_delay": {"serving": {"prefill_delay": 40}},
     "max_model_len": {"serving": {"max_model_len": 3000}}, "kv_cache": {"serving": {"kv_cache": "fp8"}},
     "drafts": {"serving": {"drafts": 3}}, "adapters": {"serving": {"adapters": Adapters(
         count=4, rank=16, bytes_per_gpu=1)}},
@@ -53,7 +54,7 @@ def test_every_axis_is_named_by_every_target(target):
 @pytest.mark.parametrize("axis", [axis for axis in OTHER if axis not in SAID_ELSEWHERE])
 @pytest.mark.parametrize("target", EMITTERS)
 def test_no_axis_is_dropped(target, axis):
-    mixed = axis in ("dp", "ep", "expert_tp")
+    mixed = axis in ("dp", "ep", "expert_tp", "prefill_delay")
     base = served(target, "tp=1,ep=1,dp=8" if mixed else "tp=2", gpus="8" if mixed else "2",
                   **(MIXTURE if mixed else {}))
     if axis == "lora_rank":

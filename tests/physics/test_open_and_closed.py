@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.deployed import deployment, held
 from planner.jobs.serving.service import service_of
 from planner.layouts.table import Floats
 from planner.money.rent import usual_candidate
@@ -58,13 +58,18 @@ CASES += [("deepseek-r1", "dgx-b200", "nvfp4", MIXED, "tensorrt-llm", (8192, 102
           ("llama-3.1-70b", "mi300x-platform", "bf16", DENSE[1:], "sglang", (1000, 1000))]
 
 
-@pytest.mark.parametrize(("model", "node", "name", "layouts", "engine", "lengths"), CASES)
+DELAYED = [(*case, delay) for case in CASES if case[3] == MIXED for delay in (30,) if case[4] != "vllm"]
+"""Where prompts wait for each other."""
+
+
+@pytest.mark.parametrize(("model", "node", "name", "layouts", "engine", "lengths", "delay"),
+                         [*((*case, None) for case in CASES), *DELAYED])
 def test_open_and_closed_loop_agree(model: str, node: str, name: str, layouts: tuple[tuple[int, ...], ...], engine: str,
-                                    lengths: tuple[int, int]) -> None:
+                                    lengths: tuple[int, int], delay: int | None) -> None:
     candidate = usual_candidate(CATALOG.node(node), CATALOG)
     service = service_of(Serving.model_validate({
         "model": model, "rate": "1 requests/s", "input": lengths[0], "output": lengths[1], "quantization": [name],
-        "engine": engine}), CATALOG)
+        "engine": engine, "prefill_delay": delay}), CATALOG)
     d = deployment(CATALOG, service, candidate, name)
     for layout in layouts:
         rows = Replicas(*(np.full(1, value) for value in (0, *layout)))

@@ -10,7 +10,7 @@ import pytest
 
 from planner.jobs.columns import Pick, ReplicaColumn
 from planner.jobs.serving.delivered import working
-from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.deployed import deployment, held
 from planner.jobs.serving.rates import largest
 from planner.jobs.serving.replay import replay
 from planner.jobs.serving.service import service_of

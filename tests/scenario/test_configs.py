@@ -90,8 +90,8 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     ("vllm serve Qwen/Qwen3-235B-A22B -dp 8 --enable-expert-parallel", {"model": "Qwen/Qwen3-235B-A22B", "gpus": 8},
      {"dp": "8", "ep": "8"}, None),
     ("trtllm.yaml", {"engine": "tensorrt-llm", "kv_cache": "fp8", "max_model_len": 8192, "memory_fraction": 0.85,
-                     "max_sequences": 256, "max_batched_tokens": 8192, "gpus": 8}, {"tp": "1", "dp": "8", "ep": "8"},
-     None),
+                     "max_sequences": 256, "max_batched_tokens": 8192, "prefill_delay": 60, "gpus": 8},
+     {"tp": "1", "dp": "8", "ep": "8"}, None),
     ("trtllm-serve Qwen/Qwen3-8B --backend pytorch --tp_size 2 --max_batch_size 64 "
      "--kv_cache_free_gpu_memory_fraction 0.8",
      {"model": "Qwen/Qwen3-8B", "engine": "tensorrt-llm", "memory_fraction": 0.8, "gpus": 2}, {"tp": "2"}, None),
@@ -151,8 +151,8 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     # actor 4, reference 2, critic 2 and reward 2, of which one machine's 8 are taken, and two engines of 2
     ("openrlhf_ppo.sh", {"method": "ppo", "critic": "OpenRLHF/Llama-3-8b-rm-700k", "gpus": 12, "samples": 20_000,
                          "placement": "disaggregated"}, {"rollout_tp": "2", "rollout_gpus": "4"}, None),
-    ("python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 --dp-size 8 --enable-dp-attention",
-     {"engine": "sglang"}, {"tp": "1", "dp": "8", "ep": "1"}, None),
+    ("python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 --dp-size 8 --enable-dp-attention "
+     "--enable-prefill-delayer", {"engine": "sglang", "prefill_delay": 30}, {"tp": "1", "dp": "8", "ep": "1"}, None),
     # experts are spread where that is asked for, or by what exchanges tokens
     ("sglang serve --model-path deepseek-ai/DeepSeek-V3 --tp 16 --attn-dp-size 16 --moe-a2a-backend deepep",
      {"engine": "sglang", "gpus": 16}, {"tp": "1", "dp": "16", "ep": "16"}, None),

@@ -15,8 +15,8 @@ from planner.jobs.serving.assignment import ReplicaPlace, batch_of, served_assig
 from planner.jobs.serving.autoscale import of_a_day, of_a_trace
 from planner.jobs.serving.day import at_hour
 from planner.jobs.serving.delivered import delivered_of, working
+from planner.jobs.serving.deployed import deployment, held
 from planner.jobs.serving.measured import residual
-from planner.jobs.serving.options import deployment, held
 from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate

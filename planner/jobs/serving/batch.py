@@ -21,9 +21,11 @@ from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms
 from planner.jobs.quanta import paid, quanta, used_by
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, served_assignment
+from planner.jobs.serving.blocks import Account
+from planner.jobs.serving.deployed import deployment, held
 from planner.jobs.serving.measured import residual
 from planner.jobs.serving.misses import lighter, nothing_meets
-from planner.jobs.serving.options import Account, deployment, held, options
+from planner.jobs.serving.options import options
 from planner.jobs.serving.service import Service, service_of
 from planner.physics.serving.steady import RequestMix, offline
 from planner.scenario.default import Defaults

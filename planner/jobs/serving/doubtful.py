@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from planner.catalog.load import Catalog
 from planner.jobs.columns import ReplicaColumn
+from planner.jobs.serving.blocks import Searched
 from planner.jobs.serving.fronts import fronts
-from planner.jobs.serving.options import Searched, again
+from planner.jobs.serving.options import again
 
 
-def doubtful(searched: Searched) -> Iterator[ReplicaColumn]:
+def doubtful(catalog: Catalog, searched: Searched) -> Iterator[ReplicaColumn]:
     """Yield the columns kept, and those of layouts that miss a target at any rate that no other matches then, at the
     rates up to which they keep targets that are eased; with other chunks as much further as with the first.
     """
@@ -20,14 +22,16 @@ def doubtful(searched: Searched) -> Iterator[ReplicaColumn]:
     rows = [{*rows, *range(len(block.rows))} - ({row for row, _ in made} - {*rows})
             for block, made, rows in zip(searched.blocks, searched.made, searched.wanted, strict=True)]
     eased = replace(service, level=service.level.eased)
-    for at, column in again(eased, searched.blocks, rows, service.settings.tokens):
-        if searched.admitted(column):
-            found[at].append(column)
-    most = {column.layout: column.rate for columns in found.values() for column in columns}
-    first = {column.layout: column.rate for column in searched.kept
+    for steps in searched.delays:
+        for at, column in again(catalog, eased, searched.blocks, rows, service.settings.tokens, steps):
+            if searched.admitted(column):
+                found[at].append(column)
+    most = {(column.layout, column.settings.delay): column.rate for columns in found.values() for column in columns}
+    first = {(column.layout, column.settings.delay): column.rate for column in searched.kept
              if column.settings.tokens == service.settings.tokens}
     for column in searched.kept:
-        further = most.get(column.layout, 0.0) / first.get(column.layout, column.rate)
+        alike = column.layout, column.settings.delay
+        further = most.get(alike, 0.0) / first.get(alike, column.rate)
         yield replace(column, rate=column.rate * max(further, 1.0))
     answering = {column.layout for column in searched.kept}
     for columns in found.values():

@@ -18,9 +18,9 @@ from planner.jobs.columns import ReplicaColumn
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import Delivered, ReplicaPlace, kv_tokens, served_assignment
 from planner.jobs.serving.delivered import each_token, first_token, percentiles, whole_answer, working
+from planner.jobs.serving.deployed import deployment, held, lacks
 from planner.jobs.serving.measured import residual
 from planner.jobs.serving.narrower import in_fewer_bits
-from planner.jobs.serving.options import deployment, held, lacks
 from planner.jobs.serving.rates import BUSIEST, layouts
 from planner.jobs.serving.service import Service, service_of
 from planner.layouts.table import Floats, Ints
@@ -28,6 +28,7 @@ from planner.money.rent import usual_candidate
 from planner.physics.serving.apart import prefilling
 from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.settings import can_wait
 from planner.physics.serving.steady import RequestMix, closed, offline
 from planner.physics.serving.steady import SteadyState as Steady
 from planner.scenario.serving import Serving
@@ -64,6 +65,9 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     each = int(rows.gpus[0])
     if gpus is not None and gpus % each:
         raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
+    if asked.prefill_delay and not can_wait(int(rows.dp[0]), int(rows.pp[0])):
+        raise InputError("prefill_delay: prompts wait for those on other copies of attention, of which this layout has "
+                         "none, or stages too: dp=8, say, and pp=1")
     (only,) = every(catalog, service, d, rows, np.array([(gpus or each) // each]))
     return only.assignment(catalog)
 
@@ -145,7 +149,8 @@ class Tried:
         """Return it in full."""
         nodes = -(-int(self.rows.gpus[0]) * self.replicas // self.d.candidates[0].node.gpus)
         return served_assignment(self.service, self.d, self.rows, self.longest, self.delivered, ReplicaPlace(
-            self.replicas, nodes, None, settings=self.service.settings), residual(catalog, self.service, self.d))
+            self.replicas, nodes, None, settings=self.service.settings.on(int(self.rows.dp[0]), int(self.rows.pp[0]))),
+            residual(catalog, self.service, self.d))
 
 
 def every(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: Ints) -> list[Tried]:

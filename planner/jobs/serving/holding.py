@@ -11,8 +11,8 @@ import numpy as np
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Search
 from planner.catalog.load import Catalog
+from planner.jobs.serving.deployed import deployment, held, lacks
 from planner.jobs.serving.estimate import Tried, every
-from planner.jobs.serving.options import deployment, held, lacks
 from planner.jobs.serving.rates import layouts
 from planner.jobs.serving.service import service_of
 from planner.layouts.candidate import Candidate

@@ -14,11 +14,12 @@ from planner.errors import InputError, UnknownName
 from planner.jobs.columns import Columns, Demand, Pick, Processed, ReplicaColumn
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Leaner, Picked, Replaying, Short, Terms, Tried
 from planner.jobs.serving.answers import assignments, month_of
+from planner.jobs.serving.blocks import SEQUENCES, TOKENS, Account
 from planner.jobs.serving.day import changing
 from planner.jobs.serving.doubtful import doubtful
 from planner.jobs.serving.knobs import knobs_of
 from planner.jobs.serving.misses import answerable, lighter, nothing_meets, too_few
-from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, options
+from planner.jobs.serving.options import delays_of, options
 from planner.jobs.serving.rates import DEGREES, STAGES
 from planner.jobs.serving.service import Service, services_of
 from planner.jobs.serving.trial import tried, tried_day
@@ -102,7 +103,7 @@ class ServingJob:
         columns = tuple(found)
         return Columns(replicas=columns, demands=_demands(self.asked, self.services),
                        doubtful=cache(lambda: [(at, column) for at, searched in enumerate(account.searched)
-                                               for column in doubtful(searched)]),
+                                               for column in doubtful(self.catalog, searched)]),
                        account=self._account(account, columns), open_bound=0 if account.cut_short else None)
 
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
@@ -203,7 +204,9 @@ class ServingJob:
                      "memory_fraction": (asked.memory_fraction,) if asked.memory_fraction else usual,
                      "max_batched_tokens": (asked.max_batched_tokens,) if asked.max_batched_tokens else (
                          "default", *TOKENS),
-                     "max_sequences": (asked.max_sequences,) if asked.max_sequences else ("default", *SEQUENCES)})
+                     "max_sequences": (asked.max_sequences,) if asked.max_sequences else ("default", *SEQUENCES),
+                     **({} if not self.services[0].model.mixes_experts else {
+                         "prefill_delay": tuple(steps or 0 for steps in delays_of(self.catalog, self.services[0]))})})
 
 
 def serving_job(name: str, asked: Serving, catalog: Catalog, terms: Terms) -> ServingJob:

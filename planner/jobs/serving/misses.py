@@ -11,8 +11,10 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Columns
 from planner.jobs.job import Change, Leaner, Short, Terms
 from planner.jobs.market import Market
+from planner.jobs.serving.blocks import Account
+from planner.jobs.serving.deployed import lacks
 from planner.jobs.serving.narrower import in_fewer_bits
-from planner.jobs.serving.options import Account, lacks, options
+from planner.jobs.serving.options import options
 from planner.jobs.serving.rates import LeastLatency
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate

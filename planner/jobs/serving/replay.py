@@ -16,19 +16,19 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.serving.day import day_of, hours_of
 from planner.jobs.serving.delivered import percentiles
-from planner.jobs.serving.options import deployment, held
+from planner.jobs.serving.deployed import deployment, held
 from planner.jobs.serving.running import Progress, run
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats
 from planner.physics.serving.apart import sending
 from planner.physics.serving.capacity import Capacity
-from planner.physics.serving.deployment import Deployment, Replicas
-from planner.physics.serving.settings import EngineSettings
+from planner.physics.serving.deployment import Delay, Deployment, Replicas
+from planner.physics.serving.settings import EngineSettings, can_wait
 from planner.physics.serving.step import StepLoad, step_times
 from planner.simulate.fleet import Phase, ReplicaGroup, Transfer
 from planner.simulate.outcome import Outcome
-from planner.simulate.steps import ReplicaKind
+from planner.simulate.steps import PromptDelay, ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic
 
 POINTS = 40
@@ -129,11 +129,17 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
     reads = _prefills(service, column.role)
     steps = tabulate(d, rows, service, column.batch, most, reads=reads)
     apart = _apart(catalog, service, d, rows, mean, column.settings) if d.memory else 0
+    waits = d.delay is not None and not reads and column.role == "whole" and can_wait(column.dp, column.pp)
     return ReplicaKind(steps, max(service.length + apart, int(mean.concurrency[0] * (service.mean_length + apart))),
                        d.engine.sequences * column.dp, d.engine.chunk,
                        "prefill first" if d.engine.prefill_first else "mixed", hit_rate=service.asked.prefix_hits,
                        context_grain=GRAIN, stages=column.pp if reads else 1, copies=column.dp,
-                       batches=1 if reads else column.pp, apart=apart)
+                       batches=1 if reads else column.pp, apart=apart,
+                       delay=_delay(d.delay, column.dp) if d.delay and waits else None)
+
+
+def _delay(delay: Delay, copies: int) -> PromptDelay:
+    return PromptDelay(delay.steps, copies if delay.all_decode else 1, delay.in_turn)
 
 
 def _apart(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, mean: Capacity,

@@ -72,7 +72,7 @@ class Service:
     def settings(self) -> EngineSettings:
         """What the engine is told that the question states."""
         asked = self.asked
-        return EngineSettings(asked.memory_fraction, asked.max_batched_tokens, asked.max_sequences)
+        return EngineSettings(asked.memory_fraction, asked.max_batched_tokens, asked.max_sequences, asked.prefill_delay)
 
     @property
     def mean_length(self) -> int:
@@ -111,6 +111,11 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     if asked.disaggregated != "no" and not catalog.engine(asked.engine).disaggregates:
         having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).disaggregates)
         raise InputError(f"disaggregated: {asked.engine} answers requests whole: {having} can have prefill apart")
+    if asked.prefill_delay and catalog.engine(asked.engine).delays_in(asked.engine_version) is None:
+        having = ", ".join(f"{name} from {engine.delays.since} on" for name, engine in (
+            (name, catalog.engine(name)) for name in sorted(catalog.names("engines"))) if engine.delays)
+        raise InputError(f"prefill_delay: {' '.join(filter(None, (asked.engine, asked.engine_version)))} takes every "
+                         f"prompt as soon as its copy of attention has room: {having} can have them wait")
     asked, seen = _in_tokens(asked, catalog)
     trace = _trace(asked.trace) if asked.trace is not None else None
     cuts = _cuts(asked, trace)

@@ -81,7 +81,8 @@ def _column(a: Assignment, at: int) -> ReplicaColumn:
     return ReplicaColumn(at, layout.stored, serving.role, layout.tp, layout.pp, layout.ep, copies,
                          serving.requests_per_second / serving.replicas,
                          float(layout.micro_batch * copies * layout.pp), float(serving.max_batch),
-                         EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences))
+                         EngineSettings(serving.memory_fraction, serving.max_batched_tokens, serving.max_sequences,
+                                        serving.prefill_delay))
 
 
 def _pick(a: Assignment, at: int, column: ReplicaColumn) -> Pick:

@@ -16,7 +16,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.columns import Pick, Role
 from planner.jobs.serving.replay import MOST_REQUESTS, filling, groups_of, outside, requests_of, transfer_of
 from planner.jobs.serving.running import run, run_hoping
-from planner.jobs.serving.service import Service
+from planner.jobs.serving.service import LONGEST, Service
 from planner.layouts.candidate import Candidate
 from planner.simulate.fleet import ReplicaGroup, Transfer
 from planner.simulate.hopes import Bar, Limited
@@ -171,8 +171,10 @@ def _inner(outcome: Outcome) -> slice:
 
 
 def latency_of(outcome: Outcome, name: Latency, share: float | None, inner: slice) -> float:
-    """Return a latency at a share of the requests, or its mean; endless where some are rejected."""
-    if outcome.rejected.any():
+    """Return a latency at a share of the requests, or its mean; endless where more are rejected than may be longer than
+    what is accepted.
+    """
+    if outcome.rejected.mean() > 1 - LONGEST:
         return math.inf
     value = replace(outcome, **{name: getattr(outcome, name)[inner]}).within(name, share)
     return 0.0 if math.isnan(value) else value

@@ -89,6 +89,7 @@ def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
             "dp": dp, "ep": args.ep_size, "expert_tp": args.tp_size // args.ep_size if experts else 1,
             "memory_fraction": args.mem_fraction_static, "max_sequences": args.max_running_requests // dp,
             "max_batched_tokens": args.chunked_prefill_size // _divided(args, words),
+            "prefill_delay": args.prefill_delayer_max_delay_passes if args.enable_prefill_delayer else None,
             "max_model_len": args.context_length, "kv_cache": _CACHES.get(args.kv_cache_dtype, args.kv_cache_dtype),
             **decodes, "adapters": args.max_loras_per_batch if args.enable_lora else
             None, "lora_rank": args.max_lora_rank if args.enable_lora else None,

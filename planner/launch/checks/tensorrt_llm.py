@@ -13,7 +13,8 @@ from planner.launch.checks.started import yaml_of
 
 _TYPES = {"int": int, "float": float, "str": str}
 """Of the contract: the types that our options have."""
-KEYS = {"kv_cache_config", "speculative_config", "cache_transceiver_config", "disable_overlap_scheduler"}
+KEYS = {"kv_cache_config", "speculative_config", "cache_transceiver_config", "disable_overlap_scheduler",
+        "attention_dp_config"}
 """Of the YAML (`LlmArgs`)."""
 
 
@@ -37,6 +38,7 @@ def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
     return {"gpus": ranks * said["pipeline_parallel_size"], "tp": 1 if wide else ranks,
             "dp": ranks if wide else 1, "pp": said["pipeline_parallel_size"], "ep": ep,
             "expert_tp": ranks // ep if mixed else 1, "max_sequences": said["max_batch_size"],
+            "prefill_delay": extra.get("attention_dp_config", {}).get("timeout_iters"),
             "max_batched_tokens": said["max_num_tokens"], "max_model_len": said["max_seq_len"],
             "memory_fraction": cache["free_gpu_memory_fraction"], "kv_cache": cache["dtype"],
             "prefix_cache": cache["enable_block_reuse"], "drafts": drafts and drafts["max_draft_len"], "role": role}

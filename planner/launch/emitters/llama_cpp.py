@@ -72,6 +72,8 @@ TABLE: TableOf[Served] = {
                                  instead={"engine": "llama-cpp"}),
     ("max_sequences",): _slots,
     ("max_batched_tokens",): lambda s: {"ubatch-size": s.tokens, "batch-size": max(LOGICAL, s.tokens)},
+    ("prefill_delay",): only("prefill_delay", None, reason="it has no copies of attention",
+                             instead={"prefill_delay": 0}),
     ("max_model_len",): _context,
     ("kv_cache",): _cache,
     ("drafts",): _drafts,

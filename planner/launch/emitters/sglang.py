@@ -88,6 +88,8 @@ TABLE: TableOf[Served] = {
     # of all copies of attention together: the server divides both by their number
     ("max_sequences",): lambda s: {"max-running-requests": s.sequences * s.dp},
     ("max_batched_tokens",): lambda s: {"chunked-prefill-size": s.tokens * s.dp},
+    ("prefill_delay",): lambda s: {"enable-prefill-delayer": True, "prefill-delayer-max-delay-passes":
+                                   s.serving.prefill_delay} if s.serving.prefill_delay else {},
     ("max_model_len",): lambda s: {"context-length": s.longest},
     ("kv_cache",): _cache,
     ("drafts",): _drafts,

@@ -90,6 +90,11 @@ TABLE: TableOf[Served] = {
     ("memory_fraction",): lambda s: {f"{FILE}:kv_cache_config.free_gpu_memory_fraction": s.fraction},
     ("max_sequences",): lambda s: {"max_batch_size": s.sequences},
     ("max_batched_tokens",): lambda s: {"max_num_tokens": s.tokens, "enable_chunked_prefill": True},
+    # as soon as every rank has a prompt, and not some steps later
+    ("prefill_delay",): lambda s: {f"{FILE}:attention_dp_config.enable_balance": True,
+                                   f"{FILE}:attention_dp_config.timeout_iters": s.serving.prefill_delay,
+                                   f"{FILE}:attention_dp_config.batching_wait_iters": 0}
+    if s.serving.prefill_delay else {},
     ("max_model_len",): lambda s: {"max_seq_len": s.longest},
     ("kv_cache",): _cache,
     ("drafts",): _drafts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.launch.axes import No, Settings, TableOf
+from planner.launch.axes import No, Settings, TableOf, only
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program, Variable
 from planner.launch.routers import VLLM_ROUTER
@@ -81,6 +81,8 @@ TABLE: TableOf[Served] = {
     ("memory_fraction",): lambda s: {"gpu-memory-utilization": s.fraction},
     ("max_sequences",): lambda s: {"max-num-seqs": s.sequences},
     ("max_batched_tokens",): lambda s: {"max-num-batched-tokens": s.tokens},
+    ("prefill_delay",): only("prefill_delay", None, reason="its ranks take prompts as they come",
+                             instead={"prefill_delay": 0}),
     ("max_model_len",): lambda s: {"max-model-len": s.longest},
     ("kv_cache",): lambda s: {"kv-cache-dtype": _CACHES[str(s.value("kv_cache"))]} if s.value(
         "kv_cache") in _CACHES else No(f"{s.value('kv_cache')} (it has {', '.join(_CACHES)})", {"kv_cache": "fp8"}),

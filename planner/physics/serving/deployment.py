@@ -103,6 +103,18 @@ def eyes_of(catalog: Catalog, seen: Sequence[Part], prompt: float) -> tuple[Eye,
 
 
 @dataclass(frozen=True, slots=True)
+class Delay:
+    """Prompts that wait until all copies of attention have one, so that these are worked on at once."""
+
+    steps: int
+    """That a prompt waits at most."""
+    all_decode: bool
+    """Whether it waits only while every copy decodes, and not while any does."""
+    in_turn: bool
+    """Whether requests are dealt to the copies in turn, and not to the one with fewest."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A model as an engine runs it. `rates` pairs with `candidates`."""
 
@@ -121,6 +133,8 @@ class Deployment:
     eyes: tuple[Eye, ...] = ()
     memory: float = 0.0
     """Positions that cross attention reads, for each prompt token."""
+    delay: Delay | None = None
+    """How prompts wait for each other, where they do."""
 
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""

@@ -25,7 +25,7 @@ from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.pace import Pace, Prompts, disturbed
 from planner.physics.serving.points import least, over_all, points_of
 from planner.physics.serving.rates import rates_of
-from planner.physics.serving.slots import joined, slots_of
+from planner.physics.serving.slots import Joined, joined, slots_of
 from planner.physics.serving.step import StepLoad, step_times
 
 LOADS = 32
@@ -179,9 +179,8 @@ class Served:
 def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Served:
     """Return what each row does while it decodes `batch` sequences on average."""
     zero, many = np.zeros(len(rows)), np.maximum(batch, 1.0)
-    context = np.full(len(rows), stream.context)
-    behind = np.full(len(rows), stream.behind)
-    on, slots = rates_of(d, rows), slots_of(rows, stream.prompt, d.engine.chunk)
+    context, behind = (np.full(len(rows), tokens) for tokens in (stream.context, stream.behind))
+    on, slots = rates_of(d, rows), slots_of(d, rows, stream.prompt, batch)
 
     def step(sequences: Floats, prompt: Floats, at_work: Floats | float = np.inf) -> Floats:
         load = StepLoad(sequences, context, prompt, behind, 1.0 + stream.drafts, at_work)
@@ -200,12 +199,14 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
         return batch / (later * plain / gain + batch * added)
 
     full, (lone, cost) = step(beside, d.engine.chunk * slots.count), filled(slots.fewest)
-    known, mixed, together = [(slots.fewest, lone), (slots.at_once, full)], lone, slots.fewest
+    known, mixed, together = [(slots.fewest, lone), (slots.at_once, full)], lone, Joined(slots.fewest, zero, zero)
     for _ in range(ROUNDS):
         together = joined(slots, d.engine, plain, known, rate_at)
-        mixed, cost = filled(together)
-        known = [known[0], (together, mixed), known[-1]]
-    rate = rate_at(cost)
+        mixed, cost = filled(together.prompts)
+        known = [known[0], (together.prompts, mixed), known[-1]]
+    # who waits for others is worked on with them
+    slots, alone = slots.gathered(together.prompts), np.where(slots.held > 0, together.prompts, slots.fewest)
+    lone, rate = filled(alone)[0] if slots.held.any() else lone, rate_at(cost)
     busy = np.minimum(rate * cost, STEEPEST)
     mean = np.minimum(plain * (1 - busy) + mixed * busy if d.engine.prefill_first else plain / (1 - busy), mixed)
     service = stream.prompt / (d.engine.chunk * slots.count) * full
@@ -216,7 +217,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     longer = shared * (meeting(stream, rate, mean, cost, mixed) - mean)
     # where gaps are uneven, a prompt comes with others; who comes to another copy or stage is not before it
     came = np.maximum(rate * (rest + longer) + stream.gap_cv**2 - 1, 0.0)
-    met, joint = came / slots.count, filled(1 + came)[0]
+    met, joint = came / slots.count, filled(np.maximum(1 + came, alone))[0]
     others, queue = joint - lone + longer / 2, waiting(stream.gap_cv, stream.input_cv, prompts, service)
     wait = np.maximum(queue, others)
     # the more uneven prompts are beside their gaps, the fewer wait, and the longer
@@ -235,7 +236,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
     spread = crowding(stream.gap_cv, batch, lambda sequences: step(sequences, zero) / gain, left, asks)
     # prompts that come while a step has some go into the next together
-    shared_cost = filled(np.clip(1 + rate * slots.passes * mixed, 1.0, slots.at_once))[1]
+    shared_cost = filled(np.clip(1 + rate * slots.passes * mixed, alone, slots.at_once))[1]
     others_prompts = Prompts(
         rate, cost, np.minimum(shared_cost, cost),
         # who comes before one's own step begins is taken into it, where it has room
@@ -247,6 +248,8 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     extra = rate**2 * cost * (others_prompts.wait + others_prompts.work) / left
     crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
     extra = extra + spread.more
+    # of those that wait for others each does as long as the first in part, and the rest of it evenly
+    own, rest = own + together.least[:, None], np.maximum(rest, 2 * (together.wait - together.least))
     return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd, stream.think)
 
 

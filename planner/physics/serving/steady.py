@@ -17,7 +17,7 @@ import numpy as np
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.deployment import Deployment, Replicas
 from planner.physics.serving.points import SHARES, lognormal, points_of
-from planner.physics.serving.slots import Slots, joined, slots_of
+from planner.physics.serving.slots import Joined, Slots, joined, slots_of
 from planner.physics.serving.step import StepLoad, step_times
 
 ROUNDS = 6
@@ -118,10 +118,12 @@ def steps_of(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, t
     """Return the steps of `batch` sequences where `together` prompts on average share one that has some."""
     slots, many = _slots(d, rows, demand, batch), len(rows)
     together = np.clip(together, slots.fewest, slots.at_once)
+    # who waits for others is worked on with them
+    first = np.where(slots.held > 0, together, 1.0)
     beside = np.zeros(many) if d.engine.prefill_first else batch
     thrice = np.tile(np.arange(many), 3)
     alike = replace(demand, input=demand.input[thrice], output=demand.output[thrice], clients=demand.clients[thrice])
-    (lone, on_lone), (shared, on) = slots.filled(1.0), slots.filled(together)
+    (lone, on_lone), (shared, on) = slots.filled(first), slots.filled(together)
     # all kinds of step in one table
     seconds = mixed_step(d, rows.take(thrice), alike, np.concatenate([batch, beside, beside]), np.concatenate(
         [np.zeros(many), lone, shared]), np.concatenate([on, on_lone, on]))
@@ -132,11 +134,11 @@ def steps_of(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, t
 
 
 def _slots(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats) -> Slots:
-    return slots_of(rows, demand.prompt, d.engine.chunk, batch if demand.in_step else None)
+    return slots_of(d, rows, demand.prompt, batch, in_step=demand.in_step)
 
 
 def _round(d: Deployment, rows: Replicas, demand: RequestMix, batch: Floats, together: Floats
-           ) -> tuple[MixedSteps, Floats, Floats]:
+           ) -> tuple[MixedSteps, Floats, Joined]:
     """Return the steps of a batch that is never empty, the requests/s that it answers, and the prompts that then share
     a step.
     """
@@ -177,9 +179,9 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     full = np.inf if d.engine.prefill_first else mixed_step(
         d, rows, demand, running, d.engine.chunk * (rows.dp * rows.pp).astype(np.float64)) / demand.gain
     for _ in range(ROUNDS):
-        steps, rate, together = _round(d, rows, demand, batch, together)
-        ahead = d.engine.burst * np.maximum(0.0, running - 1) * steps.added
-        ttft = d.engine.request + steps.alone + demand.scheduled * steps.token / 2 + ahead
+        steps, rate, shared = _round(d, rows, demand, batch, together)
+        together, ahead = shared.prompts, d.engine.burst * np.maximum(0.0, running - 1) * steps.added
+        ttft = d.engine.request + steps.alone + demand.scheduled * steps.token / 2 + ahead + shared.wait
         # nobody is disturbed by prompts of their own
         rate = np.minimum(rate, running / (ttft + answer * steps.token))
         # who reads a prompt has a place too; while any decode, one does at least
@@ -197,8 +199,8 @@ def offline(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> 
     running = np.clip(demand.prompts, 1.0, np.maximum(1.0, most))
     batch, together, later = running, np.full(len(rows), np.inf), np.maximum(demand.output - 1, 1.0)
     for _ in range(ROUNDS // 2 + 1):
-        steps, rate, together = _round(d, rows, demand, batch, together)
-        batch = np.maximum(running - rate * steps.alone, 1.0)
+        steps, rate, shared = _round(d, rows, demand, batch, together)
+        together, batch = shared.prompts, np.maximum(running - rate * (steps.alone + shared.wait), 1.0)
     rate = _whole_run(d, rows, demand, running, rate)
     return SteadyState(rate, rate * demand.output, steps.alone, steps.token + batch * steps.added / later, batch,
                        steps.alone)

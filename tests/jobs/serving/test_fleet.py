@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from planner.jobs.quanta import shared_out
 from planner.jobs.serving.assignment import MONTH_DAYS
-from tests.jobs.serving.cases import SMALL, plan
+from tests.jobs.serving.cases import SMALL, plan, solved
 
 SERVICE: dict[str, Any] = {**SMALL["workload"], "rate": 5}
 TWO: dict[str, Any] = {"workloads": [{**SERVICE, "name": name} for name in ("small", "other")],
@@ -27,6 +28,14 @@ def test_what_groups_pay_for_is_what_their_nodes_are() -> None:
             assert nodes == -(-count // size)
             assert count // size <= paid <= nodes or sum(gpus) % size
             assert paid * size >= count - 1e-9
+
+
+def test_an_amount_has_the_digits_of_what_it_is_of() -> None:
+    """12 USD and a half, and not 12.500000000000002."""
+    fleet, random = solved(**TWO).fleet, Random(6)
+    for _ in range(300):
+        micro = random.randint(1, 10**12)
+        assert fleet.amount(micro) == float(Fraction(micro) * 30 / 10**6)
 
 
 def test_two_services_on_one_node_pay_half_of_it_each() -> None:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from planner.jobs.columns import ReplicaColumn
-from planner.jobs.serving.options import SEQUENCES, TOKENS, Account, deployment, held, options
+from planner.jobs.serving.blocks import SEQUENCES, TOKENS, Account
+from planner.jobs.serving.deployed import deployment, held
+from planner.jobs.serving.options import options
 from planner.jobs.serving.rates import largest
 from planner.jobs.serving.service import service_of
 from planner.money.rent import usual_candidate
@@ -55,3 +57,21 @@ def test_settings_are_the_defaults_where_these_answer_as_much() -> None:
     assert any(column.settings == USUAL for column in roomy)
     tight = max((column for column in found(**TIGHT) if column.gpus == 2), key=lambda column: column.rate)
     assert tight.settings.changed
+
+
+WIDE = {"model": "deepseek-v3", "quantization": ["fp8"], "rate": 1, "input": 4000, "output": 500, "ttft": "5 s",
+        "tpot": "50 ms", "engine": "sglang", "hardware": {"candidates": ["dgx-h200"]}}
+"""Copies of attention, each of whose prompts holds up all."""
+
+
+def test_prompts_wait_for_each_other_where_that_answers_more() -> None:
+    """Nothing else is changed; a release that cannot, and a question that does not want it, get what there was."""
+    waiting, plain = found(**WIDE), found(**WIDE, prefill_delay=0)
+    best, before = (max(columns, key=lambda column: column.rate / column.gpus) for columns in (waiting, plain))
+    assert best.dp > 1
+    assert best.settings.delay
+    assert best.rate / best.gpus > 1.5 * before.rate / before.gpus
+    assert not any(column.settings.delay for column in plain)
+    assert not any(column.settings.delay for column in found(**WIDE, engine_version="0.5.7"))
+    # what has no copies waits for none
+    assert all(column.dp > 1 and column.pp == 1 for column in waiting if column.settings.delay)

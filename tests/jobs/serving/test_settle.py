@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import planner
@@ -23,8 +24,11 @@ from planner.jobs.serving.service import services_of
 from planner.jobs.serving.simulate import simulate_fleet
 from planner.jobs.serving.trial import _traces
 from planner.scenario.load import load_any
+from planner.simulate.fleet import ReplicaGroup, simulate
+from planner.simulate.steps import ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic
 from tests.jobs.serving.cases import CATALOG, resolved, write
+from tests.simulate.test_slotted import Ranks
 
 QUESTIONS: dict[str, dict[str, Any]] = {
     "dense": {"rate": 60, "tpot": "30 ms"},
@@ -326,3 +330,14 @@ def test_a_latency_without_end_is_told_as_what_it_is() -> None:
     level = (1.0, 0.95)
     assert tried_fleet.beside("ttft", level, 1.5) == "TTFT 1.5 s at p95, target 1 s"
     assert tried_fleet.beside("ttft", level, float("inf")) == "TTFT: requests longer than a replica holds are refused"
+
+
+def test_requests_beyond_the_longest_that_is_accepted_have_no_latency() -> None:
+    """One of four thousand that no cache holds left a service without a plan, at a median of 1 s."""
+    steps, many = Ranks(), 2000
+    trace = replace(synthetic(2, (Lengths(100), Lengths(5)), count=many), input=np.full(many, 100))
+    for too_long, ends in ((0, True), (2, True), (10, False)):
+        longer = replace(trace, input=np.where(np.arange(many) < too_long, 10**6, 100))
+        outcome = simulate(longer, [ReplicaGroup(ReplicaKind(steps, kv_tokens=10_000, max_batch=64))])
+        assert outcome.rejected.sum() == too_long
+        assert np.isfinite(tried_fleet.latency_of(outcome, "ttft", 0.5, slice(None))) == ends

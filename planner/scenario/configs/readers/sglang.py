@@ -6,6 +6,9 @@ from planner.scenario.configs import serving
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
+DELAY = 30
+"""--prefill-delayer-max-delay-passes, where it is not given."""
+
 
 def tells(source: Source) -> bool:
     """Say whether it is one, by the program or the container that is started."""
@@ -29,6 +32,9 @@ def read(reading: Reading) -> None:
     if reading.on("enable-dp-attention"):
         attention, copies = copies, 1
     serving.limits(reading, "mem-fraction-static", "max-running-requests", "chunked-prefill-size")
+    if reading.on("enable-prefill-delayer"):
+        passes = reading.number("prefill-delayer-max-delay-passes")
+        reading.put("workload.prefill_delay", DELAY if passes is None else passes, "enable-prefill-delayer")
     drafts = next((key for key in ("speculative-algorithm", "speculative-algo") if reading.get(key)), "")
     serving.unsaid(reading, drafts, "")
     spread = reading.on("enable-ep-moe", "enable-deepep-moe") or reading.word("moe-a2a-backend") not in (None, "none")

@@ -10,6 +10,8 @@ OWN = ("enable_attention_dp", "cuda_graph_config", "moe_config", "enable_chunked
        "kv_cache_config", "speculative_config", "print_iter_log", "enable_autotuner", "stream_interval")
 """Keys of the YAML, of which a file has some."""
 FEW = 2
+DELAY, BATCHING = 50, 10
+"""attention_dp_config.timeout_iters and batching_wait_iters, where they are not given."""
 CACHE = ("kv_cache_config.free_gpu_memory_fraction",)
 PROGRAMS = ("trtllm-serve", "dynamo.trtllm")
 OPTIONS = ("extra_llm_api_options", "extra_engine_args", "config")
@@ -39,6 +41,13 @@ def read(reading: Reading) -> None:
     serving.lengths(reading, reading.number("max_seq_len"), "max_seq_len")
     serving.limits(reading, "kv_cache_config.free_gpu_memory_fraction" if reading.source.has("kv_cache_config")
                    else "kv_cache_free_gpu_memory_fraction", "max_batch_size", "max_num_tokens")
+    if reading.on("attention_dp_config.enable_balance"):
+        steps = reading.number("attention_dp_config.timeout_iters")
+        more = reading.word("attention_dp_config.batching_wait_iters")
+        reading.put("workload.prefill_delay", DELAY if steps is None else steps, "attention_dp_config.enable_balance")
+        if more != "0":
+            reading.counted.append(f"batching_wait_iters {more or BATCHING}: prompts go as soon as "
+                                   "every rank has one, and wait no longer for more of them")
     tp = reading.number("tensor_parallel_size", "tp_size")
     unset = [key for key in map(reading.source.named, ("tensor_parallel_size", "tp_size")) if key in reading.unknown]
     if unset:
