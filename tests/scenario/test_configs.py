@@ -154,8 +154,9 @@ FOUND: list[tuple[str, dict[str, Any], dict[str, str], int | None]] = [
     ("python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8 --dp-size 8 --enable-dp-attention "
      "--enable-prefill-delayer", {"engine": "sglang", "prefill_delay": 30}, {"tp": "1", "dp": "8", "ep": "1"}, None),
     # experts are spread where that is asked for, or by what exchanges tokens
-    ("sglang serve --model-path deepseek-ai/DeepSeek-V3 --tp 16 --attn-dp-size 16 --moe-a2a-backend deepep",
-     {"engine": "sglang", "gpus": 16}, {"tp": "1", "dp": "16", "ep": "16"}, None),
+    ("sglang serve --model-path deepseek-ai/DeepSeek-V3 --tp 16 --attn-dp-size 16 --moe-a2a-backend deepep "
+     "--chunked-prefill-size 65536 --max-running-requests 2048", {"engine": "sglang", "gpus": 16, "max_sequences": 128,
+     "max_batched_tokens": 4096}, {"tp": "1", "dp": "16", "ep": "16"}, None),
     ("python -m sglang.launch_server --model Qwen/Qwen2.5-7B-Instruct --tp-size 2 --dp-size 4 --context-length 4096",
      {"gpus": 8, "max_model_len": 4096}, {"tp": "2"}, None)]
 

@@ -48,14 +48,18 @@ def lengths(reading: Reading, longest: int | None, key: str) -> None:
         reading.default_of[f"workload.{path}"] = f"--{path} {many}, as vllm bench serve has it"
 
 
-def limits(reading: Reading, fraction: str, sequences: str, tokens: str, suffixes: Mapping[str, int] = NONE) -> None:
-    """Put down what the engine may take of memory, and into a step; suffixes: what may stand behind the tokens."""
+def limits(reading: Reading, fraction: str, sequences: str, tokens: str, suffixes: Mapping[str, int] = NONE,
+           copies: int = 1) -> None:
+    """Put down what the engine may take of memory, and into a step; suffixes: what may stand behind the tokens; copies:
+    of attention that share out what is stated of a step.
+    """
     share = reading.share(fraction)
     reading.put("workload.memory_fraction", share, fraction)
-    reading.put("workload.max_sequences", reading.number(sequences), sequences)
     count = reading.get(tokens)  # -1 is SGLang's word for prompts whole
-    reading.put("workload.max_batched_tokens", None if str(count) == "-1" else reading.number(
-        tokens, suffixes=suffixes), tokens)
+    step = {"max_sequences": (sequences, reading.number(sequences)), "max_batched_tokens": (
+        tokens, None if str(count) == "-1" else reading.number(tokens, suffixes=suffixes))}
+    for key, (said, value) in step.items():
+        reading.put(f"workload.{key}", None if value is None else max(1, value // copies), said)
 
 
 def unsaid(reading: Reading, drafts: str, prefixes: str) -> None:

@@ -31,7 +31,8 @@ def read(reading: Reading) -> None:
     copies = reading.number("dp-size", "dp", "data-parallel-size") or 1
     if reading.on("enable-dp-attention"):
         attention, copies = copies, 1
-    serving.limits(reading, "mem-fraction-static", "max-running-requests", "chunked-prefill-size")
+    # both are of all copies of attention, among which the server divides them
+    serving.limits(reading, "mem-fraction-static", "max-running-requests", "chunked-prefill-size", copies=attention)
     if reading.on("enable-prefill-delayer"):
         passes = reading.number("prefill-delayer-max-delay-passes")
         reading.put("workload.prefill_delay", DELAY if passes is None else passes, "enable-prefill-delayer")
