@@ -44,7 +44,7 @@ from planner.scenario.said import told_of_calendar
 from planner.text_io import write_folder, write_text
 from planner.units import show_bytes
 from planner.web.links import linked
-from planner.web.question import CONFIG, FROM, LOG, OPTIONS, SCENARIO, Question
+from planner.web.question import CONFIG, FROM, LOG, OPTIONS, PASTED, SCENARIO, Question
 from planner.web.refusing import CANCELED, Refusal, all_wrong, refusal
 from planner.web.shown import (
     of_config,
@@ -110,18 +110,19 @@ def with_config(folders: Folders, text: str) -> tuple[Catalog, str]:
     What `planner catalog import hf` writes is read once, as of a folder of --catalogs, and then removed.
     """
     with TemporaryDirectory(prefix="planner-") as temporary:
-        config, folder = Path(temporary) / CONFIG_FILE, Path(temporary) / "catalog"
+        # a model whose config does not name it is called as its folder is
+        config, folder = Path(temporary) / PASTED / CONFIG_FILE, Path(temporary) / "catalog"
+        config.parent.mkdir()
         write_text(config, text)
         try:
             model = import_config(config, datetime.now(tz=UTC).date().isoformat())
         except InputError as error:
             raise InputError(error.problem, file=CONFIG_FILE, line=error.line, key=CONFIG) from None
-        name = model.name if model.name != Path(temporary).name else "pasted"
-        write_folder(folder / "models", {f"{name}.yaml": dump(model.model_copy(update={"name": name}).model_dump(
+        write_folder(folder / "models", {f"{model.name}.yaml": dump(model.model_dump(
             mode="json", exclude_defaults=True))})
         catalog = Catalog((*folders, folder))
         assert catalog.digest
-        return catalog, catalog.model(name).name
+        return catalog, catalog.model(model.name).name
 
 
 def answer(question: Question, folders: Folders) -> Answered | Refusal:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner.web.answering import Answered, Folders, answer, open_catalog
 from planner.web.kept import Kept, code
-from planner.web.limits import BEHIND, ESTIMATORS, MOST_PLANS, MOST_REMEMBERED
+from planner.web.limits import BEHIND, ESTIMATORS, MOST_PLANS, MOST_REMEMBERED, MOST_SECONDS_AT_ONCE
 from planner.web.pool import Ended, Full, Job, Pool
 from planner.web.question import Question
 
@@ -25,7 +25,7 @@ class Desk:
         self.asked: dict[str, Job] = {}
         """Questions that are being answered or wait, by key: who asks the same waits for the same."""
         self.searches = Pool(MOST_PLANS, BEHIND, folders, self._ended)
-        self.estimates = Pool(ESTIMATORS, 0, folders, self._ended, warm=True)
+        self.estimates = Pool(ESTIMATORS, 0, folders, self._ended, warm=True, most_seconds=MOST_SECONDS_AT_ONCE)
 
     def ask(self, question: Question) -> Job:
         """Return the job of a question: a new one, one that runs, or one that is done. Raises Full."""

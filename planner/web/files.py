@@ -11,14 +11,15 @@ from pathlib import Path
 from planner.answer.comparison import Comparison
 from planner.answer.schema import Plan
 from planner.catalog.load import Catalog
-from planner.errors import InputError, PlannerError
+from planner.errors import PlannerError
 from planner.render.report.page import report
 from planner.scenario.launchable import to_be_launched
 from planner.web.answering import File, Folders, open_catalog
 from planner.web.refusing import Refusal, refusal
 
-KINDS = ("csv", "html", "zip")
-"""What a plan is made into beside JSON and YAML; a comparison into CSV alone."""
+KINDS = {"plan": ("yaml", "json", "html", "csv", "zip"), "compare": ("yaml", "json", "csv"),
+         "estimate": ("yaml", "json"), "explain": ("yaml", "json")}
+"""Verb -> the files that its answer is downloaded as."""
 
 
 def as_file(verb: str, text: str, kind: str, folders: Folders) -> File | Refusal:
@@ -26,8 +27,6 @@ def as_file(verb: str, text: str, kind: str, folders: Folders) -> File | Refusal
     try:
         if verb == "compare" and kind == "csv":
             return File("comparison.csv", "text/csv", _csv(Comparison.model_validate_json(text)))
-        if verb != "plan" or kind not in KINDS:
-            raise InputError(f"{kind}: an answer of {verb} is not written as such a file")
         plan, catalog = Plan.model_validate_json(text), open_catalog(folders)
         if kind == "csv":
             return File("plan.csv", "text/csv", _csv(plan))

@@ -79,7 +79,8 @@ class Guard:
         given = dict(query).get("token")
         if given is not None and _same(given, token):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
-            moved = RedirectResponse(f"{scope['path']}?{rest}" if rest else scope["path"], 303)
+            path = "/" + scope["path"].lstrip("/")  # with two strokes it would be another host
+            moved = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
             moved.set_cookie(COOKIE, token, httponly=True, samesite="strict")
             return moved
         bearer = headers.get("authorization", "").removeprefix("Bearer ")

@@ -23,6 +23,7 @@ from planner.web.question import FILE, SCENARIO, TEXT, question_of, typed
 from planner.web.refusing import Refusal, refusal
 from planner.web.wording import as_fields, as_yaml, with_deadline
 from planner.yaml_io import dump, parse, scalar
+from planner.yaml_io.rewriting import rewritten
 
 _DATE = "A date, or '30 d' from the first day."
 _SERVES = frozenset({"serving"})
@@ -86,7 +87,7 @@ def _with_job(text: str, said: Mapping[str, Any], catalog: Catalog) -> tuple[str
     jobs = list(data.get("jobs", []))
     at = len(jobs) if said.get("at") is None else _place(said, "at", jobs)
     jobs[at:at + 1] = [_job(_block(said, "put"), catalog)]
-    return dump({**data, "jobs": jobs}), at
+    return rewritten(text, {**data, "jobs": jobs}), at
 
 
 def _without(text: str, said: Mapping[str, Any], catalog: Catalog) -> str:
@@ -94,10 +95,11 @@ def _without(text: str, said: Mapping[str, Any], catalog: Catalog) -> str:
     data = _data(text, catalog)
     if "horizon" in said:
         told = {**data.get("horizon", {}), **_block(said, "horizon")}
-        return dump({**data, "horizon": {key: str(value) for key, value in told.items() if value}})
+        return rewritten(text, {**data, "horizon": {key: str(value) for key, value in told.items() if value}})
     jobs = list(data.get("jobs", []))
     del jobs[_place(said, "remove", jobs)]
-    return dump({**data, "jobs": jobs} if jobs else {key: value for key, value in data.items() if key != "jobs"})
+    rest = {key: value for key, value in data.items() if key != "jobs"}
+    return rewritten(text, {**data, "jobs": jobs} if jobs else rest)
 
 
 def _block(said: Mapping[str, Any], name: str) -> Mapping[str, Any]:

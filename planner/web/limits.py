@@ -4,6 +4,8 @@ from __future__ import annotations
 
 MOST_BODY = 1 << 20
 """Bytes of a request."""
+MOST_HEAD = 2 * MOST_BODY
+"""Bytes of an address with its headers: of a question of most bytes, few of which are written as three."""
 MOST_FILE = 16 << 20
 """Bytes of an upload."""
 MOST_FILES = 50
@@ -16,6 +18,8 @@ MOST_WAITING = 100
 """Questions in line; one more is refused."""
 MOST_SECONDS = 900.0
 """Of one search: then it ends with the best that it has."""
+MOST_SECONDS_AT_ONCE = 60.0
+"""Of what holds up other people's estimates: one of these, what is wrong with a question, a file of an answer."""
 LEAVE_SECONDS = 15.0
 """After a search was told to end; then its process is ended."""
 MOST_MEMORY = 8 << 30

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
@@ -15,12 +16,12 @@ from starlette.staticfiles import StaticFiles
 from planner.errors import InputError, PlannerError, UnknownName
 from planner.process.version import __version__
 from planner.web.answering import Answered, more, open_catalog, with_config
-from planner.web.files import as_file
+from planner.web.files import KINDS, as_file
 from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_portfolio, names
 from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.jobs import PLANNED, changed, job_inputs
 from planner.web.pool import Ended, Job
-from planner.web.question import SCENARIO, TEXT, Question, portfolios, question_of, shipped_names, typed
+from planner.web.question import FILE, PASTED, SCENARIO, TEXT, Question, portfolios, question_of, shipped_names, typed
 from planner.web.reading import read_into_fields, wrong_with
 from planner.web.refusing import Refusal, refusal
 from planner.web.shown import templates
@@ -31,6 +32,8 @@ from planner.web.wording import (
     as_python,
     as_yaml,
 )
+from planner.yaml_io import parse
+from planner.yaml_io.rewriting import rewritten
 
 PAGES = {"/": ("Does it fit", "estimate"), "/plan": ("Plan", "plan"), "/compare": ("Compare", "compare"),
          "/explain": ("Explain", "explain"), "/portfolio": ("Portfolio", "plan")}
@@ -56,9 +59,9 @@ LAID = ("kind", "left", "right", "job")
 def routes() -> list[Route | Mount]:
     """Return the routes of the pages."""
     return [*(Route(path, page) for path in PAGES), Route("/two", two), Route("/api", api),
-            Route("/part/estimate", part), Route("/part/{what}", beside), Route("/words/{verb}", words),
-            Route("/fields", fields, methods=["POST"]), Route("/jobs", jobs, methods=["POST"]),
-            Route("/check", check, methods=["POST"]),
+            Route("/part/estimate", part), Route("/part/{what}", beside),
+            Route("/words/{verb}", words, methods=["GET", "POST"]), Route("/fields", fields, methods=["POST"]),
+            Route("/jobs", jobs, methods=["POST"]), Route("/check", check, methods=["POST"]),
             Route("/download/{verb}.{kind}", download), Route("/static/page.css", style),
             Mount("/static", StaticFiles(packages=[("planner.web", "static")]))]
 
@@ -96,12 +99,15 @@ async def _page(request: Request, title: str, verb: str, kind: str, query: Mappi
                 question: Question | None = None, answer: str = "", problem: Ended | None = None) -> Response:
     portfolio = title == "Portfolio"
     shown, log = inputs_of_a_portfolio(query) if portfolio else (inputs(verb, query), [])
-    said = _said(question, request) if question else dict.fromkeys(("yaml", "command", "python"), "")
+    said = dict.fromkeys(("yaml", "command", "python"), "")
+    if question:
+        said = await run_in_threadpool(_said, question, request)  # a long file holds nobody else up
     return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
                  fields=shown, log=log, job=job_inputs() if portfolio else (), planned=PLANNED,
                  values=query, forms=FORMS, answer=Markup(answer),
                  problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
+                 downloads=KINDS[verb],
                  hints=[(said, f"scenario={name}") for name, said in portfolios().items()] if portfolio else HINTS.get(
                      request.url.path, ()),
                  scenarios=[*portfolios()] if portfolio else shipped_names(),
@@ -138,20 +144,29 @@ async def beside(request: Request) -> Response:
     return _part(made)
 
 
-def _said(question: Question, request: Request) -> dict[str, str]:
-    folders, pasted = desk_of(request).folders, "pasted"
+def _said(question: Question, request: Request, written: str = "") -> dict[str, str]:
+    """Return a question as a file, with the comments of the one that was written, as a command and as Python."""
+    folders, pasted = desk_of(request).folders, PASTED
     try:
         text = question.text if question.text and not question.values else as_yaml(question, open_catalog(folders))
         pasted = with_config(folders, question.config)[1] if question.config else pasted
+        if written.strip() and text.strip():
+            text = rewritten(written, parse(text, FILE).data)
     except PlannerError:
         text = question.text or ""
     return {"yaml": text, "command": as_command(question, pasted), "python": as_python(question, pasted)}
 
 
 async def words(request: Request) -> Response:
-    """Return a question as a file, a command and Python; nothing of one that is none yet."""
+    """Return a question as a file, a command and Python; nothing of one that is none yet.
+
+    The body may have the text of the file that somebody has `written`.
+    """
+    body = await body_of(request) if request.method == "POST" else {}
     try:
-        return JSONResponse(_said(asked(request, request.path_params["verb"]), request))
+        question = asked(request, request.path_params["verb"])
+        written = str(body.get("written", "")) if isinstance(body, dict) else ""
+        return JSONResponse(await run_in_threadpool(_said, question, request, written))
     except PlannerError:
         return JSONResponse({})
 
@@ -185,9 +200,11 @@ async def download(request: Request) -> Response:
     """Return a question or its answer as a file."""
     verb, kind = request.path_params["verb"], request.path_params["kind"]
     question = asked(request, verb)
+    if kind not in KINDS[verb]:
+        raise InputError(f"{kind}: an answer of {verb} is not written as such a file")
     if kind == "yaml":
-        return _attached("question.yaml", "application/yaml",
-                         by_own_names(as_yaml(question, open_catalog(desk_of(request).folders))))
+        text = await run_in_threadpool(as_yaml, question, open_catalog(desk_of(request).folders))
+        return _attached("question.yaml", "application/yaml", by_own_names(text))
     desk = desk_of(request)
     # of a search that was stopped, what it had found: asked again, it would be searched to its end
     known = desk.jobs.get(request.query_params.get("job", ""))

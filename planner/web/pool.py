@@ -25,8 +25,6 @@ State = Literal["waiting", "running", "done", "failed", "canceled"]
 Ended = Answered | Refusal | File
 HEARTBEAT = 0.1
 """Seconds between looks at whether a search is to end."""
-_TOO_LONG = Refusal(f"there was no answer within {show_seconds(MOST_SECONDS)}, the limit of this server: ask for less, "
-                    "or use the command line", EXIT_STOPPED)
 
 
 @dataclass(eq=False)
@@ -69,12 +67,13 @@ class Pool:
     """So many processes that answer, and the questions in line for them."""
 
     def __init__(self, count: int, behind: int, folders: Folders, ended: Callable[[Job, Ended], None], *,
-                 warm: bool = False) -> None:
+                 warm: bool = False, most_seconds: float = MOST_SECONDS) -> None:
         """Start the threads; `behind` is how much the processes yield to others. ended: is told of each answer.
 
-        warm: the processes are started before anything is asked.
+        warm: the processes are started before anything is asked. most_seconds: how long each question may take.
         """
         self.folders, self.behind, self.ended, self.warm = folders, behind, ended, warm
+        self.most_seconds = most_seconds
         self.waiting: deque[Job] = deque()
         self.later: deque[Job] = deque()
         self.changed = Condition()
@@ -146,9 +145,9 @@ class Pool:
         while True:
             for found in workers.answers(HEARTBEAT):
                 ended = _result(found.value, found.error)
-                return _TOO_LONG if is_late and ended == CANCELED else ended
+                return self._too_long() if is_late and ended == CANCELED else ended
             now = time.monotonic()
-            is_late = is_late or (job.told_to_end is None and now - (job.began or now) > MOST_SECONDS)
+            is_late = is_late or (job.told_to_end is None and now - (job.began or now) > self.most_seconds)
             if self.closing or is_late:
                 job.cancel()
             if job.told_to_end is not None and stopped is None:
@@ -156,8 +155,12 @@ class Pool:
                 workers.stop()
             if stopped is not None and now - stopped > LEAVE_SECONDS:
                 workers.end()
-                return _TOO_LONG if is_late else Refusal(
+                return self._too_long() if is_late else Refusal(
                     "the search did not end when it was told to, and was ended without an answer", EXIT_INTERRUPTED)
+
+    def _too_long(self) -> Refusal:
+        return Refusal(f"there was no answer within {show_seconds(self.most_seconds)}, the limit of this server: ask "
+                       "for less, or use the command line", EXIT_STOPPED)
 
     def _end(self, job: Job, ended: Ended) -> None:
         self.ended(job, ended)

@@ -17,7 +17,7 @@ from planner.web import interface, pages
 from planner.web.answering import Folders
 from planner.web.desk import Desk
 from planner.web.guard import Guard
-from planner.web.limits import LEAVE_SECONDS
+from planner.web.limits import LEAVE_SECONDS, MOST_HEAD
 
 
 def application(folders: Folders, keep: Path, token: str | None = None) -> Starlette:
@@ -35,6 +35,12 @@ def application(folders: Folders, keep: Path, token: str | None = None) -> Starl
     return Starlette(routes=[*interface.routes(), *pages.routes()], lifespan=life,
                      middleware=[Middleware(Guard, token=token)],
                      exception_handlers={PlannerError: interface.refused, KeyError: interface.unknown})
+
+
+def configured(app: Starlette) -> uvicorn.Config:
+    """Return how an application is served: an address may hold a whole question."""
+    return uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, http="h11",
+                          h11_max_incomplete_event_size=MOST_HEAD, timeout_graceful_shutdown=round(LEAVE_SECONDS))
 
 
 def is_loopback(host: str) -> bool:
@@ -55,8 +61,6 @@ def serve(host: str, port: int, folders: Folders, keep: Path, token: str | None,
     with listening:
         shown = f"[{host}]" if ":" in host else host
         at = f"http://{shown}:{listening.getsockname()[1]}/"
-        config = uvicorn.Config(application(folders, keep, token), log_level="warning", access_log=False,
-                                server_header=False, timeout_graceful_shutdown=round(LEAVE_SECONDS))
         say(at if token is None else f"{at}?token={token}")
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(configured(application(folders, keep, token))).run(sockets=[listening])

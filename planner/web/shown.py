@@ -42,7 +42,7 @@ from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.compared import heads_and_cells
 from planner.web.forms import SLIDERS
 from planner.web.links import asked, eased, linked, opened, planned, without_offload
-from planner.web.question import Question
+from planner.web.question import PASTED, Question
 from planner.web.wording import address
 
 NOTHING = "<span data-nothing hidden></span>"
@@ -104,7 +104,7 @@ def shown_line(text: str) -> str:
 
 def of_config(model: Model) -> str:
     """Return of which model an answer is, where no name asked for it."""
-    named = "" if model.name == "pasted" else f", {model.name}"
+    named = "" if model.name == PASTED else f", {model.name}"
     return f"For the model of the pasted config{named}: {show_count(parameters(model))} parameters"
 
 

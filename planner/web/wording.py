@@ -18,7 +18,7 @@ from planner.scenario.paths import paths
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
 from planner.web.forms import FORMS, form_of
-from planner.web.question import CONFIG, FILE, FROM, FROM_FILE, SCENARIO, TEXT, UPLOADED, Question
+from planner.web.question import CONFIG, FILE, FROM, FROM_FILE, PASTED, SCENARIO, TEXT, UPLOADED, Question
 from planner.yaml_io import Document, dump, parse
 
 SAID = {"largest": "max", FROM: "from"}
@@ -120,7 +120,7 @@ def _jobs(document: Document) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
             yield str(job["name"]), at, job
 
 
-def as_command(question: Question, pasted: str = "pasted") -> str:
+def as_command(question: Question, pasted: str = PASTED) -> str:
     """Return the question as a command line; a pasted config is imported first, from a file, by that name."""
     before = f"planner catalog import hf config.json -o imported --name {pasted}\n" if question.config else ""
     words = ["planner", question.verb, *(["--catalogs", "imported"] if question.config else [])]
@@ -136,7 +136,7 @@ def as_command(question: Question, pasted: str = "pasted") -> str:
     return before + shlex.join(words)
 
 
-def as_python(question: Question, pasted: str = "pasted") -> str:
+def as_python(question: Question, pasted: str = PASTED) -> str:
     """Return the question as a call; pasted: what the model of a pasted config is called where it was imported."""
     given = [repr(question.scenario)] if isinstance(question.scenario, str) else [repr(FILE)] if question.text else []
     given += ["catalogs='imported'"] if question.config else []

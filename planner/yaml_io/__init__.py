@@ -261,7 +261,7 @@ def input_error(error: ValidationError, document: Document) -> InputError:
                           line=document.line(at), key=_dotted(at))
     if kind.startswith("value_error"):
         return document.error(loc, first["msg"].removeprefix("Value error, "), getattr(first["ctx"]["error"], "at", ()))
-    expected = _EXPECTED.get(kind) or first["msg"].replace("Input should be", "expected")
+    expected = _EXPECTED.get(kind) or re.sub(r"^\w+ should (be|have)", "expected", first["msg"]).partition(" after")[0]
     return document.error(loc, f"{expected}, got {given}")
 
 
@@ -283,7 +283,7 @@ def _short(value: object) -> str:
     return text if len(text := "nothing" if value is None else repr(value)) <= 60 else text[:57] + "..."
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     """Quotes text that would be read back as something else, such as 1e5."""
 
     def text(self, value: str) -> yaml.ScalarNode:
@@ -292,9 +292,9 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
         return self.represent_scalar("tag:yaml.org,2002:str", value, None if plain else "'")  # type: ignore[no-any-return]
 
 
-_Dumper.add_representer(str, _Dumper.text)
+Dumper.add_representer(str, Dumper.text)
 
 
 def dump(data: object) -> str:
     """Write plain data as YAML, keys in the order given."""
-    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
+    return str(yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110))

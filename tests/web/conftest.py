@@ -9,7 +9,7 @@ import httpx
 import pytest
 import uvicorn
 
-from planner.web.server import application
+from planner.web.server import application, configured
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -30,7 +30,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, monkeypatch_of_all: pytest.Mon
     monkeypatch_of_all.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         app = application((), tmp_path_factory.mktemp("answers"))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        server = uvicorn.Server(configured(app))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         at = f"http://127.0.0.1:{listening.getsockname()[1]}"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import httpx
 import pytest
@@ -204,3 +206,13 @@ def test_a_port_that_is_taken_is_an_error_of_one_line(capsys):
         assert main(["web", "--port", str(taken.getsockname()[1])]) == 2
     assert re.fullmatch(r"Error: cannot listen on 127\.0\.0\.1 port \d+: .*; choose another --port or --host\n",
                         capsys.readouterr().err)
+
+
+def test_a_long_question_is_an_address_too_and_a_file_of_no_such_kind_is_refused_before_it_is_made(web):
+    written = "workload: {model: gpt2, tokens: 1 G}\nhardware: {candidates: [h100-sxm-1x]}\n# " + "of mine " * 60_000
+    address = f"/words/plan?{urlencode({'yaml': written})}"
+    with urlopen(f"{web.base_url}{address}", timeout=PATIENCE) as response:  # httpx makes none that is so long
+        assert json.load(response)["yaml"] == written
+    told = web.get("/download/estimate.zip", params={"model": "gpt2"})
+    assert (told.status_code, told.json()["error"]["message"]) == (
+        400, "zip: an answer of estimate is not written as such a file")

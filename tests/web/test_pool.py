@@ -11,6 +11,7 @@ from planner.web import pool as pools
 from planner.web.answering import Answered, answer
 from planner.web.desk import Desk
 from planner.web.kept import Kept, code
+from planner.web.limits import MOST_MEMORY
 from planner.web.pool import Full, Job, Pool
 from planner.web.question import question_of
 from planner.web.refusing import Refusal
@@ -39,19 +40,20 @@ def test_a_process_that_is_lost_or_hangs_fails_its_own_question_alone(monkeypatc
     pool.close()
 
 
-@pytest.mark.parametrize(("limit", "most", "said"), [
-    ("MOST_MEMORY", 200 << 20, "needs more than 0.2 GiB, the limit of this server"),
-    ("MOST_SECONDS", 0.0, "no answer within 15 min, the limit of this server")])
-def test_a_search_is_limited_in_memory_and_in_time(monkeypatch, limit, most, said):
+@pytest.mark.parametrize(("memory", "seconds", "said"), [
+    (200 << 20, 900.0, "needs more than 0.2 GiB, the limit of this server"),
+    (MOST_MEMORY, 0.0, "no answer within 0 us, the limit of this server")])
+def test_a_search_is_limited_in_memory_and_in_time(monkeypatch, memory, seconds, said):
     """It is a real search, and the process answers the next question after it."""
     large, after = (Job(partial(answer, question, ()), "") for question in (
         question_of("plan", {"model": "deepseek-v3", "tokens": "14 T"}), HELD))
     with monkeypatch.context() as tight:
-        tight.setattr(pools, limit, most)
-        pool = Pool(1, 0, (), lambda job, result: None)
+        tight.setattr(pools, "MOST_MEMORY", memory)
+        pool = Pool(1, 0, (), lambda job, result: None, most_seconds=seconds)
         pool.add(large)
         assert said in large.result.result(60).message
     assert large.state == "failed"
+    pool.most_seconds = 900.0
     pool.add(after)
     assert isinstance(after.result.result(60), Answered)
     pool.close()

@@ -107,7 +107,8 @@ function busy(is) {
 async function writeWords() {
   const said = asked();
   linkTo(said);
-  const response = await fetch(`/words/${about.verb}?${said}`).catch(() => null);
+  const written = byId("f-yaml").value;  // its comments stay
+  const response = await fetch(`/words/${about.verb}?${said}`, { method: "POST", headers: json, body: JSON.stringify({ written }) }).catch(() => null);
   const { yaml, command, python } = response?.ok ? await response.json() : {};
   if (command === undefined) return;
   byId("as-command").value = command;
@@ -212,23 +213,6 @@ function giveWay(input) {
   for (const name of LOADS) if (name !== input.name && name in start && byId("f-" + name).value === start[name]) byId("f-" + name).value = "";
 }
 
-// a file is read into its place, and where it is large kept by the server under a name that the question has
-async function take(file, place) {
-  if (file.size > 1 << 20) { showError({ field: place.id.slice(2), message: "a file has at most 1 MiB here" }); return; }
-  place.value = await file.text();
-  if ("yaml" in place.dataset) fromFile(); else if ("config" in place.dataset) fromFile(place); else { showModel(); changed(); }
-}
-
-async function upload(file, place) {
-  const send = () => fetch("/api/files?" + new URLSearchParams({ name: file.name, page: true }), { method: "POST", headers: { "content-type": "application/octet-stream" }, body: file });
-  const said = file.size > 16 << 20 ? { error: { message: "a file has at most 16 MiB: use the command line for it" } } :
-    await send().then(response => response.json()).catch(() => ({ error: { message: "the server is gone: start planner web again" } }));
-  clearErrors();
-  if (said.error) { showError({ ...said.error, field: place.id.slice(2) }); return; }
-  place.value = said.file;
-  changed();
-}
-
 function showSliders() {
   for (const range of form.querySelectorAll("input[type=range]")) {
     const input = byId(range.dataset.for), value = Number(input.value || input.placeholder);
@@ -262,7 +246,7 @@ if (form) {
   });
   form.addEventListener("change", event => {
     if (event.target.name === "kind") { startKind(); showKind(); changed(); }
-    if (event.target.name === "scenario" && form.querySelector("[name=yaml]").value) form.querySelector("[name=yaml]").value = "";
+    if (event.target.name === "scenario") form.querySelector("[name=yaml]").value = byId("f-yaml").value = "";
   });
   form.addEventListener("submit", async event => {
     event.preventDefault();
@@ -274,16 +258,7 @@ if (form) {
     words();
     if ("live" in about) estimate(); else search();
   });
-  for (const place of form.querySelectorAll("[data-drop]")) {
-    place.addEventListener("dragover", event => event.preventDefault());
-    place.addEventListener("drop", event => {
-      if (!event.dataTransfer.files[0]) return;
-      event.preventDefault();
-      take(event.dataTransfer.files[0], place);
-    });
-  }
-  for (const pick of form.querySelectorAll("[data-into]")) pick.addEventListener("change", () => { if (pick.files[0]) take(pick.files[0], byId(pick.dataset.into)); });
-  for (const pick of form.querySelectorAll("[data-upload]")) pick.addEventListener("change", () => { if (pick.files[0]) upload(pick.files[0], byId(pick.dataset.upload)); });
+  takeFiles();
   byId("cancel").addEventListener("click", stop);
   byId("copy").addEventListener("click", async () => {
     byId("copy").textContent = await navigator.clipboard?.writeText(location.href).then(() => "Copied", () => null) ?? location.href;

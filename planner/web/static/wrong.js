@@ -44,9 +44,13 @@ function selectLine(place, line) {
 }
 
 // what is wrong with what has been written stands at its field before anything is asked; what is missing is no mistake yet
+let checking = new AbortController();  // who goes on writing does not wait for what was looked at before
+
 async function checkWritten() {
   const asked = question(), written = byId("f-yaml").value, at = JSON.stringify(asked);
-  const response = await fetch("/check", { method: "POST", headers: json, body: JSON.stringify({ verb: about.verb, question: asked, written }) }).catch(() => null);
+  checking.abort();
+  checking = new AbortController();
+  const response = await fetch("/check", { method: "POST", headers: json, signal: checking.signal, body: JSON.stringify({ verb: about.verb, question: asked, written }) }).catch(() => null);
   const { error } = response?.ok ? await response.json() : {};
   if (at !== JSON.stringify(question()) || byId("wrong").firstChild) return error;
   clearErrors();
