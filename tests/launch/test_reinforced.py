@@ -184,6 +184,8 @@ def nearest(given: dict[str, Given], target: str, asked: Reinforced, instead: Ma
      {"fsdp_config.offload_policy": True, "fsdp_config.param_offload": False}),
     ("verl", {"offload": 1.0, "stack": "megatron-core"}, {"optimizer_cpu_offload": True, "optimizer_offload": False}),
     ("openrlhf", {"swapped": True}, {"ds.enable_sleep": True}),
+    ("openrlhf", {"method": "reinforce"}, {"advantage.estimator": "reinforce_baseline"}),
+    ("openrlhf", {"method": "reinforce", "samples_per_prompt": 1}, {"advantage.estimator": "reinforce"}),
     ("openrlhf", {"rollout_tp": 4, "rollout_gpus": 8}, {"vllm.num_engines": 2, "vllm.tensor_parallel_size": 4}),
 ])
 def test_a_framework_is_told_in_its_own_keys(given: dict[str, Given], target: str, changed: dict[str, Any],
@@ -198,6 +200,7 @@ def test_a_framework_is_told_in_its_own_keys(given: dict[str, Given], target: st
     ("verl", {"rollout_node": "l40s-8x"}, "all its nodes are of one type"),
     ("verl", {"recompute": "selective"}, "every layer whole, or none"),
     ("openrlhf", {"rollout_engine": "sglang"}, "it draws with vLLM"),
+    ("openrlhf", {"samples_per_prompt": 1}, "it compares several"),
     ("openrlhf", {"placement": "disaggregated"}, "wait for every update"),
 ])
 def test_what_a_framework_cannot_be_told_is_refused_by_name(given: dict[str, Given], target: str,

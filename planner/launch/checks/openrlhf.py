@@ -18,6 +18,7 @@ from planner.launch.checks.started import started
 
 install("triton", "flash_attn", "ring_flash_attn", "vllm", "bitsandbytes", "optimum", "liger_kernel", "pynvml")
 _ESTIMATORS = {"gae": "ppo", "group_norm": "grpo", "reinforce_baseline": "reinforce"}
+"""Those of other names than the method; without a baseline, `reinforce` has its own."""
 
 
 def resolve(folder: Path) -> dict[str, object]:

@@ -30,6 +30,15 @@ def reward_func(queries, prompts, labels):
 '''
 _ESTIMATORS = {"grpo": "group_norm", "ppo": "gae", "rloo": "rloo",
                "reinforce": "reinforce_baseline"}
+_ALONE = {"ppo": "gae", "reinforce": "reinforce"}
+"""Of one answer to a prompt, which has no others to be compared with."""
+
+
+def _estimator(work: Reinforced) -> Settings | No:
+    method, known = work.placed.method, _ALONE if work.placed.samples_per_prompt == 1 else _ESTIMATORS
+    if method in _ESTIMATORS and method not in known:
+        return No(f"{method} of one answer to a prompt (it compares several)", {"samples_per_prompt": 2})
+    return plain("method", "algo.advantage.estimator", known)(work)
 
 
 def _placement(work: Reinforced) -> Settings | No:
@@ -81,7 +90,7 @@ TABLE: TableOf[Reinforced] = {
     ("trainer_gpus", "rollout_gpus", "placement", "policy_lag", "rollout_tp", "memory_fraction"): _placement,
     ("swapped", "offload"): _away,
     ("recompute",): whole_layers(lambda w, full: {"actor.gradient_checkpointing_enable": True} if full else {}),
-    ("method",): plain("method", "algo.advantage.estimator", _ESTIMATORS),
+    ("method",): _estimator,
     ("lora_rank",): _adapters,
     ("quantized",): only("quantized", False, reason="its weights are of 16 bits", instead={"tuning": "lora"}),
     ("prompts", "samples_per_prompt", "max_model_len", "packed"): _batch,
