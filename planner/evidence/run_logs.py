@@ -38,6 +38,7 @@ _TASKS = {"reward-model": "rm"}
 _MEMORY = {"peak_gib", "reserved"}
 _RESERVED = re.compile(r"\| max reserved: {0,3}(\d{1,9}(?:\.\d{1,20})?)")
 _BATCH = re.compile(r"global batch size:? {1,20}(\d{1,9})\b")
+_LENGTH = re.compile(r"gradient accumulation steps \d{1,9}, sequence length (\d{1,9})\b")
 
 
 def run_rows(text: str, path: Path, started: Ran | None = None) -> list[Cells] | None:
@@ -48,8 +49,9 @@ def run_rows(text: str, path: Path, started: Ran | None = None) -> list[Cells] |
     for reader in (_megatron, _torchtitan, _deepspeed, _litgpt, trainer):
         steps = list(reader(text))
         if any(step.keys() - _MEMORY for step in steps):
-            (placed, asked), batch = started or _plan_beside(path), _batch(text)
-            placed = placed if batch is None else placed.model_copy(update={"global_batch": batch})
+            placed, asked = started or _plan_beside(path)
+            said = {"global_batch": _last(_BATCH, text), "sequence_length": _last(_LENGTH, text)}
+            placed = placed.model_copy(update={name: value for name, value in said.items() if value})
             return [_row(steps, placed, asked, path)]
     return None
 
@@ -84,10 +86,10 @@ def _row(steps: list[Mapping[str, float]], placed: TrainingAssignment, asked: Ma
     return {"id": path.stem, **_ran(placed, asked), **measured}
 
 
-def _batch(text: str) -> int | None:
-    """Return the sequences of the last steps, where a log says how many: Megatron-LM at each, torchtitan once."""
-    said = _BATCH.findall(text)
-    return int(said[-1]) if said and int(said[-1]) else None
+def _last(said: re.Pattern[str], text: str) -> int | None:
+    """Return what a log says last, of the sequences of a step or their length: Megatron-LM at each, torchtitan once."""
+    found = said.findall(text)
+    return int(found[-1]) if found else None
 
 
 def _plan_beside(path: Path) -> tuple[TrainingAssignment, Mapping[str, object]]:
@@ -168,7 +170,7 @@ def _megatron(text: str) -> Iterator[Mapping[str, float]]:
     Primus has the mean beside the iteration's own time, and ranks that write at once share a line. Steps of a batch
     that still grows are left out.
     """
-    last = _batch(text)
+    last = _last(_BATCH, text)
     for line in text.splitlines():
         parts = {name.strip(): value for name, _, value in (part.partition(":") for part in line.split("|"))}
         took = figure(parts.get("elapsed time per iteration (ms)", "").partition("/")[0])

@@ -47,6 +47,18 @@ def test_a_log_that_says_its_batch_ran_with_it(planner, tmp_path, name):  # noqa
     assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=0.02)
 
 
+def test_a_log_that_says_its_length_ran_with_it(planner, tmp_path):  # noqa: F811
+    layout = "dp=16,zero=3,recompute=full,mbs=1"
+    plan, half = given(layout, stack="fsdp2"), given(layout, stack="fsdp2", seq_len="4096")
+    step = half.placed.time.step_seconds
+    tokens = half.placed.global_batch * 4096 / step / half.placed.gpus
+    head = f"local batch size 1, global batch size {half.placed.global_batch}, gradient accumulation steps 4, "
+    log = f"{head}sequence length 4096, total steps 20 (warmup 2)\n" + torchtitan(step, tokens, 40.0, 64)
+    rows = read_back(planner, tmp_path, plan, "titan.log", log)
+    assert rows["step_time_s"]["measured"] == pytest.approx(step, rel=2e-3)
+    assert rows["step_time_s"]["predicted"] == pytest.approx(step, rel=0.02)
+
+
 def test_a_log_of_a_plan_that_recomputes_some_layers(planner, tmp_path):  # noqa: F811
     plan = given("dp=16,zero=3,recompute=8,mbs=1", stack="fsdp2")
     whole = given("dp=16,zero=3,recompute=full,mbs=1", stack="fsdp2")
