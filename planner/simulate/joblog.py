@@ -22,8 +22,11 @@ import numpy as np
 from planner.errors import InputError
 from planner.layouts.table import Floats, Ints
 from planner.text_io import read_text, visible
+from planner.units import YEAR
 
 MOST_BYTES = 2**30
+MOST_YEARS = 50
+"""Of a log; there is none as long."""
 NAMES = {
     "submit": ("submit", "submittime", "submittedtime", "timestamp", "creationtime", "submitted"),
     "start": ("start", "starttime", "scheduledtime", "started"),
@@ -115,6 +118,9 @@ def read_jobs(path: Path) -> JobLog:
             f"; {count:,} {why}" for why, count in out.items()), file=str(path))
     jobs.sort(key=lambda entry: entry[0])
     submit, seconds, planned, gpus = (np.array(each) for each in zip(*jobs, strict=True))
+    if (years := float(submit[-1] - submit[0]) / YEAR) > MOST_YEARS:
+        raise InputError(f"submit: in seconds the log spans {years:,.0f} years, so that its times are likely in "
+                         "milliseconds: divide them by 1,000, durations too", file=str(path))
     return JobLog(submit - submit[0], seconds, planned, gpus, tuple(sorted(out.items())))
 
 

@@ -177,6 +177,7 @@ def test_logs_are_read_as_slurm_and_published_traces_write_them(tmp_path):
     ("submit,gpus\n1,2\n", "neither a column"),
     ("submit,seconds,gpus\nx,5,1\n", ":2: submit 'x': expected seconds, or a moment"),
     ("submit,seconds,gpus\n1,x,1\n", ":2: duration 'x'"), ("submit,seconds,gpus\n1,5,many\n", ":2: gpus 'many'"),
+    ("submit,duration,gpus\n0,5000,1\n8640000000,5000,1\n", "in seconds the log spans 274 years, so that its times"),
     ("submit,seconds,gpus\n1,5\n", "2 values in a row of 3"), ("submit,seconds,gpus\n1,5,0\n", "no job in it"),
     (f"submit,seconds,gpus\n1,5,{'9' * 200_000}\n", "not CSV: field larger than")])
 def test_a_wrong_log_is_refused_by_line_and_column(tmp_path, text, message):
