@@ -225,7 +225,7 @@ def sweep(scenario: Asked | None = None, *, vary: Mapping[str, object] | str | I
     arguments.refuse_renamed(values)
     overrides, names = by_path(values, "argument of planner.sweep", catalog)
     asked = arguments.reference(scenario)
-    axes = varied(arguments.varied(vary, NAMES), paths_of(asked))
+    axes = varied(arguments.varied(vary, NAMES), paths_of(asked, catalog))
     return collected(asked, axes, catalog, overrides, _labels(names),
                      arguments.seconds("time_limit", time_limit), arguments.workers(workers))
 

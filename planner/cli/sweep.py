@@ -68,7 +68,7 @@ def command(scenario: str | None, vary: tuple[str, ...], output: Path | None, wo
     if output is not None and str(output).isdecimal():
         # as every other command has it: the tokens of an answer
         values, output = values | {"workload.output": str(output)}, None
-    axes = varied([_by_path(text) for text in vary], paths_of(scenario))
+    axes = varied([_by_path(text) for text in vary], paths_of(scenario, catalog))
     asked = tasks(scenario, axes, catalog, values, LABELS)
     terms = SweepTerms(tuple(str(real(folder)) for folder in catalogs), catalog.digest, time_limit)
     with ExitStack() as stack:

@@ -191,9 +191,9 @@ def find(reference: str) -> Path:
     raise UnknownName("scenario (no such file, and none shipped)", reference, shipped())
 
 
-def paths_of(reference: Reference) -> dict[str, bool]:
+def paths_of(reference: Reference, catalog: Catalog) -> dict[str, bool]:
     """Return the dotted paths of the values that a question has; of a job of many `jobs.NAME.deadline`."""
-    return paths_in(None if reference is None else as_written(reference).data)
+    return paths_in(None if reference is None else in_blocks(as_written(reference), catalog.recipes.requests))
 
 
 def merge(document: Document, overrides: Mapping[str, object], labels: Mapping[str, str], kind: Kind | None = None

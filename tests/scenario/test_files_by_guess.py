@@ -12,7 +12,7 @@ import planner
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
 from planner.scenario.configs.read import read_config, text_config
-from planner.scenario.load import load_question
+from planner.scenario.load import load_question, paths_of
 from planner.scenario.portfolio import Portfolio
 
 CATALOG = Catalog()
@@ -110,6 +110,12 @@ def test_a_horizon_has_its_length_by_its_unit_or_between_dates(horizon: object, 
 def test_maintenance_goes_from_one_day_to_another():
     own = [{"node": "dgx-h100", "nodes": 1, "maintenance": "2027-04-05 to 2027-04-07"}]
     assert [f"{day:%m-%d}" for day in portfolio(own=own).sourcing.own[0].maintenance or ()] == ["04-05", "04-07"]
+
+
+def test_values_of_a_guessed_file_have_their_paths():
+    data = {"tasks": {"a": TUNED}, "on": "h100", "own": {"dgx-h100": 2}, "quota": {"dgx-h100": 4}}
+    known = paths_of(data, CATALOG).keys()
+    assert {"sourcing.own.dgx-h100", "sourcing.rent.quota.dgx-h100", "jobs.a.deadline"} <= known
 
 
 def test_jobs_that_are_due_within_hours_are_planned_by_the_hour():

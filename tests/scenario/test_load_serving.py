@@ -163,7 +163,7 @@ def test_one_service_is_read_from_flags_for_an_estimate():
 
 
 def test_a_sweep_varies_what_services_have():
-    lists = paths_of(None)
+    lists = paths_of(None, CATALOG)
     (rates,) = varied(["workload.rate=10,20"], lists)
     assert rates.values == ("10", "20")
     assert varied(["workload.quantization=fp8,bf16+fp8"], lists)[0].values == ("fp8", "bf16+fp8")

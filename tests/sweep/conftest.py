@@ -43,7 +43,7 @@ def rented(tmp_path_factory):
 def six(question):
     """Return six tasks, and their terms."""
     catalog = Catalog()
-    return tasks(str(question), varied(SIX, paths_of(None)), catalog), SweepTerms((), catalog.digest)
+    return tasks(str(question), varied(SIX, paths_of(None, catalog)), catalog), SweepTerms((), catalog.digest)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from tests.sweep.conftest import no_offer
 
 
 def test_the_last_path_varies_fastest():
-    found = list(variants(varied(["workload.tokens=1G,2G", "limits.deadline=30d, 60d"], paths_of(None))))
+    found = list(variants(varied(["workload.tokens=1G,2G", "limits.deadline=30d, 60d"], paths_of(None, Catalog()))))
     assert [tuple(variant.values()) for variant in found] == [
         ("1G", "30d"), ("1G", "60d"), ("2G", "30d"), ("2G", "60d")]
     assert list(found[0]) == ["workload.tokens", "limits.deadline"]
@@ -19,14 +19,14 @@ def test_the_last_path_varies_fastest():
 
 def test_plus_joins_the_values_of_a_list_and_means_nothing_elsewhere():
     variant = {"hardware.candidates": "dgx-h100 + dgx-b200", "workload.global_batch": "2048 sequences +- 2%"}
-    axes = varied([f"{path}={value}" for path, value in variant.items()], paths_of(None))
+    axes = varied([f"{path}={value}" for path, value in variant.items()], paths_of(None, Catalog()))
     assert overrides(variant, axes) == {"hardware.candidates": ["dgx-h100", "dgx-b200"],
                                   "workload.global_batch": "2048 sequences +- 2%"}
 
 
 def test_variants_are_resolved_scenarios(question):
     axes = varied(["hardware.candidates=dgx-h100,8xh100+dgx-a100", "workload.global_batch=64 sequences +- 2%,64"],
-                  paths_of(None))
+                  paths_of(None, Catalog()))
     found = tasks(str(question), axes, Catalog())
     assert [task.index for task in found] == [0, 1, 2, 3]
     assert found[0].scenario.hardware.candidates == ("dgx-h100",)
