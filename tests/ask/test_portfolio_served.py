@@ -54,7 +54,7 @@ def test_replicas_that_miss_answer_less_and_more_nodes_are_planned(monkeypatch: 
 
 @pytest.mark.parametrize("during", [
     "ask.portfolio.plan.agenda_of", "solver.fleet.scheduling._cheapest", "solver.fleet.scheduling._earlier",
-    "ask.portfolio.served._less", "ask.portfolio.plan.explained"])
+    "ask.portfolio.served._less", "ask.portfolio.served.standbys", "ask.portfolio.plan.explained"])
 def test_ctrl_c_after_the_first_schedule_leaves_it(monkeypatch: pytest.MonkeyPatch, during: str):
     room, _, name = f"planner.{during}".rpartition(".")
     real, calls = getattr(import_module(room), name), []
@@ -70,7 +70,7 @@ def test_ctrl_c_after_the_first_schedule_leaves_it(monkeypatch: pytest.MonkeyPat
     plan = stopped.value.plan
     assert plan.objective.value is not None
     assert {one.job: one.status for one in plan.assignments} == {"chat": "planned", "a": "planned"}
-    if during.endswith("_less"):  # fewer replicas may do
+    if ".served." in during:  # fewer replicas may do, or more be needed
         assert (plan.status, plan.objective.bound) == ("feasible", None)
 
 

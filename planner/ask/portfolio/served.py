@@ -58,6 +58,8 @@ def replayed(agenda: Agenda, effort: Effort, solve: Solve) -> tuple[Agenda, Sche
         with aside():  # services alone cost less than all jobs
             less = _less(first.agenda, effort, whole, replays)
         again = _meeting(first.agenda, effort, whole, replays, less) if less else first
+        if again.found.interrupted:
+            raise KeyboardInterrupt
     except KeyboardInterrupt:
         return first.agenda, _open(replace(found, interrupted=True))
     cheaper = again.met and again.found.value is not None and again.found.value < found.value
@@ -97,7 +99,7 @@ def _meeting(agenda: Agenda, effort: Effort, solve: Solve, replays: Replays, les
                 break
             asked, agenda, found = again, trying, solved
     except KeyboardInterrupt:
-        return _Met(agenda, replace(found, interrupted=True), met=False)
+        return _Met(agenda, _open(replace(found, interrupted=True)), met=False)
     return _Met(agenda, replace(found, status="feasible"), met=False)
 
 
