@@ -14,7 +14,7 @@ import pytest
 
 from planner.solver.check import check_cover
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Cover, Supplied, Supply, moving
+from planner.solver.fleet.covering import LIMITED, Cover, Supplied, Supply, moving
 
 HOUR = 3600
 TWO = Cover(((4, 8, 4),), (0,), (Supplied(1, 0, 1, "whole", 4, 1), Supplied(2, 0, 2, "whole", 8, 2)),
@@ -82,3 +82,18 @@ def test_no_day_is_cheaper(seed: int) -> None:
 def test_what_a_day_adds_counts_midnight() -> None:
     assert moving((2, 1, 1)) == 1
     assert moving((1, 3, 2, 4)) == 4
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_search_that_time_ends_says_what_its_replicas_cost(seed: int) -> None:
+    """Its model had more nodes beside each other than these replicas need, and an independent check contradicted it."""
+    random = Random(seed)
+    supplies = tuple(Supply(key, partial(mul, random.randint(500, 2000)), 60, random.choice([1, 2, 4, 8]), 1)
+                     for key in range(random.choice([3, 6, 10])))
+    columns = tuple(Supplied(at, 0, supply.key, "whole", random.randint(40, 99) * gpus, gpus) for at, (supply, gpus)
+                    in enumerate(product(supplies, (1, 2, 4, 8))) if gpus <= supply.node_gpus)
+    problem = Cover((tuple(random.randint(1000, 4000) for _ in range(24)),), (0,), columns, supplies, (1,) * 24,
+                    changing=random.choice([600, 1800, 7200]))
+    found = cover(problem, replace(LIMITED, deterministic_limit=0.02))
+    assert found.status == "feasible"
+    assert check_cover(problem, found) == []

@@ -164,7 +164,9 @@ def _in_turn(problem: Cover, settings: Settings) -> Covered:
     made.model.clear_hints()  # type: ignore[no-untyped-call]
     made.hint(made.read(first, first))
     fewest = run(made.model, made.then()[1], _at_most(settings, TIDYING))
-    return made.read(first if fewest.value is None else fewest, first)
+    covered = made.read(first if fewest.value is None else fewest, first)
+    # a search that time ends may have more nodes beside each other in its model than replicas need
+    return replace(covered, value=covered.worth(problem))
 
 
 def _rented(problem: Cover, settings: Settings) -> Covered | None:
