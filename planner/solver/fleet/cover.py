@@ -233,7 +233,9 @@ def _tidied(problem: Cover, covered: Covered, settings: Settings) -> Covered:
     ending = run(made.model, made.tidy_at_once(), _at_most(settings, TIDYING))
     if ending.value is None:
         return covered
-    return replace(made.read(ending, ending), status=covered.status, value=covered.value, bound=covered.bound)
+    tidied = made.read(ending, ending)
+    # of what is not proven it may be a better one
+    return replace(tidied, status=covered.status, value=tidied.worth(problem), bound=covered.bound)
 
 
 def _at_most(settings: Settings, limit: float) -> Settings:
