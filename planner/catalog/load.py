@@ -11,7 +11,7 @@ from copy import copy
 from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from planner.catalog.architecture import Model
 from planner.catalog.calibrated import CALIBRATION, Calibrated
@@ -65,6 +65,7 @@ class Catalog(Calibrated):
         """
         self.roots = [data_root("catalogs"), *(checked(folder, ALL_KINDS) for folder in folders)]
         self._entries: dict[tuple[str, str], Sourced] = {}
+        self._whole: dict[str, list[Any]] = {}
         self._files: dict[str, dict[str, Path]] = {}
         self._names: dict[str, Spellings] = {}
         self._parts: dict[str, Node] = {}
@@ -106,7 +107,7 @@ class Catalog(Calibrated):
     def with_fitted(self, constants: Fitted) -> Catalog:
         """Return a catalog over whose entries `constants` lie too, which are in no file yet."""
         other = copy(self)
-        other._entries, other.fitted = {}, [*self.fitted, constants]
+        other._entries, other._whole, other.fitted = {}, {}, [*self.fitted, constants]
         return other
 
     def _fitted(self, kind: str, name: str, document: Document, entry: S) -> S:
@@ -127,7 +128,7 @@ class Catalog(Calibrated):
         Stacks that are like a changed one change with it where their figure was the same.
         """
         other = copy(self)
-        other._entries = dict(self._entries)
+        other._entries, other._whole = dict(self._entries), {}
         for (kind, name), fields in values.items():
             model = KINDS.get(kind) or CALIBRATION.get(name, ArchitectureRates)
             before: Sourced = self._read(kind, name, model)
@@ -162,7 +163,9 @@ class Catalog(Calibrated):
 
     def all(self, kind: str, model: type[S]) -> list[S]:
         """Read and return every entry of `kind`."""
-        return [self._read(kind, name, model) for name in self.names(kind)]
+        if kind not in self._whole:
+            self._whole[kind] = [self._read(kind, name, model) for name in self.names(kind)]
+        return [*self._whole[kind]]
 
     def gpu(self, name: str) -> Gpu:
         """Return a GPU by name or alias; raises UnknownName."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -74,6 +75,7 @@ ANYWHERE = "any"
 """The region of offers whose provider does not say where they are."""
 
 
+@lru_cache(maxsize=4096)
 def _plain(instance: str) -> str:
     return instance.strip().lower().removeprefix("standard_")
 
@@ -108,13 +110,13 @@ class PriceList(Sourced):
         """Return the instances of offers that somebody means by a name: in any case, without Azure's `Standard_`, or
         that is no offer's, of one that is alike.
         """
-        known = {_plain(offer.instance): offer.instance for offer in self.offers}
         plain = _plain(self.alike_of(name) or name)
-        return {known[plain]} if plain in known else set()
+        return {*[offer.instance for offer in self.offers if _plain(offer.instance) == plain][-1:]}
 
     def alike_of(self, name: str) -> str | None:
         """Return what an instance without an offer is like; none for any other."""
-        return next((like for other, like in self.alike.items() if _plain(other) == _plain(name)), None)
+        plain = _plain(name)
+        return next((like for other, like in self.alike.items() if _plain(other) == plain), None)
 
     def sells_in(self, offer: Offer, regions: Collection[str]) -> bool:
         """Say whether one of its offers is to be had in one of the regions, or these are none.

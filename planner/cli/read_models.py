@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from math import log
 from typing import TYPE_CHECKING
 
@@ -147,6 +148,7 @@ def _of_family(said: Sentence) -> int:
     return taken
 
 
+@lru_cache(maxsize=4096)
 def _letters(name: str) -> str:
     """Return what a name begins with up to its first sign or digit; none where these are few."""
     start = re.split(r"[^a-z]", canonical(name))[0]

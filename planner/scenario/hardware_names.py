@@ -251,10 +251,12 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
         return Meant([node.name for node in mine if node.gpus == most], whole=True) if mine else None
     if box and (node := catalog.known_node(what)) is not None:
         return Meant([node.name], whole=True)
+    begins = f"{what.lower()}-"
+    if not what.isalpha() or any(gpu.name.startswith(begins) for gpu in catalog.all("gpus", Gpu)):
+        return None
     family = [node.name for node in nodes
-              if any(spelling.startswith(f"{what.lower()}-") for spelling in (node.name, *node.aliases))]
-    cards = any(gpu.name.startswith(f"{what.lower()}-") for gpu in catalog.all("gpus", Gpu))
-    return Meant(family, whole=True) if family and what.isalpha() and not cards else None
+              if any(spelling.startswith(begins) for spelling in (node.name, *node.aliases))]
+    return Meant(family, whole=True) if family else None
 
 
 def _is_gpus(text: str, catalog: Catalog) -> bool:
