@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -70,8 +70,22 @@ class Nearness:
     def _whole(self) -> Sequence[Cell]:
         return [cell for cell in self.cells if len(cell.traits) == len(self.traits)]
 
+    @cached_property
+    def _looked_up(self) -> dict[tuple[tuple[str, str], ...], tuple[Distance, Sequence[Cell]]]:
+        """What is known of traits whatever the sizes: many questions differ in these alone."""
+        return {}
+
     def distance(self, traits: Mapping[str, str], sizes: Mapping[str, float]) -> Distance:
         """Return how far a question is; a trait or size that is not known is left out of both."""
+        key = tuple(traits.items())
+        if key not in self._looked_up:
+            self._looked_up[key] = self._by_traits(traits)
+        distance, near = self._looked_up[key]
+        return replace(distance, past={name: _doublings(size, [c.sizes[name] for c in near if name in c.sizes])
+                                       for name, size in sizes.items()})
+
+    def _by_traits(self, traits: Mapping[str, str]) -> tuple[Distance, Sequence[Cell]]:
+        """Return how far a question of any size is, and the cells whose sizes are near."""
         near, unseen = self._whole, list[str]()
         for place, name in enumerate(self.traits):
             having = [cell for cell in near if cell.traits[name] == traits.get(name)]
@@ -79,15 +93,13 @@ class Nearness:
                 unseen.append(name)
             if place < self.head and having:
                 near = having
-        past = {name: _doublings(size, [c.sizes[name] for c in near if name in c.sizes])
-                for name, size in sizes.items()}
         among = len({source for cell in near for source in cell.sources})
         cell = self._most_alike(traits)
         asked = [(name, traits[name]) for name in self.like if name in traits]
         backing = {source for one in self._whole if all(one.traits[name] == value for name, value in asked)
                    for source in one.sources}
         return Distance(cell=cell, backing=len(backing), same=set(self.traits[:self.head]) <= set(cell.traits),
-                        among=1 if self.traits[self.head - 1] in unseen else among, unseen=tuple(unseen), past=past)
+                        among=1 if self.traits[self.head - 1] in unseen else among, unseen=tuple(unseen), past={}), near
 
     def _most_alike(self, traits: Mapping[str, str]) -> Cell:
         for names in alike(self.traits, self.head):
