@@ -64,8 +64,7 @@ class Catalog(Calibrated):
         configs: whether a model may be the path of a Hugging Face config; not where others than its owner ask.
         """
         self.roots = [data_root("catalogs"), *(checked(folder, ALL_KINDS) for folder in folders)]
-        self._entries: dict[tuple[str, str], Sourced] = {}
-        self._whole: dict[str, list[Any]] = {}
+        self._entries, self._whole = dict[tuple[str, str], Sourced](), dict[str, list[Any]]()
         self._files: dict[str, dict[str, Path]] = {}
         self._names: dict[str, Spellings] = {}
         self._parts: dict[str, Node] = {}
@@ -136,8 +135,7 @@ class Catalog(Calibrated):
             for stack in self.all("stacks", Stack) if kind == "stacks" else []:
                 if stack.like == name:
                     same = {f: v for f, v in fields.items() if value_of(stack, f) == value_of(before, f)}
-                    held = other._read("stacks", stack.name, Stack)
-                    other._entries["stacks", stack.name] = with_values(held, same)
+                    other._entries["stacks", stack.name] = with_values(other._read("stacks", stack.name, Stack), same)
         return other
 
     def _find(self, kind: str, name: str, model: type[S], what: str) -> S:
@@ -163,9 +161,8 @@ class Catalog(Calibrated):
 
     def all(self, kind: str, model: type[S]) -> list[S]:
         """Read and return every entry of `kind`."""
-        if kind not in self._whole:
-            self._whole[kind] = [self._read(kind, name, model) for name in self.names(kind)]
-        return [*self._whole[kind]]
+        whole = self._whole.get(kind) or [self._read(kind, name, model) for name in self.names(kind)]
+        return [*self._whole.setdefault(kind, whole)]
 
     def gpu(self, name: str) -> Gpu:
         """Return a GPU by name or alias; raises UnknownName."""
