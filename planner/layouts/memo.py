@@ -85,9 +85,9 @@ class Memos:
 class ByValue(Generic[Answer]):
     """The answers used last, by the values of all that decides them."""
 
-    def __init__(self, most: int) -> None:
-        """most: answers that are kept."""
-        self.most = most
+    def __init__(self, most: int, weigh: Callable[[Answer], int] = lambda answer: 1) -> None:
+        """most: answers that are kept, or where they are weighed what they weigh together."""
+        self.most, self.weigh, self._weight = most, weigh, 0
         self._known: OrderedDict[bytes, Answer] = OrderedDict()
 
     def recall(self, deciding: object, work: Callable[[], Answer]) -> Answer:
@@ -100,6 +100,7 @@ class ByValue(Generic[Answer]):
             self._known.move_to_end(key)
             return self._known[key]
         answer = self._known[key] = work()
-        if len(self._known) > self.most:
-            self._known.popitem(last=False)
+        self._weight += self.weigh(answer)
+        while self._weight > self.most:
+            self._weight -= self.weigh(self._known.popitem(last=False)[1])
         return answer

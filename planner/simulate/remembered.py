@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from planner.simulate.trace import Trace, Users
 
 LONGEST = 16_000
 """Requests of a trace whose outcome is kept: about 1.3 MB."""
-OUTCOMES = ByValue[Outcome](most=64)
-HOPED = ByValue[Outcome | None](OUTCOMES.most)
+MOST = 64 * LONGEST
+"""Requests of all outcomes that are kept."""
+OUTCOMES = ByValue[Outcome](MOST, lambda outcome: len(outcome.arrival))
+HOPED = ByValue[Outcome | None](MOST, lambda outcome: 1 if outcome is None else len(outcome.arrival))
 
 
 def replayed_once(trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
@@ -28,9 +31,9 @@ def replayed_once(trace: Trace, groups: Sequence[ReplicaGroup], policy: str, tra
     def run() -> Outcome:
         return simulate(trace, groups, policy, transfer, progress, users, phases)
 
-    if transfer is not None or len(trace) > LONGEST:
+    if not _is_kept(trace, transfer):
         return run()
-    outcome = OUTCOMES.recall((trace, tuple(groups), policy, users, tuple(phases)), run)
+    outcome = OUTCOMES.recall((trace, tuple(groups), policy, transfer, users, tuple(phases)), run)
     if progress is not None:
         progress(1.0)
     return outcome
@@ -44,8 +47,12 @@ def hoped_once(hopes: Hopes, trace: Trace, groups: Sequence[ReplicaGroup], trans
     def run() -> Outcome | None:
         return simulate_hoping(hopes, trace, groups, transfer=transfer, users=users)
 
-    return run() if transfer is not None or len(trace) > LONGEST else HOPED.recall(
-        (hopes, trace, tuple(groups), users), run)
+    return HOPED.recall((hopes, trace, tuple(groups), transfer, users), run) if _is_kept(trace, transfer) else run()
+
+
+def _is_kept(trace: Trace, transfer: Transfer | None) -> bool:
+    """Say whether an outcome is remembered: where values tell all that decides it, and it is not long."""
+    return (transfer is None or isinstance(transfer, partial)) and len(trace) <= LONGEST
 
 
 def _deciding(trace: Trace, users: Users | None) -> Trace:

@@ -45,7 +45,7 @@ KNOWN = {
     "physics/training/whole.py": {"SHARES"},
     "money/rent.py": {"MOST_BOUGHT", "_owned"},
     "simulate/outcome.py": {"PERCENTILES"},
-    "simulate/remembered.py": {"LONGEST", "OUTCOMES"},
+    "simulate/remembered.py": {"LONGEST", "MOST"},
     "simulate/router.py": {"SLACK"},
     "simulate/trace.py": {"PREFIX_BLOCK", "MOST_TOKENS", "synthetic"},
     "evidence/degrees.py": {"MANY_SAMPLES"},

@@ -1,6 +1,8 @@
 """A replay is run once for the same values, and again for any other."""
 
 from dataclasses import fields, replace
+from functools import partial
+from operator import mul
 
 import numpy as np
 import pytest
@@ -65,10 +67,14 @@ def test_what_a_function_decides_or_is_long_is_not_kept(runs: list[object], monk
     apart = (ReplicaGroup(KIND, role="prefill"), ReplicaGroup(KIND, role="decode"))
     for _ in range(2):
         asked(groups=apart, transfer=lambda tokens: 0.0)
+    assert len(runs) == 2
+    for each in (1e-6, 2e-6, 1e-6):
+        asked(groups=apart, transfer=partial(mul, each))
+    assert len(runs) == 4
     monkeypatch.setattr(module, "LONGEST", 99)
     for _ in range(2):
         asked()
-    assert len(runs) == 4
+    assert len(runs) == 6
 
 
 def test_the_oldest_is_forgotten(runs: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,3 +82,15 @@ def test_the_oldest_is_forgotten(runs: list[object], monkeypatch: pytest.MonkeyP
     for policy in ("round-robin", "least-kv", "round-robin"):
         asked(policy=policy)
     assert len(runs) == 3
+
+
+def test_as_many_are_kept_as_weigh_no_more_than_is_admitted() -> None:
+    known, made = ByValue[str](10, len), list[str]()
+
+    def asked(text: str) -> str:
+        return known.recall(text, lambda: made.append(text) or text)  # type: ignore[func-returns-value]
+
+    for text in ("a" * 6, "b" * 2, "c" * 2, "a" * 6, "d", "b" * 2, "c" * 2, "d"):
+        assert asked(text) == text
+    # the fourth is remembered, d puts out what was used longest ago, and the second b then c
+    assert made == ["a" * 6, "b" * 2, "c" * 2, "d", "b" * 2, "c" * 2]

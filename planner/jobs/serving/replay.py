@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import mul
 
 import numpy as np
 
@@ -227,7 +228,7 @@ def transfer_of(catalog: Catalog, service: Service, candidates: Sequence[Candida
     column = senders[0].column
     d = deployment(catalog, service, candidates[column.candidate], column.format, column.settings)
     each = float(sending(d, column.rows, 1.0)[0])
-    return lambda tokens: tokens * each
+    return partial(mul, each)
 
 
 def outside(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick]) -> float:

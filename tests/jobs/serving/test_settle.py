@@ -235,7 +235,7 @@ def test_every_hour_of_a_day_is_held_once_its_replicas_have_filled() -> None:
 
 
 def test_where_decode_misses_alone_prefill_apart_is_still_tried_with_less() -> None:
-    scenario = resolved(model="deepseek-v3", engine="sglang", rate=110, input=6160, output=555, ttft="1.09 s at mean",
+    scenario = resolved(model="deepseek-v3", engine="sglang", rate=10, input=6160, output=555, ttft="1.09 s at mean",
                         tpot="26 ms at p90", disaggregated="only", quantization=None,
                         hardware={"candidates": ["dgx-h100"]})
     plan = make_plan(scenario, CATALOG)
