@@ -254,8 +254,7 @@ def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
     begins = f"{what.lower()}-"
     if not what.isalpha() or any(gpu.name.startswith(begins) for gpu in catalog.all("gpus", Gpu)):
         return None
-    family = [node.name for node in nodes
-              if any(spelling.startswith(begins) for spelling in (node.name, *node.aliases))]
+    family = [node.name for node in nodes if any(name.startswith(begins) for name in (node.name, *node.aliases))]
     return Meant(family, whole=True) if family else None
 
 
@@ -266,8 +265,7 @@ def _is_gpus(text: str, catalog: Catalog) -> bool:
 
 def _gpu(name: str, catalog: Catalog) -> str | None:
     """Return the GPU of a name, also as drivers and shops write it."""
-    known = catalog.known_gpu(name)
-    return GpuNames(catalog).called(name) if known is None else known.name
+    return known.name if (known := catalog.known_gpu(name)) is not None else GpuNames(catalog).called(name)
 
 
 def owned_nodes(name: str, count: int, catalog: Catalog) -> tuple[str, int]:
