@@ -127,6 +127,7 @@ TOTALS: dict[str, tuple[dict[str, Any], int, int]] = {
                      "add_bias_linear": False}, 6243584000, 6243584000),
     "arcee": (shape("arcee", 32, 2560, 32, 18432, 32000), 4022766080, 4022766080),
     "apertus": (shape("apertus", 32, 4096, 32, 14336, 131072), 6979596352, 6979596352),
+    "apertus1p5_text": (shape("apertus1p5_text", 32, 4096, 32, 14336, 131072), 6979596352, 6979596352),
     "mamba": ({"model_type": "mamba", "num_hidden_layers": 32, "hidden_size": 768, "vocab_size": 50280,
                "state_size": 16, "expand": 2, "conv_kernel": 4, "time_step_rank": 48}, 159308544, 159308544),
     "step-3.7-flash": (shape(

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from planner.answer.schema import ByReplay, Objective, Plan
 from planner.ask.account import finished, provenance_of, search_of, with_decided
+from planner.ask.slow import slow
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.job import Replayable, Replaying
@@ -56,10 +57,12 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     shown = at_load(per_unit, load).model_copy(update={"objective": scenario.objective})
     # above what the formula admits nothing is proven: the least load that no replay held is known
     bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)
-    plan = Plan(status="optimal" if met and load == most else "feasible", notes=question.terms.market.notes,
+    made = tuple(solved.assignments(replaying))
+    plan = Plan(status="optimal" if met and load == most else "feasible",
+                notes=(*question.terms.market.notes, *slow(made, catalog.recipes)),
                 objective=Objective(name="users" if people else "requests_per_second", value=load, bound=bound,
                                     gap=gap if load <= most else None, by_replay=ByReplay(met=met, gap=gap)),
-                assignments=tuple(solved.assignments(replaying)),
+                assignments=made,
                 search=search_of(solved, time.monotonic() - started),
                 provenance=provenance_of(shown, catalog, with_decided(defaults, solved)))
     return finished(plan, solved)

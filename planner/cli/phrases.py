@@ -33,7 +33,9 @@ _ASKING = {
     "largest": "how big a model|how large a model|how big of a model|how large of a model|what size model|"
             "what size of model|what size of a model|how big|how large|largest model|biggest model|largest|biggest|"
             "what model|which model|what models|which models|largest models|biggest models",
-    "longest": "biggest context|biggest context length|largest context length|how big a context|how large a context|"
+    "longest": "what context length|which context length|what context|what context size|what sequence length|"
+            "which sequence length|"
+            "biggest context|biggest context length|largest context length|how big a context|how large a context|"
             "max context length|max context|maximum context|maximum context length|longest context|"
             "longest sequence|max sequence length|max seq len|max sequence|largest context|how long a context|"
             "how much context|maximum sequence length",

@@ -44,6 +44,8 @@ SAID = [
      "plan --model llama3-8b --on 2xt4 --quantization int4 --concurrency 16 --method inference"),
     ("we own 8xH100, buy or rent for llama 70b at 40 rps",
      "plan --own 8xh100 --model llama-70b --rate '40 rps' --on h100 --terms buy,on-demand --method inference"),
+    ("what context length can i serve with qwen3-30b-a3b on 2x3090 awq",
+     "estimate --model qwen3-30b-a3b --on 2x3090 --quantization int4 --method inference --max sequence"),
     ("generate 300 of them a day with flux dev",
      "plan --model flux-dev --rate '300 images/day' --method inference"),
     # answers that are drawn to learn from, or judged
