@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from planner.answer.validation import Entry
 from planner.catalog.diffusion import Diffusion
@@ -84,8 +85,9 @@ def _coding(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catal
     if coding is None:
         raise SkippedError(f"component {run.component} is not modeled")
     split = Split(run.batch or 1, tiled="tiled" in run.offload.lower())
-    picture = Picture(model, sample_of(model, size, run.frames), size[0] * size[1], run.frames, 1, 1)
-    weights = vae.parameters * STORED * (law.wide if vae.wide else 1.0)
+    picture = Picture(model, sample_of(model, size, run.frames), size[0] * size[1], run.frames, 1, 1,
+                      bf16="bf16" in run.precision.lower())
+    weights = vae.parameters * STORED * picture.widened(law)
     gib = (weights + coding_bytes(picture, split, law, coding) * law.held) / GIB
     seconds = None
     if run.gpu is not None:
@@ -109,16 +111,15 @@ def _whole(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catalo
     work = Generation.model_validate({
         "model": model.name, "resolution": f"{size[0]}x{size[1]}", "frames": run.frames, "steps": steps,
         "quantization": [stored], "compile": compiled})
-    (picture,) = pictures(work, catalog)
+    cache: StepCache = next((kind for word, kind in runs.caches.items() if word in run.parallel.lower()), "none")
+    ran = partial(replace, cache=cache, bf16="bf16" in run.precision.lower())
+    picture = ran(pictures(work, catalog)[0])
     offload = next((how for word, how in runs.offloads.items() if word in run.offload.lower()), None)
     if run.offload and offload is None and "til" not in run.offload:
         raise SkippedError(f"offload {run.offload} is not modeled")
-    cache: StepCache = next((kind for word, kind in runs.caches.items() if word in run.parallel.lower()), "none")
     split = _split(run, model, Split(batch, offload or "none", tiled="til" in run.offload.lower()), picture)
     if model.name in runs.encoders_quantized:
-        picture = _replaced(picture, law.formats[stored].weight, cache)
-    else:
-        picture = _replaced(picture, STORED, cache)
+        picture = replace(picture, encoders=law.formats[stored].weight)
     known = run.gpu is not None and stack not in runs.gpu_unsure
     name = run.gpu if known and run.gpu else runs.stand_in
     candidate = usual_candidate(catalog.node(node_named(name, catalog, split.gpus)[0]), catalog)
@@ -126,8 +127,8 @@ def _whole(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catalo
     gib = max(each.allocated for each in way.moments.values()) / GIB
     if stored != "bf16" and stack in runs.quantized_on_gpu:
         # all parts are there in 16 bits before
-        whole = option(catalog, (candidate,), 0, _replaced(pictures(work.model_copy(update={
-            "quantization": ("bf16",)}), catalog)[0], STORED, cache), split)
+        whole = option(catalog, (candidate,), 0, ran(pictures(work.model_copy(update={
+            "quantization": ("bf16",)}), catalog)[0]), split)
         gib = max(gib, whole.moments["encode"].allocated / GIB)
     assumed = [f"{what}={value}" for what, value, given in (
         ("steps", steps, run.steps), ("batch", batch, run.batch), ("stack", law.stack, stack == law.stack))
@@ -140,11 +141,6 @@ def _whole(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catalo
 
 def _verdict(way: Option, candidate: object, catalog: Catalog) -> str:
     return fits(way, candidate, catalog.generation_law, CONFIDENCE)  # type: ignore[arg-type]
-
-
-def _replaced(picture: Picture, encoders: float, cache: StepCache) -> Picture:
-    return Picture(picture.model, picture.sample, picture.pixels, picture.frames, picture.steps, picture.passes,
-                   picture.stored, picture.compiled, cache, encoders)
 
 
 def _split(run: GenerationAsked, model: Diffusion, split: Split, picture: Picture) -> Split:

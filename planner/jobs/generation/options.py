@@ -124,6 +124,8 @@ def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: floa
 def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture: Picture, split: Split) -> Option:
     """Return one way on one candidate. Raises MissingFact for a GPU without the rate of a format."""
     law, candidate = catalog.generation_law, candidates[at]
+    if picture.bf16 is None:  # as planner launch starts it
+        picture = replace(picture, bf16="bf16" in candidate.gpu.peak)
     rates = Rates(candidate.gpu, catalog.rates(candidate.gpu.architecture))
 
     def exchange(operation: str, size: float, ranks: int) -> float:

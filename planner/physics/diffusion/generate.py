@@ -48,6 +48,12 @@ class Picture:
     cache: StepCache = "none"
     encoders: float = STORED
     """Bytes of a weight of the text encoders."""
+    bf16: bool | None = None
+    """Whether its 16 bits are bfloat16; none where that is not known yet."""
+
+    def widened(self, law: GenerationLaw) -> float:
+        """Return bytes of the autoencoder's numbers over 16 bits: one that overflows in float16 works in 32 bits."""
+        return law.wide if self.model.autoencoder.wide and not self.bf16 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ def denoiser_bytes(model: Diffusion, stored: Stored, law: GenerationLaw) -> floa
 def moments(picture: Picture, split: Split, law: GenerationLaw) -> dict[Moment, Bytes]:
     """Return the bytes of one GPU while each part is at work."""
     model = picture.model
-    vae = model.autoencoder.parameters * STORED * (law.wide if model.autoencoder.wide else 1.0)
+    vae = model.autoencoder.parameters * STORED * picture.widened(law)
     encoders = [encoder.parameters * picture.encoders for encoder in model.text_encoders]
     one = denoiser_bytes(model, picture.stored, law) / split.pipefusion
     working = _working(picture, split, law)
@@ -129,7 +135,7 @@ def coding_bytes(picture: Picture, split: Split, law: GenerationLaw, coding: Cod
     pixels, images = (min(picture.pixels, vae.tile**2), 1) if split.tiled else (picture.pixels, split.batch)
     at_once = min(picture.frames, coding.frames or picture.frames)
     made = split.batch * picture.pixels * picture.frames * COLORS * STORED
-    return images * pixels * at_once * coding.bytes * (law.wide if vae.wide else 1.0) + made
+    return images * pixels * at_once * coding.bytes * picture.widened(law) + made
 
 
 def _working(picture: Picture, split: Split, law: GenerationLaw) -> float:
@@ -251,8 +257,8 @@ def latents_made(picture: Picture, batch: int, law: GenerationLaw, rates: Rates)
 def coding_seconds(picture: Picture, split: Split, law: GenerationLaw, rates: Rates, coding: Coding) -> float:
     """Return the seconds of the autoencoder on a call's images; tiles share their borders."""
     vae = picture.model.autoencoder
-    rate = rates.wide if vae.wide else rates.products()
+    rate = rates.wide if picture.widened(law) > 1 else rates.products()
     pixels = split.batch * picture.pixels * picture.frames
-    moved = law.moved * coding.bytes * (law.wide if vae.wide else 1.0)
+    moved = law.moved * coding.bytes * picture.widened(law)
     again = 1 / (1 - law.overlap) ** 2 if split.tiled and picture.pixels > vae.tile**2 else 1.0
     return law.host_coding + pixels * again * (coding.flops / rate + moved / rates.memory)
