@@ -55,6 +55,7 @@ KNOWN = {
     "evidence/residuals.py": {"LEAST_ROWS"},
     "evidence/rl_runs.py": {"CONFIDENCE", "MOST_GPUS", "USUAL_RANK"},
     "evidence/run_logs.py": {"WARMING", "_MB"},
+    "evidence/trainer_logs.py": {"_HALF", "_clock"},
     "evidence/serve_limits.py": {"GRID", "SCANT", "within"},
     "evidence/serve_run.py": {"_version", "_workers"},
     "evidence/serve_speed.py": {"DEGREES"},
