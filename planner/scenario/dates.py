@@ -11,7 +11,7 @@ from planner.errors import InputError
 
 _PART = re.compile(r"(20\d{2})-?([qh]\d)|([qh]\d)-?(20\d{2})", re.ASCII)
 _ISO = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
-_SLASHED = re.compile(r"(\d{1,4})([/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
+_SLASHED = re.compile(r"(\d{1,4})/(\d{1,2})/(\d{1,4})|(\d{1,4})\.(\d{1,2})\.(\d{1,4})", re.ASCII)
 """02/15/2027, 15.2.2027 and 2027/02/15."""
 _MONTHS = {name.lower(): month for names in (calendar.month_name, calendar.month_abbr)
            for month, name in enumerate(names) if name} | {"sept": 9}
@@ -101,12 +101,12 @@ def _slashed(word: str) -> list[str]:
     match = _SLASHED.fullmatch(word)
     if match is None:
         return []
-    first, point, second, third = match[1], match[2], match[3], match[4]
+    first, second, third = (part for part in match.groups() if part is not None)
     if len(first) == len("2027"):
         ways = [(first, second, third)]
     else:
         # with points the day stands first everywhere
-        ways = [(third, second, first)] + ([] if point == "." else [(third, first, second)])
+        ways = [(third, second, first)] + ([] if "." in word else [(third, first, second)])
     return sorted({f"{year}-{int(month):02}-{int(day):02}" for year, month, day in ways
                    if len(year) == len("2027") and len(day) < len("100") and 1 <= int(month) <= MONTHS})
 

@@ -59,11 +59,12 @@ def test_a_bounded_pattern_is_accepted(pattern):
 
 
 def test_no_pattern_in_the_code_of_evidence_repeats_without_a_bound():
-    patterns = [value.pattern for module in pkgutil.iter_modules(planner.evidence.__path__)
-                for value in vars(importlib.import_module(f"planner.evidence.{module.name}")).values()
-                if isinstance(value, re.Pattern)]
-    assert len(patterns) < 10
-    assert all(bounded(pattern) for pattern in patterns)
+    patterns = {module.name: [value.pattern for value in vars(importlib.import_module(
+        f"planner.evidence.{module.name}")).values() if isinstance(value, re.Pattern)]
+        for module in pkgutil.iter_modules(planner.evidence.__path__)}
+    assert all(bounded(pattern) for some in patterns.values() for pattern in some)
+    # what logs look like is their programs' format; what sources mean is data
+    assert sum(len(some) for name, some in patterns.items() if not name.endswith("_logs")) < 10
 
 
 @pytest.mark.parametrize(("rule", "expected"), [

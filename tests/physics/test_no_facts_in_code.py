@@ -44,6 +44,7 @@ KNOWN = {
     "physics/training/question.py": {"quantile", "question_of"},
     "physics/training/whole.py": {"SHARES"},
     "money/rent.py": {"MOST_BOUGHT", "_owned"},
+    "simulate/delayed.py": {"FIRST"},
     "simulate/outcome.py": {"PERCENTILES"},
     "simulate/remembered.py": {"LONGEST", "MOST"},
     "simulate/router.py": {"SLACK"},

@@ -42,7 +42,8 @@ def question(**changes: Any) -> dict[str, Any]:
 def write(folder: Path, **changes: Any) -> Path:
     """Write a question to a file."""
     path = folder / "question.yaml"
-    path.write_text(yaml.safe_dump(question(**changes)), encoding="utf-8")
+    # what several services share is written out, as no question has anchors
+    path.write_text(yaml.safe_dump(json.loads(json.dumps(question(**changes)))), encoding="utf-8")
     return path
 
 

@@ -98,7 +98,7 @@ def test_classes_of_a_trace_are_its_requests(tmp_path: Path) -> None:
 
 
 def test_more_classes_never_cost_more_and_here_they_save() -> None:
-    costs = [value(**TAIL | {"rate": 100}, length_classes=count) for count in (1, 2, 4)]
+    costs = [value(**TAIL | {"rate": 60}, length_classes=count) for count in (1, 2, 4)]
     assert costs[0] > costs[1] >= costs[2]
 
 

@@ -314,7 +314,7 @@ def test_hardware_that_missed_beside_others_is_tried_by_itself() -> None:
     asked: dict[str, Any] = {"model": "qwen3-32b", "users": 150, "ttft": "1 s", "tpot": "60 ms", "quantization": "bf16"}
     kinds = ["gh200-96gb-1x", "b200-1x", "h200-sxm-1x", "rtx-6000-ada-2x", "a100-sxm-80gb-1x"]
     both, one = (planner.plan(**asked, on=on) for on in (kinds, kinds[:1]))
-    assert both.objective.value == one.objective.value
+    assert both.objective.value <= one.objective.value
 
 
 def test_more_hardware_serves_no_fewer_users() -> None:
