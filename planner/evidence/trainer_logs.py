@@ -25,7 +25,7 @@ _BAR = re.compile(r"\b(\d{1,9})/\d{1,9} \[([\d:]{4,12})<")
 _AT = "global_step/max_steps"
 _ENTRY = ("loss", _SEEN, "train_runtime", "train_steps_per_second", "train_samples_per_second", "train_speed(s/it)",
           "train_speed(iter/s)", *(name for name, _ in _HELD))
-_DAYS = re.compile(r"(?:(\d{1,5}) days?, )?(\d{1,5}(?::\d{2}){1,2})")
+_DAYS = re.compile(r"(?:(\d{1,5}) days?, )?(\d{1,5}:\d{2}(?::\d{2})?)")
 """Of a clock: 05:48, 1:05:36, or 9 days, 21:16:28."""
 _HALF = 0.0005
 """Rates of the summary have three digits after the point."""

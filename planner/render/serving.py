@@ -122,7 +122,7 @@ def capacity_sentence(assignment: Assignment, asked: float | None = None, *, off
         return (f"Does not fit: with {show_bytes(memory.components.weights)} of weights, a GPU has room for "
                 f"{serving.kv_tokens:,} KV tokens, too few for one request")
     fits = (f"Fits: {serving.kv_tokens:,} KV tokens per replica, maximum concurrency {serving.max_batch:,}"
-            f"{longest(serving)}" if serving.kv_tokens else "Fits: an encoder keeps no keys and values")
+            f"{longest(serving)}" if serving.kv_tokens else "Fits: it keeps no keys and values")
     if asked is not None and serving.requests_per_second < ANSWERED * asked:
         return (f"{fits}; {asked:,.4g} requests/s are too many: about {serving.requests_per_second:,.4g} are answered, "
                 "and the queue grows" + (", so that no latency target is met" if _targets(serving) else ""))

@@ -88,7 +88,9 @@ def capacity(asked: CacheInput, cut: Cut) -> Capacity:
     paging = paging_of(asked)
     sequence = sequence_bytes(asked.model, asked.length, asked.cache, whole, paging, asked.drafts, asked.crossed)
     context, shared = asked.release.apart(asked.memory, asked.architecture)
-    concurrency = np.maximum(worst, 0.0) / sequence
+    # states that lie beside the pool are there for as many sequences as a step takes
+    concurrency = np.divide(np.maximum(worst, 0.0), sequence, where=sequence > 0,
+                            out=np.where(worst >= 0, float(asked.limits.sequences), 0.0))
     tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
               else printed_tokens(asked.model, worst, asked.cache, whole, paging, asked.drafts))
     return Capacity(

@@ -153,14 +153,19 @@ def sequence_bytes(model: Model, length: int, cache: StoredCache, cut: Cut, pagi
 
 def printed_tokens(model: Model, pool: Floats, cache: StoredCache, cut: Cut, paging: Paging,
                    drafts: int = 0) -> Floats:
-    """Return the tokens that an engine prints for a pool: as if every group held all of them, in whole blocks."""
+    """Return the tokens that an engine prints for a pool: as if every group held all of them, in whole blocks.
+
+    None of a model whose layers keep a state for each sequence and nothing for its tokens.
+    """
     kinds = _kinds(model, cache, cut, drafts)
     page, each = np.full(len(cut), paging.block), _total(kind.layers * kind.token for kind in kinds)
     if paging.by_kind and len(kinds) > 1:
         page = _page_tokens(kinds, paging.block)
         each = _total(layers * _page_bytes(kind, kinds, page) / page
                       for kind, layers in zip(kinds, _padded(kinds, cache), strict=True))
-    tokens: Floats = np.floor(np.maximum(pool, 0.0) / (each * _stage(model, cut)) / page) * page
+    held = each * _stage(model, cut)
+    most = np.divide(np.maximum(pool, 0.0), held, out=np.zeros(len(cut)), where=held > 0)
+    tokens: Floats = np.floor(most / page) * page
     return tokens
 
 
