@@ -86,7 +86,7 @@ def test_the_fewest_replicas_that_replay_well_are_found(enough: int, unsure: Col
 
 def test_a_fleet_of_several_kinds_does_with_one_replica_less_where_the_others_take_its_share(
         monkeypatch: pytest.MonkeyPatch) -> None:
-    """By formula an H100 and an A100 serve 24 requests/s; by replay the H100 alone, up to 10% above its rate, does too."""
+    """By formula an H100 and an A100 serve 24 requests/s; by replay the H100 alone, 10% above its rate, does too."""
     def missed(search: Search, best: Solved) -> Iterator[Any]:
         picks = [pick for pick in best.picks if isinstance(pick, Pick)]
         asked = tuple(pick.column.rate for pick in picks)
