@@ -95,7 +95,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
 
     def made(asked: AnyQuestion, defaults: Defaults) -> Plan:
         replays = replay is not None and not (as_json or is_quiet())
-        with _helpers(scheduler, asked), progress(shown=not replays), bar(shown=replays) as advance:
+        with _cluster(scheduler, asked), progress(shown=not replays), bar(shown=replays) as advance:
             return make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
                              progress=advance, before=before if isinstance(before, Portfolio) else None,
@@ -123,7 +123,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
 
 
-def _helpers(scheduler: str | None, asked: AnyQuestion) -> AbstractContextManager[None]:
+def _cluster(scheduler: str | None, asked: AnyQuestion) -> AbstractContextManager[None]:
     """Return what has a cluster solve windows of a portfolio. Raises InputError where there is none, or no portfolio.
     """
     if scheduler is None:

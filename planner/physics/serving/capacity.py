@@ -88,9 +88,7 @@ def capacity(asked: CacheInput, cut: Cut) -> Capacity:
     paging = paging_of(asked)
     sequence = sequence_bytes(asked.model, asked.length, asked.cache, whole, paging, asked.drafts, asked.crossed)
     context, shared = asked.release.apart(asked.memory, asked.architecture)
-    # states that lie beside the pool are there for as many sequences as a step takes
-    concurrency = np.divide(np.maximum(worst, 0.0), sequence, where=sequence > 0,
-                            out=np.where(worst >= 0, float(asked.limits.sequences), 0.0))
+    concurrency = _sequences(asked, worst, sequence)
     tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
               else printed_tokens(asked.model, worst, asked.cache, whole, paging, asked.drafts))
     return Capacity(
@@ -111,7 +109,17 @@ def held_each(asked: CacheInput, cut: Cut, lengths: Sequence[int], choices: Sequ
             if (paging, length) not in known:
                 known[paging, length] = sequence_bytes(
                     asked.model, length, asked.cache, cut, paging, asked.drafts, asked.crossed)
-            held[at, number] = np.maximum(pool, 0.0) / known[paging, length] * cut.data
+            held[at, number] = _sequences(each[at], pool, known[paging, length]) * cut.data
+    return held
+
+
+def _sequences(asked: CacheInput, pool: Floats, each: Floats) -> Floats:
+    """Return how many sequences a pool holds that take so many bytes each, for each row.
+
+    States that lie beside the pool take none of it, and are there for as many sequences as a step takes.
+    """
+    beside = np.where(pool >= 0, float(asked.limits.sequences), 0.0)
+    held: Floats = np.divide(np.maximum(pool, 0.0), each, where=each > 0, out=beside)
     return held
 
 
