@@ -162,7 +162,7 @@ def _whole(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default],
     solve = partial(_Found.of, effort=effort, held=held, lifts=lifts)
     question = question_of(scenario, catalog)
     # of a run that may be too long, what costs least is all that is asked of the question without a deadline
-    found = solve(question, depth="best" if may_be_long(scenario, defaults) else "each")
+    found = solve(question, depth="best" if may_be_long(scenario, defaults, catalog) else "each")
     soon = soon_enough(found.solved, scenario, defaults, catalog)
     if (sooner := _first([soon] if soon else [], lambda changed, said: _best(
             changed, catalog, said, effort, replaying_of, simple=simple, held=held,

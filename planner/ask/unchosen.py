@@ -14,6 +14,7 @@ from planner.catalog.load import Catalog
 from planner.jobs.otherwise import by_engines, in_narrower_formats
 from planner.jobs.solved import Solved
 from planner.money.rent import candidates_with_offers
+from planner.physics.shapes import active_parameters, parameters
 from planner.scenario.default import Default, Defaults
 from planner.scenario.limits import Deadline, Rent
 from planner.scenario.scenario import AnyScenario, ServingScenario
@@ -30,17 +31,22 @@ LIGHTER = ("lora", "qlora")
 
 
 LONG = 10**11
-"""Tokens that the fewest GPUs with room for a model train for months, about as long for a large one as for a small one.
+"""Tokens that the fewest GPUs with room for a dense model train for months, about as long for a large as for a small
+one; of a mixture of experts, which has more to hold than it works with, as many more.
 """
 ENGINE, FORMAT = "engine", "quantization"
 
 
-def may_be_long(scenario: AnyScenario, defaults: Sequence[Default]) -> bool:
+def may_be_long(scenario: AnyScenario, defaults: Sequence[Default], catalog: Catalog) -> bool:
     """Say whether the cheapest run may well end after any that is usual, where no deadline is given.
 
     A guess, by which nothing but the order of searches goes.
     """
-    return is_open_ended(scenario, defaults) and (getattr(scenario.workload, "tokens", None) or 0) > LONG
+    tokens = getattr(scenario.workload, "tokens", None) or 0
+    if tokens <= LONG or scenario.workload is None or not is_open_ended(scenario, defaults):
+        return False
+    model = catalog.model(scenario.workload.model)
+    return tokens * active_parameters(model) > LONG * parameters(model)
 
 
 def is_open_ended(scenario: AnyScenario, defaults: Sequence[Default]) -> bool:
