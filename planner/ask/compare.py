@@ -11,7 +11,7 @@ from planner.answer.comparison import Comparison, Row, ServedFigures
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import only
-from planner.ask.unchosen import by_deadline, no_deadline, usual_deadline
+from planner.ask.unchosen import by_deadline, may_be_long, no_deadline, usual_deadline
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
@@ -79,13 +79,22 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     if traced:
         only(question, "compare --trace")
     ranked = partial(_ranked, effort=effort, held=layout)
+
+    def within_usual(cheapest: Sequence[Assignment]) -> list[Compared]:
+        """Return the rows by the deadline that runs usually have; none where the cheapest run keeps it, or none does.
+        """
+        deadline = usual_deadline(cheapest, scenario, defaults, catalog)
+        rows = [] if deadline is None else ranked(question.limited(by_deadline(scenario, deadline)))
+        if deadline is None or not rows[0].assignments:
+            return []
+        return [_noted(rows[0], [no_deadline(cheapest[0], deadline, catalog)]), *rows[1:]]
+
+    # of a run that may be too long, what costs least says so, and rows without a deadline need no reasons
+    long = may_be_long(scenario, defaults, catalog)
+    if long and (sooner := within_usual(solve_lifted(question, effort, "best", layout).assignments())):
+        return sooner
     plans = ranked(question)
-    deadline = usual_deadline(plans[0].assignments, scenario, defaults, catalog)
-    sooner = [] if deadline is None else ranked(question.limited(by_deadline(scenario, deadline)))
-    if deadline is None or not sooner[0].assignments:
-        return plans
-    said = no_deadline(plans[0].assignments[0], deadline, catalog)
-    return [_noted(sooner[0], [said]), *sooner[1:]]
+    return within_usual(plans[0].assignments) or plans
 
 
 def _ranked(question: ResolvedScenario, effort: Effort, held: Held) -> list[Compared]:
