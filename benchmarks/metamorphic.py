@@ -21,13 +21,12 @@ from planner.catalog.load import Catalog
 from planner.catalog.price import PriceList
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import SPLIT_BY
-from planner.render.figures import days
 from planner.scenario.limits import Limits
 from planner.scenario.load import load_any
 from planner.solver.fleet.problem import FleetOffer
 from planner.solver.quantize import DURATION_QUANTUM, duration_limit
 from planner.solver.search.job import Pricing
-from planner.units import DAY
+from planner.units import DAY, show_days
 from tests.search_cases import Choice, choose
 from tests.small_cases import Small, small_case
 
@@ -121,7 +120,7 @@ def deadline_of_the_plan(case: Small, found: Choice) -> tuple[Small, Check] | No
     """A plan's own duration as deadline, as it is printed, has the same plan."""
     if found.best is None or case.job.deadline_us is not None:
         return None
-    printed = days(found.best.column.duration_us * DURATION_QUANTUM / DAY).replace("days", "d").replace(",", "")
+    printed = show_days(found.best.column.duration_us * DURATION_QUANTUM / DAY).replace("days", "d").replace(",", "")
     limit = Limits.model_validate({"deadline": printed}).deadline
     assert limit is not None
     changed = _job(case, deadline_us=duration_limit(limit.seconds), upper=(1.0,) * len(case.job.offers),

@@ -13,7 +13,7 @@ from planner.answer.objective import NAMES
 from planner.answer.schema import Status
 from planner.answer.shown import Shown, Table, flat
 from planner.solver.fleet.problem import Goal
-from planner.units import DAY, plural, show_seconds, show_usd
+from planner.units import plural, show_days, show_usd
 from planner.yaml_io import Frozen, absent
 
 
@@ -129,4 +129,4 @@ class Comparison(Shown, Frozen):
 
 
 def _figures(row: Row) -> tuple[str, str, str]:
-    return (plural(row.gpus or 0, "GPU"), show_seconds((row.duration_days or 0.0) * DAY), show_usd(row.cost_usd or 0.0))
+    return (plural(row.gpus or 0, "GPU"), show_days(row.duration_days or 0.0), show_usd(row.cost_usd or 0.0))

@@ -19,7 +19,7 @@ from planner.answer.portfolio import Segment, Why
 from planner.answer.show_as import ShowAs
 from planner.answer.shown import Shown, Table, flat
 from planner.solver.quantize import COST_QUANTUM, DURATION_QUANTUM
-from planner.units import DAY, plural, show_bytes, show_seconds, show_usd
+from planner.units import DAY, plural, show_bytes, show_days, show_seconds, show_usd
 from planner.yaml_io import Frozen, absent
 
 DIGITS = 1e-12
@@ -234,7 +234,7 @@ class Placement(Shown, Frozen):
     @property
     def price(self) -> str:
         """Duration and cost; empty where neither was asked."""
-        days = "" if self.duration_days is None else show_seconds(self.duration_days * DAY)
+        days = "" if self.duration_days is None else show_days(self.duration_days)
         return ", ".join(filter(None, (days, "" if self.cost_usd is None else show_usd(self.cost_usd))))
 
     @model_validator(mode="after")

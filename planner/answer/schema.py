@@ -15,7 +15,7 @@ from planner.answer.relaxation import Relaxation
 from planner.answer.shown import Shown, Table, flat
 from planner.scenario.default import Default
 from planner.text_io import json_text
-from planner.units import DAY, show_kwh, show_seconds, show_usd
+from planner.units import plural, show_days, show_kwh, show_usd
 from planner.yaml_io import Frozen, absent, empty
 
 Status = Literal["optimal", "feasible", "infeasible", "undecided"]
@@ -64,8 +64,8 @@ class Objective(Frozen):
         """Return the value with its unit; empty without one."""
         if self.value is None:
             return ""
-        return {"cost_usd": show_usd(self.value), "duration_days": show_seconds(self.value * DAY),
-                "gpus": f"{self.value:,.0f} GPUs", "energy_kwh": show_kwh(self.value),
+        return {"cost_usd": show_usd(self.value), "duration_days": show_days(self.value),
+                "gpus": plural(round(self.value), "GPU"), "energy_kwh": show_kwh(self.value),
                 "requests_per_second": f"{self.value:,.4g} requests/s", "users": f"{self.value:,.0f} users"}[self.name]
 
 

@@ -13,7 +13,7 @@ from planner.launch.program import INSTALL, VARIABLES, Job, Program
 from planner.launch.replicas import nodes_of
 from planner.launch.title import title
 from planner.render.layout_text import axes
-from planner.units import DAY, plural, show_bytes, show_seconds
+from planner.units import plural, show_bytes, show_days, show_seconds
 
 MEDIA = ("diffusion", "generation")
 """Work whose runs are held against the plan by their rows alone; no constants are fitted to them."""
@@ -103,7 +103,7 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
     yield (f"memory of the fullest GPU: {show_bytes(memory.peak_bytes - memory.components.reserve)}{between}; usable "
            f"{show_bytes(memory.usable_bytes)}")
     if isinstance(placed, TrainingAssignment | DiffusionAssignment) and time.steps:
-        days = f" in {show_seconds(placed.duration_days * DAY)}" if placed.duration_days else ""
+        days = f" in {show_days(placed.duration_days)}" if placed.duration_days else ""
         yield f"run: {time.steps:,} steps{days}"
     if placed.duration_days is None and isinstance(placed, TrainingAssignment) and placed.asked is None:
         yield "of an estimate that does not state its optimizer, loss and packing: the files have the usual ones"

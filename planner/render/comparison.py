@@ -23,11 +23,11 @@ from planner.render.comparison_lines import (
     whence,
 )
 from planner.render.facts import is_endless
-from planner.render.figures import TOKENS, days, paid_each
+from planner.render.figures import TOKENS, paid_each
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page
 from planner.render.rent_or_buy import enough_use, pays_back
-from planner.units import DAY, show_kwh, show_seconds, show_usd
+from planner.units import DAY, show_days, show_kwh, show_seconds, show_usd
 
 MOST_BOUGHT = 4
 """Purchases on a screen."""
@@ -56,7 +56,7 @@ def render_comparison_line(plans: Sequence[Compared]) -> str:
     if best.cost_usd is None or best.duration_days is None:
         return f"None of {len(plans)} candidates has a plan"
     price = (f"{show_usd(best.cost_usd / best.duration_days / 24)}/h" if of_services(plans) else
-             f"{days(best.duration_days)} for {show_usd(best.cost_usd)}")
+             f"{show_days(best.duration_days)} for {show_usd(best.cost_usd)}")
     count = sum(bool(compared.assignments) for compared in plans)
     model = f"{best.model} on " if best.model else ""
     return f"Best of {count}: {model}{best.gpus:,} x {best.gpu}, {best.offer}, {price}"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from planner.answer.level import Percentiles
 from planner.ask.compare import Compared
 from planner.render.facts import held_against, is_endless
-from planner.render.figures import TOKENS, days, paid_each
+from planner.render.figures import TOKENS, paid_each
 from planner.render.layout_text import asked_latency
 from planner.render.page import Head, Page, Sheet
 from planner.render.runners_up import shortened
-from planner.units import show_usd
+from planner.units import show_days, show_usd
 
 MOST_ROWS = 10
 """Candidates with a plan that are shown; the others are behind -v."""
@@ -132,13 +132,13 @@ def _many(compared: Compared) -> tuple[str, ...]:
 
 def _trained(compared: Compared) -> tuple[str, ...]:
     row = compared.row
-    return ("-" if row.duration_days is None else days(row.duration_days), f"{row.mfu or 0:.2f}",
+    return ("-" if row.duration_days is None else show_days(row.duration_days), f"{row.mfu or 0:.2f}",
             "-" if row.cost_usd is None else show_usd(row.cost_usd), _each(compared))
 
 
 def _ended(compared: Compared) -> tuple[str, ...]:
     row = compared.row
-    return ("-" if row.duration_days is None else days(row.duration_days),
+    return ("-" if row.duration_days is None else show_days(row.duration_days),
             "-" if row.cost_usd is None else show_usd(row.cost_usd), _each(compared))
 
 

@@ -9,11 +9,11 @@ from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAs
 from planner.answer.breakdown import Evidence, Memory, Time
 from planner.answer.level import Percentiles, Replayed, ServingFigures
 from planner.answer.show_as import Group, ShowAs
-from planner.render.figures import days, each_in_words, in_unit, listed, pace, paid_each, part_of_step, percent
+from planner.render.figures import each_in_words, in_unit, listed, pace, paid_each, part_of_step, percent
 from planner.render.layout_text import axes, in_words, met, prompts_of
 from planner.render.made import made_facts
 from planner.render.serving import at_best, most_of
-from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_seconds, show_usd
+from planner.units import DAY, GIB, MONTH_DAYS, plural, show_bytes, show_count, show_days, show_seconds, show_usd
 
 _UNLIKE = {"stack": "of this stack itself", "kind": "of such a model", "architecture": "on this GPU architecture",
            "release": "of this release", "gpu": "on this GPU", "weights": "with weights held like that",
@@ -190,7 +190,7 @@ def _trained(a: Assignment) -> Iterator[tuple[str, str]]:
             more = f"; fewest node-hours with {often.missing_spares:,} more{less}" if often.missing_spares else ""
             yield "repairs", f"{plural(a.spare_nodes, 'spare')}; waits for nodes under repair {waits} of the time{more}"
     if a.duration_days is not None:
-        yield "duration", days(a.duration_days)
+        yield "duration", show_days(a.duration_days)
     if isinstance(a, TrainingAssignment) and (line := whole_run(a)):
         yield "whole run", line
 
@@ -200,7 +200,7 @@ def whole_run(a: TrainingAssignment) -> str:
     if a.whole_run is None or a.duration_interval90_days is None or a.duration_days is None:
         return ""
     (low, high), (least, most) = a.whole_run.factor90, (day * DAY for day in a.duration_interval90_days)
-    return (f"{days(a.duration_days)} of steps and failures; whole runs took {low:.2f} to {high:.2f} times that: "
+    return (f"{show_days(a.duration_days)} of steps and failures; whole runs took {low:.2f} to {high:.2f} times that: "
             f"{show_seconds(least)} to {show_seconds(most)}, the step's interval included")
 
 

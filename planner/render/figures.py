@@ -7,15 +7,22 @@ from collections.abc import Sequence
 
 from planner.answer.assignment import Assignment, DiffusionAssignment, ServingAssignment, TrainingAssignment
 from planner.answer.bought import Bought
-from planner.units import DAY, round_up, show_bytes, show_kwh, show_price, show_seconds, show_usd, show_within
+from planner.units import (
+    DAY,
+    round_up,
+    show_bytes,
+    show_days,
+    show_kwh,
+    show_price,
+    show_seconds,
+    show_usd,
+)
 
 _UNITS = {"cost_usd": ("USD", 2), "duration_days": ("d", 4), "gpus": ("GPUs", 0), "energy_kwh": ("kWh", 1),
           "requests_per_second": ("requests/s", 3), "users": ("users", 0)}
 TOKENS = "million tokens"
 LONG, MINUTE = 10, 60
 """Seconds of a step from which its parts are in seconds, and from which on they have one decimal."""
-FEW = 9.99
-"""Days that have two decimals."""
 _LISTED = 8
 """More values than this are shown as a range."""
 
@@ -25,13 +32,6 @@ METHODS = {"inference": "inference", "qlora": "QLoRA", "lora": "LoRA", "lokr": "
            "grpo": "GRPO", "ppo": "PPO", "rloo": "RLOO", "reinforce": "REINFORCE",
            "on-policy-distillation": "on-policy distillation", "rejection-sampling": "rejection sampling"}
 """Methods as people write them."""
-
-
-def days(value: float) -> str:
-    """Write a duration given in days, with three digits or more: `2.31 days`, `151.2 days`, hours below two; up, so
-    that as a deadline it is kept.
-    """
-    return f"{round_up(value, 2 if value < FEW else 1):,} days" if value >= 2 else show_within(value * DAY)
 
 
 def pace(a: Assignment) -> str:
@@ -68,7 +68,7 @@ def each_in_words(usd: float, what: str) -> str:
     return f"{show_price(usd)} per {what}"
 
 
-_SHOWN = {"bytes": show_bytes, "days": days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
+_SHOWN = {"bytes": show_bytes, "days": show_days, "kwh": show_kwh, "seconds": show_seconds, "usd": show_usd}
 
 
 def in_unit(name: str, value: object) -> str:
@@ -113,7 +113,7 @@ def objective(name: str, value: float) -> str:
         return f"{value:,.4g} {unit}"
     if name == "duration_days":
         if value < 2:
-            return days(value)
+            return show_days(value)
         return f"{round_up(value, decimals):,} {unit}"
     return f"{value:,.{decimals}f} {unit}"
 
@@ -140,7 +140,7 @@ def listed(a: Assignment) -> float:
 def paid_for(a: Assignment) -> str:
     """Return for how long nodes are paid, where that is longer than they work."""
     held = a.commitment if isinstance(a, TrainingAssignment | ServingAssignment) else None
-    return "" if held is None else f", paid for {days(held.paid_days)},"
+    return "" if held is None else f", paid for {show_days(held.paid_days)},"
 
 
 def bill(bought: Bought) -> list[tuple[str, str, str, str]]:

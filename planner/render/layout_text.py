@@ -81,7 +81,7 @@ def axes(assignment: Assignment) -> str:
     if layout.expert_tp is not None and (layout.expert_tp > 1 or layout.tp > 1):
         parts.append(f"expert TP {layout.expert_tp}")
     if assignment.kind != "serving":
-        parts += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {layout.shard} GPUs",
+        parts += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {plural(layout.shard, 'GPU')}",
                   f"micro-batch {layout.micro_batch}", plural(layout.micro_batches, "micro-batch"),
                   f"recompute {layout.recompute}"]
     return ", ".join([*parts, layout.precision, *_offloads(layout)])

@@ -7,10 +7,9 @@ from math import log
 
 from planner.answer.assignment import Assignment
 from planner.answer.schema import Measure, Plan
-from planner.render.figures import days
 from planner.render.layout_text import brief, degrees
 from planner.render.page import Head, Page
-from planner.units import plural, show_kwh, show_usd
+from planner.units import plural, show_days, show_kwh, show_usd
 
 WIDTH, HEIGHT, SCREEN_HEIGHT = 60, 15, 9
 MOST_POINTS = 8
@@ -19,7 +18,7 @@ FAR = 4
 """Most over least value from which an axis is logarithmic."""
 _CALLED: dict[Measure, str] = {"cost_usd": "cost", "duration_days": "days", "gpus": "gpus", "energy_kwh": "energy"}
 _FIELDS = {name: measure for measure, name in _CALLED.items()}
-_SHOWN = {"cost": show_usd, "days": days, "gpus": "{:,.0f}".format, "energy": show_kwh}
+_SHOWN = {"cost": show_usd, "days": show_days, "gpus": "{:,.0f}".format, "energy": show_kwh}
 _MARKS = "123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence, Set
 from planner.answer.assignment import Alternative
 from planner.answer.level import above_targets
 from planner.answer.schema import Infeasible, Plan, Provenance
-from planner.render.figures import days, gap_shown, objective, percent, values
+from planner.render.figures import gap_shown, objective, percent, values
 from planner.render.layout_text import brief
 from planner.render.page import Head, Page, Sheet
 from planner.render.runners_up import fleets_of
 from planner.render.serving import documents_of, is_service
-from planner.units import MONTH_DAYS, show_seconds, show_usd
+from planner.units import MONTH_DAYS, show_days, show_seconds, show_usd
 
 _LEAST = {"cost_usd": "cheapest", "gpus": "fewest GPUs", "energy_kwh": "least energy"}
 _DIGEST_SHOWN = 12
@@ -116,7 +116,7 @@ def _fleet(fleet: Sequence[Alternative], offers: Set[str | None]) -> tuple[str, 
                 for a in fleet]
     costs = [a.cost_usd for a in fleet if a.cost_usd is not None]
     return ("; and ".join(f"{where}, {brief(a)}" for where, a in zip(hardware, fleet, strict=True)),
-            "-" if fleet[0].duration_days is None else days(fleet[0].duration_days),
+            "-" if fleet[0].duration_days is None else show_days(fleet[0].duration_days),
             show_usd(sum(costs)) if len(costs) == len(fleet) else "-", fleet[0].reason)
 
 

@@ -8,10 +8,9 @@ from itertools import groupby
 
 from planner.answer.assignment import Alternative, Assignment
 from planner.answer.schema import Plan
-from planner.render.figures import days
 from planner.render.layout_text import differences
 from planner.render.page import Page
-from planner.units import show_usd
+from planner.units import show_days, show_usd
 
 MOST = 3
 """Alternatives shown; the others are behind -v."""
@@ -81,7 +80,7 @@ def _line(fleet: Sequence[Alternative], plan: Plan) -> tuple[str, str, str, str]
     name = " + ".join(f"{count:,} x {gpu}" for gpu, count in gpus.items()) + f", {first.layout.precision}"
     if len(fleet) == 1:
         name = _name(first, next((a for a in plan.assignments if a.workload == first.workload), plan.assignments[0]))
-    return (name, "" if first.serving or first.duration_days is None else days(first.duration_days),
+    return (name, "" if first.serving or first.duration_days is None else show_days(first.duration_days),
             _cost(fleet), first.reason)
 
 

@@ -10,12 +10,12 @@ from planner.answer.breakdown import Memory
 from planner.answer.schema import Infeasible, Plan
 from planner.ask.largest import Largest
 from planner.ask.levers import Lever
-from planner.render.figures import METHODS, days, gap_shown, in_unit, listed, pace, paid_for
+from planner.render.figures import METHODS, gap_shown, in_unit, listed, pace, paid_for
 from planner.render.holding import enumerated
 from planner.render.layout_text import sample_noun
 from planner.render.serving import BEST, is_service, serving_sentence
 from planner.render.verdict import at_confidence, verdict
-from planner.units import GIB, plural, show_bytes, show_kwh, show_seconds, show_usd
+from planner.units import GIB, plural, show_bytes, show_days, show_kwh, show_seconds, show_usd
 
 MOST_LEVERS = 3
 """Changes that save memory that are told."""
@@ -101,7 +101,7 @@ def close_call_sentence(plan: Plan, *, settled: bool) -> str | None:
     if doubt is None:
         return None
     name = plan.objective.name
-    best, show = plan.assignments[0], show_usd if name == "cost_usd" else days
+    best, show = plan.assignments[0], show_usd if name == "cost_usd" else show_days
     more = doubt.value / getattr(best, name) - 1
     better = "are cheaper" if name == "cost_usd" else "are faster"
     line = (f"Open: {doubt.chance:.0%} that {doubt.gpus:,} {doubt.gpu} for {show(doubt.value)} ({more:+.1%}) "
@@ -152,15 +152,20 @@ def levers_sentence(levers: Sequence[Lever], enough: Lever | None = None) -> str
     """Return what the largest single changes would save, what they cost in time, and which of them are enough; where
     none is, which changes are, or that not even all are.
     """
-    shown = [f"{lever.name} saves {show_bytes(lever.saved_bytes)} at {lever.slower:+.0%} time"
+    shown = [f"{lever.name} saves {show_bytes(lever.saved_bytes)} at {_slower(lever)}"
              + (", and it fits" if lever.fits else "") for lever in levers[:MOST_LEVERS]]
     line = f"Largest lever: {'; '.join(shown)}" if shown else "No single change of the layout saves memory"
     if enough is None:
         return line
     if enough.fits:
         none = " None of these is enough." if shown else ""
-        return f"{line}.{none} It fits with {enough.name}, at {enough.slower:+.0%} time"
+        return f"{line}.{none} It fits with {enough.name}, at {_slower(enough)}"
     return f"{line}. None is enough, nor all together: {enough.name} saves {show_bytes(enough.saved_bytes)}"
+
+
+def _slower(lever: Lever) -> str:
+    """Write what a change costs in time; what rounds to nothing has no sign of less."""
+    return f"{round(lever.slower, 2) + 0.0:+.0%} time"
 
 
 def _outside(memory: Memory) -> list[str]:
@@ -211,7 +216,7 @@ def _finished(a: Assignment, several: bool) -> str:
     verb = "finish" if several else "finishes"
     step = f"{_of_method(a)}step"
     work = f" {plural(a.time.steps, step)}{batch(a)}" if a.time.steps else ""
-    line = "" if a.duration_days is None else f" {verb}{work} in {days(a.duration_days)}"
+    line = "" if a.duration_days is None else f" {verb}{work} in {show_days(a.duration_days)}"
     return line if a.cost_usd is None else f"{line} for {show_usd(a.cost_usd)}"
 
 

@@ -11,7 +11,7 @@ from planner.jobs.serving.estimate import ANSWERED
 from planner.render.figures import gap_shown
 from planner.render.layout_text import prompts_of
 from planner.render.made import made_sentence
-from planner.units import DAY, MONTH_DAYS, plural, show_bytes, show_seconds, show_usd
+from planner.units import MONTH_DAYS, plural, show_bytes, show_days, show_seconds, show_usd
 
 BEST = {"cost_usd": "Cheapest", "duration_days": "Fastest", "gpus": "Fewest GPUs", "energy_kwh": "Least energy",
         "requests_per_second": "Largest rate", "users": "Most users"}
@@ -63,7 +63,7 @@ def serving_sentence(plan: Plan) -> str:
         answer = ("make" if made else "answer") + ("s" if _alone(a) else "")
         whole = plural(documents, noun.removesuffix("s"))
         return (f"{best}: {_fleet(a)} {answer} {whole} of {a.workload} in "
-                f"{show_seconds((a.duration_days or 0.0) * DAY)}{usd} ({proof})")
+                f"{show_days(a.duration_days or 0.0)}{usd} ({proof})")
     cost = hourly(plan)
     price = "" if cost is None else f" for {show_usd(cost)}/h"
     if cost is not None and (daily or len(plan.assignments) > 1):

@@ -13,12 +13,12 @@ from planner.answer.posttraining import PostTrainingAssignment
 from planner.answer.show_as import Group
 from planner.render.breakdown import show_latencies
 from planner.render.facts import facts, memory_parts, time_parts
-from planner.render.figures import days, percent
+from planner.render.figures import percent
 from planner.render.layout_text import asked_latency, brief, degrees, met, prompts_of
 from planner.render.page import FigureTable, Head, Page
 from planner.render.serving import ROLES, at_best
 from planner.render.verdict import verdict_color, verdict_heading
-from planner.units import GIB, plural, show_bytes, show_seconds, show_usd
+from planner.units import GIB, plural, show_bytes, show_days, show_seconds, show_usd
 
 MOST_PARTS = 5
 """Rows of a block of memory or time: the largest, and the others in one."""
@@ -99,7 +99,7 @@ def show_each(page: Page, assignments: Sequence[Assignment]) -> None:
     if any(a.serving is None for a in shown):
         columns = (Head("workload"), Head("hardware and layout"), Head("time", True), Head("cost", True))
         page.table(columns, [(a.workload, f"{a.nodes:,} x {a.node}, {degrees(a)}",
-                              "-" if a.duration_days is None else days(a.duration_days),
+                              "-" if a.duration_days is None else show_days(a.duration_days),
                               "-" if a.cost_usd is None else show_usd(a.cost_usd)) for a in shown])
     else:
         _show_fleet(page, shown)

@@ -47,6 +47,8 @@ GIB = 2.0**30
 HOUR = 3600.0
 DAY = 86400.0
 YEAR = 365 * DAY
+FEW_DAYS = 9.99
+"""Days that have two decimals."""
 MONTH_DAYS = 30.0
 """Of a month, for which what does not end is paid."""
 
@@ -187,6 +189,13 @@ def show_within(value: float) -> str:
     unit = next((u for u in ("d", "h", "min", "s", "ms") if value >= SECONDS[u] * (2 if u in ("d", "h") else 1)), "us")
     number = Decimal(repr(value / SECONDS[unit]))
     return f"{round_up(value / SECONDS[unit], max(0, 2 - number.adjusted())).normalize():,f} {unit}"
+
+
+def show_days(value: float) -> str:
+    """Write a duration given in days, with three digits or more: `2.31 days`, `151.2 days`, hours below two; up, so
+    that as a deadline it is kept.
+    """
+    return f"{round_up(value, 2 if value < FEW_DAYS else 1):,} days" if value >= 2 else show_within(value * DAY)
 
 
 def round_up(value: float, decimals: int) -> Decimal:

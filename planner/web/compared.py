@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from planner.answer.comparison import Row
 from planner.ask.compare import Compared
 from planner.render.comparison_lines import columns, of_portfolio
-from planner.render.figures import days
-from planner.units import show_usd
+from planner.units import show_days, show_usd
 
 FEW = 100
 """kWh below which parts of one are told."""
 _TRAINED: dict[str, Callable[[Row], str]] = {
     "GPUs": lambda row: _figure(row.gpus, ","),
-    "time": lambda row: "" if row.duration_days is None else days(row.duration_days),
+    "time": lambda row: "" if row.duration_days is None else show_days(row.duration_days),
     "cost": lambda row: "" if row.cost_usd is None else show_usd(row.cost_usd),
     "USD/GPU-h": lambda row: _figure(row.usd_per_gpu_hour, ",.2f"),
     "USD per M tokens": lambda row: _figure(row.usd_per_million_tokens, ",.4g"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import types
 from pathlib import Path
@@ -15,6 +16,7 @@ import planner
 from planner.answer.assignment import ServingAssignment, TrainingAssignment
 from planner.answer.shown import flat
 from planner.errors import InputError, Unsupported
+from planner.render.sentence import plan_sentence
 
 JOB: dict[str, Any] = {"model": "gpt2", "tokens": 1e9, "on": "h100-sxm-1x", "max_gpus": 2, "global_batch": 16,
                        "stack": "fsdp2"}
@@ -85,6 +87,13 @@ def test_an_answer_is_typed_frozen_and_short_on_one_line(answers: dict[str, Any]
     field = next(iter(type(found).model_fields))
     with pytest.raises(ValidationError):
         setattr(found, field, None)
+
+
+def test_in_short_an_answer_says_the_time_that_the_command_line_says() -> None:
+    """Rounded up in one place and to the nearest in the other, 4.744 h were 4.74 h in Python and 4.75 h elsewhere."""
+    plan = planner.plan(model="llama-3.1-8b", method="lora", samples="50k", on="h100-sxm-1x", max_gpus=1)
+    (said,) = re.findall(r"in ([\d.]+ (?:min|h|days)) for", plan_sentence(plan))
+    assert f": {said}, " in repr(plan)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ from planner.answer.assignment import Assignment, PostTrainingAssignment
 from planner.api.functions import estimate_asked
 from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_model, largest_of
+from planner.ask.levers import Lever
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.posttraining.held import TRAINED
@@ -37,6 +38,11 @@ def test_a_lever_saves_what_it_says() -> None:
     assert now.memory.fits != "fits"
     assert [full.fits, then.memory.fits] == [True, "fits"]
     assert levers_sentence([full]).endswith(" time, and it fits")
+
+
+@pytest.mark.parametrize(("slower", "said"), [(-0.004, "+0%"), (-0.006, "-1%"), (0.0, "+0%"), (0.016, "+2%")])
+def test_a_lever_that_costs_next_to_no_time_has_no_sign_of_less(slower: float, said: str) -> None:
+    assert f"at {said} time" in levers_sentence([Lever("a fused loss", 2**30, slower)])
 
 
 def test_levers_of_reinforcement_learning_hold_its_own_axes() -> None:

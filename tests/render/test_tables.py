@@ -12,10 +12,11 @@ from planner.answer.assignment import alternative
 from planner.answer.doubt import Doubt, Measurement
 from planner.answer.level import Asked
 from planner.answer.schema import Objective, Plan, Search
-from planner.render.figures import days, gap_shown, values
+from planner.render.figures import gap_shown, values
 from planner.render.page import Page
 from planner.render.sentence import close_call_sentence
 from planner.render.tables import render_answer_line, render_estimate, render_plan
+from planner.units import show_days
 from tests.answer.example_plan import (
     assignment,
     estimate,
@@ -247,4 +248,4 @@ def test_a_gap_that_is_not_nothing_is_not_shown_as_nothing(gap, shown):
 @pytest.mark.parametrize(("value", "shown"), [(2.30997, "2.31 days"), (11.24 / 24, "11.3 h"), (9.996, "10.0 days"),
                                               (151.24, "151.3 days"), (1.5, "36 h"), (9.981, "9.99 days")])
 def test_days_have_three_digits_and_are_kept_as_a_deadline(value, shown):
-    assert days(value) == shown
+    assert show_days(value) == shown

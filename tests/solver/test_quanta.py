@@ -15,7 +15,7 @@ from planner.layouts.enumerate import Grid
 from planner.layouts.table import from_rows
 from planner.physics.training.estimate import time_terms
 from planner.physics.training.memory import memory_terms
-from planner.render.figures import days, objective
+from planner.render.figures import objective
 from planner.scenario.limits import Limits
 from planner.scenario.scenario import Scenario
 from planner.solver import staging
@@ -23,7 +23,7 @@ from planner.solver.quantize import DURATION_QUANTUM, duration_limit
 from planner.solver.search.bounds import bound
 from planner.solver.search.job import Pricing
 from planner.solver.search.staging_input import staging_problem
-from planner.units import DAY, SECONDS, show_within
+from planner.units import DAY, SECONDS, show_days, show_within
 from tests.asked import load_scenario
 from tests.search_cases import catalog, choose
 from tests.small_cases import small_case
@@ -37,7 +37,7 @@ def question(**values):
 def written(micros):
     """Yield how the planner, or whoever reads its JSON, writes a duration of so many microseconds."""
     found = micros * DURATION_QUANTUM / DAY
-    yield from (f"{found!r} d", f"{found * 24!r} h", days(found).replace("days", "d"), show_within(found * DAY))
+    yield from (f"{found!r} d", f"{found * 24!r} h", show_days(found).replace("days", "d"), show_within(found * DAY))
     yield from (objective("duration_days", found), *(f"{micros * 1e-6 / SECONDS[unit]!r} {unit}" for unit in SECONDS))
 
 
@@ -59,7 +59,7 @@ def test_the_duration_of_a_plan_is_a_deadline_that_keeps_it() -> None:
         if first.best is None:
             continue
         found = first.best.column.duration_us * DURATION_QUANTUM / DAY
-        for text in (f"{found!r} d", days(found).replace("days", "d")):
+        for text in (f"{found!r} d", show_days(found).replace("days", "d")):
             limit = Limits(deadline=text).deadline
             assert limit is not None
             job = replace(case.job, deadline_us=duration_limit(limit.seconds), upper=(1.0,) * len(case.job.upper),

@@ -19,9 +19,8 @@ from planner.answer.bought import Bought
 from planner.answer.comparison import Row
 from planner.answer.schema import Plan
 from planner.ask.rent_or_buy import Ways
-from planner.render.figures import days as show_days
 from planner.render.pareto import trades
-from planner.units import show_usd
+from planner.units import show_days, show_usd
 
 MONTH_HOURS = 730.0
 Found = Sequence[Assignment | Alternative]

@@ -22,7 +22,7 @@ from planner.errors import UnknownName
 from planner.layouts.candidate import Candidate
 from planner.money.rent import offered, usual_candidate
 from planner.render.facts import FigurePart, LabeledFigure, facts, latencies, memory_parts, time_parts
-from planner.render.figures import bill, days, percent
+from planner.render.figures import bill, percent
 from planner.render.layout_text import brief
 from planner.render.portfolio import OUTLAYS, is_portfolio, job_row, outlays, reasons_of
 from planner.render.proof import defaults_sentence
@@ -37,7 +37,7 @@ from planner.render.topology_svg import topology_svg
 from planner.render.verdict import verdict, whose_peak
 from planner.scenario.limits import Sourcing
 from planner.scenario.sites import site_of
-from planner.units import GIB, show_seconds, show_usd
+from planner.units import GIB, show_days, show_seconds, show_usd
 
 
 def report(plan: Plan, catalog: Catalog, *, part: bool = False,
@@ -115,7 +115,7 @@ def _dated(a: Assignment) -> tuple[str, ...]:
 
 def _other(a: Alternative) -> dict[str, Any]:
     return {"hardware": f"{a.nodes:,} x {a.node}", "offer": a.offer or "", "layout": brief(a),
-            "days": "" if a.duration_days is None else days(a.duration_days),
+            "days": "" if a.duration_days is None else show_days(a.duration_days),
             "cost": "" if a.cost_usd is None else show_usd(a.cost_usd), "why": a.reason}
 
 
