@@ -11,6 +11,7 @@ from planner.answer.schema import Plan
 from planner.ask.unchosen import ENGINE, FORMAT
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
+from planner.jobs.job import Tried
 from planner.jobs.kinds import question_of
 from planner.jobs.otherwise import affordable, by_engines, by_last_stacks, in_narrower_formats
 from planner.jobs.settle import settle
@@ -75,14 +76,14 @@ def _by_stack(plan: Plan, scenario: AnyScenario, catalog: Catalog, effort: Effor
     names, changed = last
     cost, error = _cheaper(changed, plan, catalog, effort)
     return [] if cost is None else [
-        f"{' and '.join(names)}, which few use for this, does it for {show_usd(cost)} ({_saved(plan, cost)})"
+        f"{' and '.join(names)}, which few use for this, does it for at most {show_usd(cost)} ({_saved(plan, cost)})"
         f"{_doubt(error, ',')}: --stack {','.join(names)} plans that"]
 
 
 def _said(plan: Plan, key: str, was: str, cost: float, name: str, how_far: str) -> str:
     """Return in words what another choice than a default costs."""
-    return (f"{key} {was} is the default, and {name} serves it for {show_usd(cost)} ({_saved(plan, cost)}) {how_far}: "
-            f"--{key} {name} plans that")
+    return (f"{key} {was} is the default, and {name} serves it for at most {show_usd(cost)} ({_saved(plan, cost)}) "
+            f"{how_far}: --{key} {name} plans that")
 
 
 def _saved(plan: Plan, cost: float) -> str:
@@ -121,17 +122,20 @@ def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
 
 
 def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | None, float | None]:
-    """Return what a fleet costs by replay where that is clearly below the plan, and the median error of measured runs
-    of the like; none where there are none.
+    """Return what a fleet costs at most by replay where that is clearly below the plan, and the median error of
+    measured runs of the like; none where there are none.
     """
-    try:
-        found = settle(solved, None)
-    except PlannerError:
-        return None, None
-    value = found.solved.objective.value
-    if not found.met or value is None or value >= _clearly_below(plan, catalog):
-        return None, None
-    return value, _error_of(found.solved.assignments())
+    known: dict[object, Tried] = {}
+    # the first fleet that holds is mostly told apart already, and a plan of it finds what may cost less still
+    for any_will_do in (True, False):
+        try:
+            found = settle(solved, known=known, any_will_do=any_will_do)
+        except PlannerError:
+            break
+        value = found.solved.objective.value
+        if found.met and value is not None and value < _clearly_below(plan, catalog):
+            return value, _error_of(found.solved.assignments())
+    return None, None
 
 
 def _clearly_below(plan: Plan, catalog: Catalog) -> float:
