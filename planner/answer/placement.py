@@ -148,6 +148,8 @@ class Placement(Shown, Frozen):
     """Of an estimate, the workload that it answers, with its units; a plan has it in its provenance."""
     job: str | None = Field(default=None, exclude_if=absent)
     """In a portfolio: its job, of which `workload` is the instance."""
+    pool: str | None = Field(default=None, exclude_if=absent)
+    """In a portfolio: the pool of `supply` that it is on; what is rejected has none."""
     start: str | None = Field(default=None, exclude_if=absent)
     """In a portfolio: when it starts, UTC."""
     end: str | None = Field(default=None, exclude_if=absent)

@@ -19,6 +19,7 @@ from planner.jobs.pools import MOST_STARTS, Supplier
 from planner.jobs.purchases import as_late_as_may_be
 from planner.scenario.moment import months_since
 from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.recurring import releases
 from planner.solver.column import Column
 from planner.solver.fleet.schedule import (
     CENT,
@@ -199,16 +200,9 @@ def _in_order(portfolio: Portfolio) -> Iterator[int]:
 
 def _instances(portfolio: Portfolio, asked: PortfolioJob) -> Iterator[tuple[int | None, datetime]]:
     """Yield every instance of a job: its number, and when it is released."""
-    release, horizon = asked.release or portfolio.horizon.start, portfolio.horizon
-    if asked.every is None:
-        for number in range(asked.count or 1):
-            yield (number + 1 if asked.count else None), release
-        return
-    every, number = timedelta(seconds=asked.every), 0
-    while release + every <= horizon.end and (asked.count is None or number < asked.count):
-        number += 1
-        yield number, release
-        release += every
+    alone = asked.every is None and not asked.count
+    for number, release in enumerate(releases(portfolio.horizon, asked.release, asked.every, asked.count), 1):
+        yield (None if alone else number), release
 
 
 def _task(portfolio: Portfolio, asked: PortfolioJob, release: datetime, options: Sequence[Option],

@@ -27,7 +27,7 @@ def is_portfolio(plan: Plan) -> bool:
 def portfolio_sentence(plan: Plan) -> str:
     """Return what is planned, what it costs, and how far that is proven."""
     planned = {(a.job, a.workload) for a in plan.assignments if a.status == "planned"}
-    pools = {a.offer for a in plan.assignments if a.status == "planned"}
+    pools = {a.pool or (a.node, a.offer) for a in plan.assignments if a.status == "planned"}
     rejected = [a for a in plan.assignments if a.status == "rejected"]
     late = [a for a in plan.assignments if a.late_days]
     parts = [f"{plural(len(planned), 'job')} on {plural(len(pools), 'pool')}"]
@@ -154,9 +154,10 @@ def _timeline(page: Page, plan: Plan, start: datetime, end: datetime) -> list[tu
 
 def on_pool(plan: Plan, pool: str) -> list[Assignment]:
     """Return what runs on a pool, in the order of the plan."""
-    offers = {supply.offer for supply in plan.supply if supply.pool == pool}
-    return [assignment for assignment in plan.assignments if assignment.offer in offers
-            and assignment.status == "planned"]
+    # plans of earlier releases do not say the pool; an offer alone is not one: all purchases are of one
+    offers = {(supply.node, supply.offer) for supply in plan.supply if supply.pool == pool}
+    return [a for a in plan.assignments if a.status == "planned"
+            and (a.pool == pool if a.pool else (a.node, a.offer) in offers)]
 
 
 def in_use(plan: Plan, pool: str) -> float:

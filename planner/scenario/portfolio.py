@@ -13,6 +13,7 @@ from planner.scenario.horizon import USUAL, USUAL_START, Horizon
 from planner.scenario.limits import MOST, Buy, Hardware, Rent, Sourcing, owned_entry, owned_in_words
 from planner.scenario.moment import Growth, Moment, PerDay, Span, after, days_of, moment_of, written
 from planner.scenario.posttraining import PostTraining
+from planner.scenario.recurring import expect_in_time
 from planner.scenario.scenario import AnyScenario
 from planner.scenario.serving import LOADS, Serving
 from planner.scenario.workload import Training
@@ -271,8 +272,7 @@ class Portfolio(Frozen):
                         moment == self.horizon.start and key == "deadline"):
                     raise ValueError(f"{where}: {key.removesuffix('_')} {written(moment)} is outside the horizon, "
                                      f"{written(self.horizon.start)} to {written(self.horizon.end)}")
-            if job.every is not None and job.every > self.horizon.length:
-                raise ValueError(f"{where}: every is longer than the horizon, so that it is never released")
+            expect_in_time(where, self.horizon, job.release, job.every, job.count, job.deadline, job.late, job.worth)
         self._no_circle()
         return self
 

@@ -71,10 +71,10 @@ def recheck(plan: Plan) -> dict:
             assert a["cost_usd"] >= nodes * 24 * min(a["duration_days"], 1 / 24) * a["usd_per_node_hour"] - 0.005
     for row in data["periods"]:
         assert row["serving"] + row["training"] <= row["available"]
-        offers = {s["offer"] for s in data["supply"] if s["pool"] == row["pool"]}
         day = moment(row["start"])
         while day < moment(row["end"]):
-            busy = sum(seg["nodes"] for a in data["assignments"] if a["offer"] in offers for seg in a["segments"]
+            mine = [a for a in data["assignments"] if a.get("pool") == row["pool"]]
+            busy = sum(seg["nodes"] for a in mine for seg in a["segments"]
                        if moment(seg["start"]) < day + timedelta(days=1) and day < moment(seg["end"]))
             assert busy == row["serving"] + row["training"]
             day += timedelta(days=1)

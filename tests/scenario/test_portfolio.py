@@ -41,6 +41,14 @@ def test_a_portfolio_is_read_and_written_back():
     assert again == portfolio
 
 
+def test_a_deadline_is_that_of_every_instance():
+    back = {"name": "tune", "workload": RUN, "release": "2027-01-11", "every": "1 week", "deadline": "2027-02-01"}
+    with pytest.raises(InputError, match=r"released 2027-02-22: give count: 3, or a later deadline"):
+        load_question(asked([back]), {}, CATALOG)
+    for more in ({"count": 3}, {"late": "20 USD/d"}, {"worth": "200 USD"}, {"deadline": "2027-02-23"}):
+        load_question(asked([{**back, **more}]), {}, CATALOG)
+
+
 def test_any_kind_of_work_is_a_job():
     # who leaves the kind out says it by the model, and rl is a word for one
     works = {"grpo": GRPO, "style": STYLE, "pictures": PICTURES, "batch": {"model": "sdxl", "samples": 1000},

@@ -54,7 +54,7 @@ def _task(agenda: Agenda, at: int, placed: Placed | None) -> Assignment:
     segments = tuple(Segment(start=iso(agenda.moment(first * size)), end=iso(agenda.moment(then)), nodes=nodes)
                      for (first, _), then in zip(placed.runs, ends, strict=True))
     return shown.model_copy(update={
-        **update, "start": segments[0].start, "end": segments[-1].end, "segments": segments,
+        **update, "pool": supplier.name, "start": segments[0].start, "end": segments[-1].end, "segments": segments,
         "late_days": round(lateness(problem, task, placed) / DAY_SECONDS, DIGITS)})
 
 
@@ -79,6 +79,6 @@ def _service(agenda: Agenda, number: int, counts: Counts) -> list[Assignment]:
                          for first, then, count in stretches(nodes) if count)
         made.append(full(agenda, standing.job, supplier, pick).model_copy(update={
             "job": agenda.portfolio.jobs[standing.job].name, "workload": agenda.portfolio.jobs[standing.job].name,
-            "status": "planned", "start": segments[0].start, "end": segments[-1].end, "segments": segments,
-            "late_days": 0.0}))
+            "status": "planned", "pool": supplier.name, "start": segments[0].start, "end": segments[-1].end,
+            "segments": segments, "late_days": 0.0}))
     return made
