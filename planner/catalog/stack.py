@@ -160,6 +160,8 @@ class Stack(Sourced):
     """What a layout that does not say recomputes."""
     kept_inputs: dict[Precision, Annotated[float, Field(ge=1e-4, le=8)]] = Field(default={})
     """Bytes of an element that feed-forwards in a precision keep for backward; else those of an activation."""
+    saved_inputs: dict[Precision, Annotated[float, Field(ge=1e-4, le=8)]] = Field(default={})
+    """The same of the inputs of matrix products, where they are kept as the product reads them: quantized."""
     unsaved_products: float = Field(default=0.0, ge=0, le=1)
     """Share of the layers of whose products selective recompute saves none: those in a format of their own kernels."""
     full_recompute_keeps: tuple[KeptProduct, ...] = ()
@@ -172,6 +174,8 @@ class Stack(Sourced):
     reduce_bytes: Annotated[float, Field(ge=1e-4, le=64)]
     """Bytes per element of the gradient reduction."""
     fused_norm_and_activation: bool
+    norms_in_products: bool = False
+    """Whether a norm that feeds one product alone is a part of it, which recompute of norms leaves as it is."""
     gathered_norm_outputs: bool = False
     """Saves the norm outputs gathered over tensor parallelism rather than sharded (DTensor style)."""
     live_layers: Annotated[float, Field(ge=1e-4, le=100)]

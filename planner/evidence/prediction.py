@@ -182,8 +182,10 @@ def _precision(run: TrainRun, stack: Stack, candidate: Candidate, memory_only: b
                assumed: list[str]) -> str:
     """Return the format of a row; of a memory row, which states the bytes of its states, one of their widths."""
     if memory_only:
-        wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "bf16"
-        return next((p for p in (wanted, "fp16", "fp32") if p in stack.states and p in candidate.gpu.peak), wanted)
+        narrow = (run.precision_recipe or "").startswith("fp8")
+        wanted = "fp32" if "fp32" in (run.precision, run.precision_recipe) else "fp8" if narrow else "bf16"
+        known = (wanted, "bf16", "fp16", "fp32")
+        return next((p for p in known if p in stack.states and p in candidate.gpu.peak), wanted)
     scaled = said.word("scaled_precision", run)
     stated = scaled if scaled in candidate.gpu.peak else run.precision
     if stated is None:

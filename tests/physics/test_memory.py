@@ -10,6 +10,7 @@ import pytest
 
 from planner.catalog.architecture import Block, Mlp, Model
 from planner.catalog.attention import Attention
+from planner.catalog.hardware import Precision
 from planner.layouts.table import from_rows
 from planner.physics.layers import LayerKind
 from planner.physics.training.activations import saved_per_token
@@ -64,6 +65,41 @@ def test_saved_activations_are_34sbh() -> None:
         saved = saved_per_token(question, rows, only(question))[0, 0]
         log_sum_exp = 4 * only(question).heads / tp
         assert saved - log_sum_exp == pytest.approx(34 * question.shape.hidden / tp)
+
+
+@pytest.mark.parametrize(("precision", "narrow"), [
+    ("bf16", 2.0), ("fp8", 1.0), ("mxfp8", 1 + 1 / 32), ("fp4", 0.5 + 1 / 16)])
+def test_products_keep_their_inputs_as_they_read_them(precision: Precision, narrow: float) -> None:
+    """Transformer Engine's performance considerations: what a product saves is quantized, by columns."""
+    model = catalog().model("llama-3.1-405b")
+    question = question_of(catalog(), model, (candidate("dgx-b200"),), catalog().stack("megatron-core"),
+                           sequence_length=8192, global_batch=64, precisions=(precision,), method="pretrain",
+                           confidence=0.95)
+    saved = saved_per_token(question, from_rows([{"tp": 1, "dp": 8}], 64), only(question))[0, 0]
+    h, f, keys = 16384, 53248, 8 * 128
+    copy = narrow * h if narrow < 2 else 0
+    attention = 2 * (2 * h + 2 * keys) + copy + 4 * 128
+    assert saved == pytest.approx(2 * (2 * h + narrow * h) + attention + 2 * 2 * f + narrow * f)
+
+
+def test_the_router_reads_wide_what_experts_read_narrow() -> None:
+    """Qwen3 30B A3B: the norm ahead of the experts is kept in 16 bits for the router, permuted tokens in 8."""
+    question = question_of(catalog(), catalog().model("qwen3-30b-a3b"), (candidate("dgx-h100"),),
+                           catalog().stack("megatron-bridge"), sequence_length=4096, global_batch=64,
+                           precisions=("bf16", "fp8"), method="pretrain", confidence=0.95)
+    rows = from_rows([{"dp": 8, "precision": p} for p in (0, 1)], 64)
+    wide, narrow = saved_per_token(question, rows, only(question))[:, 0]
+    h, heads, permuted, acted = 2048, 32 * 128, 8 * 2048, 8 * 768
+    assert wide - narrow == pytest.approx(h - heads + permuted + acted)
+
+
+def test_what_experts_return_is_not_kept() -> None:
+    """Megatron-Bridge docs/training/moe-optimization.md: Qwen3 30B A3B on 16 H100 with EP 16 allocates 61.351 GB."""
+    question = question_of(catalog(), catalog().model("qwen3-30b-a3b"), (candidate("dgx-h100"),),
+                           catalog().stack("megatron-bridge"), sequence_length=4096, global_batch=1024,
+                           precisions=("bf16",), method="pretrain", confidence=0.95)
+    memory = evaluate_fixed(question, from_rows([{"ep": 16, "dp": 16, "zero": 1}], 1024), 0).memory
+    assert memory.allocated == pytest.approx(61.351e9, rel=0.01)
 
 
 def test_full_recompute_keeps_the_layer_input() -> None:

@@ -35,8 +35,10 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
         return np.stack([cache * np.ones_like(tp)] * 3, axis=1)
     split = sequence_split(question, rows)
     h = shape.hidden
-    width = kind.norms * e * h
-    inputs, outputs = width / split, width / (np.ones_like(tp) if stack.gathered_norm_outputs else split)
+    narrow = question.input_bytes(rows.precision)
+    inputs = kind.norms * e * h / split
+    alone, whole = _norms_of_products(kind), np.ones_like(tp)
+    outputs = (kind.norms * e - alone * (e - narrow)) * h / (whole if stack.gathered_norm_outputs else split)
     unfused = 0.0 if stack.fused_norm_and_activation else 4 * kind.norms * h / split
     masks = 2 * h / split if shape.dropout else 0.0
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
@@ -46,20 +48,25 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     attention = e * ((kind.query_width + kind.value_width) / tp + keys * repeated
                      + kind.latent_width) + core
     attention = attention + kind.normed * (e + (0 if stack.fused_norm_and_activation else 4)) / tp
+    # attention keeps what it returns as it is, and the product behind it keeps a narrower copy
+    attention = attention + np.where(narrow < e, narrow, 0.0) * kind.value_width / tp
     if kind.scan is not None:
         attention = attention + e * (kind.scan.projected + 2 * kind.scan.inner) / tp
     dense, routed = _feed_forward(question, rows, kind)
     k = question.kept_bytes(rows.precision)
+    fed = np.minimum(k, narrow)
     mlp, acted = dense + routed, np.zeros_like(tp)
     if kind.experts is not None:
-        acted = k * kind.experts.per_token * kind.experts.ffn / tp
+        acted = fed * kind.experts.per_token * kind.experts.ffn / tp
     if not tuning.trains_base:
-        outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, e)
+        outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, fed)
         # a frozen norm in plain kernels keeps its 32-bit copy alone
         inputs = inputs * (stack.fused_norm_and_activation or tuning.keeps_frozen_inputs)
     projected = e * kind.attention_width / tp if kind.latent_width else 0.0
-    drops = {"core_attn": core, "layernorm": outputs + unfused, "mlp": mlp if kind.experts is None else dense,
-             "mlp_act": k * kind.ffn / tp, "moe": routed, "moe_act": acted, "mla_up_proj": projected}
+    held = stack.norms_in_products * alone * narrow * h / split
+    drops = {"core_attn": core, "layernorm": outputs + unfused - held,
+             "mlp": mlp if kind.experts is None else dense, "mlp_act": fed * kind.ffn / tp, "moe": routed,
+             "moe_act": acted, "mla_up_proj": projected}
     none = inputs + outputs + unfused + masks + attention + mlp
     if stack.selective_recompute == ("every-second-matmul",):
         products = (2 * kind.query_width - kind.value_width + kind.key_value_width / 2 + kind.ffn) / tp
@@ -73,6 +80,15 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     full = _residual(question, rows) * e * h / split * (not kind.crosses) + sum(
         (outputs_kept[product] for product in stack.full_recompute_keeps), np.zeros_like(tp))
     return np.stack([none, selective, full], axis=1)
+
+
+def _norms_of_products(kind: LayerKind) -> int:
+    """Return how many norms of a layer feed one matrix product alone, which keeps its input in its own format.
+
+    A router reads what the experts' norm returns in 16 bits, and the two projections into latent attention each keep a
+    copy of their own, which together are as wide.
+    """
+    return max(0, min(2, kind.norms) - (kind.experts is not None) - bool(kind.latent_width))
 
 
 def _row_products(question: Question, hidden: int, split: Floats) -> tuple[Floats, Floats]:
@@ -103,26 +119,28 @@ def checkpoint_gradients(question: Question, rows: Layouts, kept: Floats) -> Flo
 def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[Floats, Floats]:
     """Return bytes per token that the dense feed-forward or shared experts save, and those of routed experts."""
     tp, e, k = rows.tp.astype(np.float64), question.element_bytes(rows.precision), question.kept_bytes(rows.precision)
+    fed = np.minimum(k, question.input_bytes(rows.precision))
     silu = 0 if question.stack.fused_norm_and_activation or kind.fan == 1 else 2
-    dense = kind.ffn * ((kind.fan + 1) * k + silu) / tp
+    dense = kind.ffn * (kind.fan * k + fed + silu) / tp
     if kind.experts is None:
         return dense, np.zeros_like(tp)
     expert, kernels = kind.experts, question.stack.experts
     returned = ((kernels and kernels.weighed) or e) if kernels is None or kernels.keeps_outputs else 0.0
-    return dense, expert.per_token * (expert.ffn * ((expert.fan + 1) * k + silu) + (k + returned) * expert.hidden) / tp
+    inner = expert.ffn * (expert.fan * k + fed + silu)
+    return dense, expert.per_token * (inner + (fed + returned) * expert.hidden) / tp
 
 
 def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,
-            mlp: Floats, e: Floats | float) -> tuple[Floats, Floats, Floats]:
+            mlp: Floats, fed: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the saved parts under a frozen base: inputs of products go, those of adapters come.
 
     Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
     """
     tuning = question.tuning
     if question.stack.fused_adapters and tuning.adapter is not None:
-        return outputs, attention, mlp - e * kind.ffn / tp
+        return outputs, attention, mlp - fed * kind.ffn / tp
     if not tuning.keeps_frozen_inputs:
-        outputs, mlp = 0.0 * outputs, mlp - e * kind.ffn / tp
+        outputs, mlp = 0.0 * outputs, mlp - fed * kind.ffn / tp
     # matrices of one product read the same input
     adapted = sum((linear.k / (tp if linear.split == "row" else 1.0) for linear in kind.linears
                    if linear.split != "none" and not linear.of_memory and tuning.adapted(linear)[0]), np.zeros_like(tp))

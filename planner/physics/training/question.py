@@ -180,6 +180,13 @@ class Question:
         kept: Floats = np.array([stated.get(p, 2.0) for p in self.precisions])[precision]
         return kept
 
+    def input_bytes(self, precision: Ints) -> Floats:
+        """Return bytes of an element of a matrix product's input as it is kept for backward."""
+        stated: dict[str, float] = {str(name): held for name, held in self.stack.saved_inputs.items()}
+        wide = [4.0 if p in FULL_WIDTH else 2.0 for p in self.precisions]
+        kept: Floats = np.array([stated.get(p, w) for p, w in zip(self.precisions, wide, strict=True)])[precision]
+        return kept
+
     def matrix_rate(self, candidate: int, precision: str) -> float:
         """Return FLOP/s of large matrix products on a candidate in `precision`."""
         gpu, rates = self.candidates[candidate].gpu, self.rates[candidate]
