@@ -87,8 +87,6 @@ def differences(work: Told, resolved: Mapping[str, Any]) -> Iterator[str]:
         sums = {"gpus": served.gpus, "nodes": served.nodes}
         for axis, value in resolved[name].items():
             expected = sums[axis] if axis in sums else served.value(axis)
-            if axis == "role":
-                expected = "whole" if expected == "whole" else value if value in ("apart", expected) else expected
             if not _same(value, expected):
                 yield f"{name}: {axis} is {value}, the plan has {expected}"
 

@@ -153,7 +153,7 @@ def write_all(found: Plan | Assignment, catalog: Catalog, output: Path, targets:
 
 def _nearest(found: Plan | Assignment, error: CannotExpress, catalog: Catalog) -> str:
     """Return how to come to the nearest plan that a target can express."""
-    held = held_to(error.target, catalog)
+    held = held_to(error.target, catalog, started_by(given_of(found)[0].placed))
     again = f"`planner plan` with {held} finds the best plan that it can" if held else ""
     for number, one in enumerate(found.alternatives if isinstance(found, Plan) else (), 1):
         try:

@@ -17,11 +17,14 @@ _LEFT_OUT = (None, False, "all", "none", "the stack's")
 """Values that a question has where nobody states one."""
 
 
-def held_to(target: str, catalog: Catalog) -> str:
-    """Return the flag that holds a plan to a target; empty where there is none."""
+def held_to(target: str, catalog: Catalog, stack: str = "") -> str:
+    """Return the flag that holds a plan to a target; empty where there is none.
+
+    stack: of the plan at hand; that of its own engine it has already, which knows not what the engine cannot be told.
+    """
     release = catalog.releases.target(target)
     return f"--launchable {target}" if release.work in ("training", "posttraining") else (
-        f"--engine {release.stacks[0]}" if release.work == "serving" else "")
+        f"--engine {release.stacks[0]}" if release.work == "serving" and stack not in release.stacks else "")
 
 
 def typed(instead: Mapping[str, object]) -> str:

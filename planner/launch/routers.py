@@ -10,6 +10,8 @@ from planner.launch.program import script
 from planner.launch.served import Served
 
 ROUTER = "router.sh"
+BOOTSTRAP = 1000
+"""From the port of SGLang's prefill to that on which decode finds it, which the router tells: several share a node."""
 STARTUP = 3600
 """Seconds in which replicas have to answer: loading the weights takes most of them."""
 
@@ -35,12 +37,12 @@ class RouterKind:
                        *self.lines(policy, apart)])
 
 
-def _engine_router(start: str, apart_option: str) -> Callable[[str, bool], list[str]]:
+def _engine_router(start: str, apart_option: str, prefill: str) -> Callable[[str, bool], list[str]]:
     def lines(policy: str, apart: bool) -> list[str]:
         options = f'--host 0.0.0.0 --port "$PORT" --policy {policy} --worker-startup-timeout-secs {STARTUP}'
         if not apart:
             return ["read -ra workers <<< \"${WORKERS:?}\"", f'exec {start} {options} --worker-urls "${{workers[@]}}"']
-        return ["roles=()", "for url in ${PREFILL:?}; do", '  roles+=(--prefill "$url")', "done",
+        return ["roles=()", "for url in ${PREFILL:?}; do", f"  roles+=(--prefill {prefill})", "done",
                 "for url in ${DECODE:?}; do", '  roles+=(--decode "$url")', "done",
                 f'exec {start} {options} {apart_option} "${{roles[@]}}"']
     return lines
@@ -66,10 +68,11 @@ def _disaggregated(policy: str, apart: bool) -> list[str]:
             f'exec trtllm-serve disaggregated --config "$config" --server_start_timeout {STARTUP}']
 
 
-VLLM_ROUTER = RouterKind("vllm-router", "0.1.17", _engine_router("vllm-router", "--vllm-pd-disaggregation"),
+VLLM_ROUTER = RouterKind("vllm-router", "0.1.17", _engine_router("vllm-router", "--vllm-pd-disaggregation", '"$url"'),
                          "pip install vllm-router==0.1.17", "command -v vllm-router")
 SGLANG_ROUTER = RouterKind("sglang-router", "0.3.2", _engine_router(
-    "python3 -m sglang_router.launch_router", "--pd-disaggregation"), "pip install sglang-router==0.3.2",
+    "python3 -m sglang_router.launch_router", "--pd-disaggregation", f'"$url" "$((${{url##*:}} + {BOOTSTRAP}))"'),
+    "pip install sglang-router==0.3.2",
     'python3 -c "import sglang_router"')
 NGINX = RouterKind("nginx", "1.22", _nginx, "{ apt-get update && apt-get install -y nginx-light; }", "command -v nginx")
 TRTLLM_ROUTER = RouterKind("trtllm-serve disaggregated", "1.3.0rc20", _disaggregated, "", "")

@@ -31,11 +31,13 @@ ReturnToService=2
 MessageTimeout=60
 TCPTimeout=30
 SlurmdParameters=config_overrides
-NodeName=node[0-{last}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first}-{end}] CPUs=64 RealMemory=100000 """ \
-    """State=UNKNOWN
+{nodes}
 PartitionName=batch Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = ("NodeName=node{at} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=100000 "
+        "State=UNKNOWN")
 PATIENCE = 120
+CPUS = 64
 
 
 def _free(count: int) -> int:
@@ -56,12 +58,13 @@ def _free(count: int) -> int:
 
 
 @contextmanager
-def slurm(place: Path, nodes: int, gpus: int):
-    """Yield what runs a command on a cluster of so many nodes."""
+def slurm(place: Path, nodes: int, gpus: int, cpus: tuple[int, ...] = ()):
+    """Yield what runs a command on a cluster of so many nodes; cpus: of each, where they differ."""
     port = _free(nodes + 1)
     (place / "state").mkdir()
     conf = place / "slurm.conf"
-    conf.write_text(CONF.format(port=port, place=place, last=nodes - 1, first=port + 1, end=port + nodes))
+    lines = [NODE.format(at=at, port=port + 1 + at, cpus=each) for at, each in enumerate(cpus or (CPUS,) * nodes)]
+    conf.write_text(CONF.format(port=port, place=place, nodes="\n".join(lines)))
     environment = {**os.environ, "SLURM_CONF": str(conf)}
 
     def run(*words, **more):

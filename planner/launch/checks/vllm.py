@@ -96,6 +96,7 @@ _COMMAND = ServeSubcommand()
 _PARSER = FlexibleArgumentParser()
 _COMMAND.subparser_init(_PARSER.add_subparsers(required=False, dest="subparser"))
 _CACHES = {"auto": "auto", "bfloat16": "bf16", "fp8": "fp8", "fp8_e4m3": "fp8"}
+_ROLES = {"kv_producer": "prefill", "kv_consumer": "decode"}
 
 
 def resolve(folder: Path) -> dict[str, object]:
@@ -141,4 +142,4 @@ def _axes(config: Any, replica: Replica) -> dict[str, object]:  # noqa: ANN401 -
             "prefix_cache": bool(cache.enable_prefix_caching), "drafts": drafts and drafts.num_speculative_tokens,
             "adapters": lora and lora.max_loras, "lora_rank": lora and lora.max_lora_rank,
             "precision": format_named(model.quantization, getattr(model.hf_config, "quantization_config", None)),
-            "role": "whole" if moved is None else "apart"}
+            "role": "whole" if moved is None else _ROLES[moved.kv_role]}

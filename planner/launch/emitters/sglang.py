@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.launch.axes import No, Settings, TableOf
+from planner.launch.axes import CannotExpress, No, Settings, TableOf
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program
-from planner.launch.routers import SGLANG_ROUTER
+from planner.launch.routers import BOOTSTRAP, SGLANG_ROUTER
 from planner.launch.served import Served
 from planner.launch.serving import (
     ADAPTERS,
@@ -104,7 +104,7 @@ SEVERAL_NODES = (
 def _lines(served: Served) -> list[str]:
     lines = []
     if served.serving.role == "prefill":
-        lines.append('RUN+=(--disaggregation-bootstrap-port "$((8998 + ${REPLICA:-0}))")')
+        lines.append(f'RUN+=(--disaggregation-bootstrap-port "$((port + {BOOTSTRAP}))")')
     return lines + with_adapters(served, "--lora-paths")
 
 
@@ -114,8 +114,19 @@ def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
             f"--random-input-len {prompt} --random-output-len {answer} {load(served, rate)} --output-file {RESULT}")
 
 
+def _together(served: Sequence[Served]) -> None:
+    """Raise CannotExpress where the stages of decode are not those of all prefill, or one."""
+    stages = {one.pp for one in served if one.serving.role == "prefill"}
+    for one in served:
+        if one.serving.role == "decode" and one.pp > 1 and stages - {one.pp}:
+            raise CannotExpress(one.target, {"pp": No(
+                f"{one.pp} of decode beside {', '.join(map(str, sorted(stages)))} of prefill (as many, or 1)",
+                {"pp": 1})})
+
+
 def emit(served: Sequence[Served]) -> Program:
-    """Return the scripts that serve with SGLang."""
+    """Return the scripts that serve with SGLang. Raises CannotExpress."""
+    _together(served)
     variables = [ADAPTERS] if any(one.serving.adapters for one in served) else []
     return program_of(served, TABLE, Command(
         'python3 -m sglang.launch_server --model-path "$MODEL"',

@@ -24,6 +24,7 @@ from planner.launch.serving import (
 )
 
 _CACHES = {"auto": "auto", "bf16": "bfloat16", "fp8": "fp8"}
+_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Of adapters, for which it has kernels (vllm/config/lora.py)."""
 LOOKUP = 4
@@ -51,10 +52,17 @@ def _experts(served: Served) -> Settings | No:
     return {"enable-expert-parallel": True} if ep > 1 else {}
 
 
+def _stages(served: Served) -> Settings | No:
+    if served.pp > 1 and served.serving.role != "whole":
+        return No(f"{served.pp} of {served.serving.role} (its connector takes keys and values of whole models)",
+                  {"pp": 1})
+    return {"pipeline-parallel-size": served.pp}
+
+
 def _role(served: Served) -> Settings:
     role = served.serving.role
     return {} if role == "whole" else {"kv-transfer-config": as_json(
-        {"kv_connector": "NixlConnector", "kv_role": "kv_both"})}
+        {"kv_connector": "NixlConnector", "kv_role": _ROLES[role]})}
 
 
 def _adapters(served: Served) -> Settings | No:
@@ -71,7 +79,7 @@ TABLE: TableOf[Served] = {
     ("candidate",): lambda s: {},
     ("precision",): _format,
     ("tp",): lambda s: {"tensor-parallel-size": s.tp},
-    ("pp",): lambda s: {"pipeline-parallel-size": s.pp},
+    ("pp",): _stages,
     ("dp",): lambda s: {"data-parallel-size": s.dp},
     ("ep", "expert_tp"): _experts,
     ("replicas",): lambda s: {},

@@ -43,13 +43,18 @@ def _service(program: Program, assignment: Assignment) -> Job:
               + '; do scontrol show hostnames "$list"; done | paste -sd\' \')"', *_container(program)]
     for at, group in enumerate(groups):
         chosen = f"--het-group={at} " if several else ""
-        lines += [f'srun {chosen}--ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" "${{container[@]}}" \\',
+        # of a component its own: the batch script is on a node of the first
+        cpus = f"${{SLURM_JOB_CPUS_PER_NODE_HET_GROUP_{at}%%[(,]*}}" if several else "$SLURM_CPUS_ON_NODE"
+        lines += [f'srun {chosen}--ntasks-per-node=1 --cpus-per-task="{cpus}" "${{container[@]}}" \\',
                   f"  bash -c '$PREPARE && NODE=$((SLURM_NODEID + {group.first})) exec bash \"$0/{NODE}\"' \"$here\""
                   + (" &" if several else "")]
     lines += ["# the first component that ends, ends the job", "wait -n"] if several else []
+    differ = [f"Nodes differ: {JOB} has a component for each type, and a cluster has its own words for it, such as "
+              "`#SBATCH --constraint=h100` or a partition: add them under the comment that names the type."] if len(
+        {group.node for group in groups}) > 1 else []
     return Job({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", (MOUNTS,), (
         "Slurm: sbatch is run in this folder, on storage that all nodes see; the service answers on $PORT of the first "
-        "node. Images need pyxis.",))
+        "node. Images need pyxis.", *differ))
 
 
 def _options(assignment: Assignment, nodes: int, gpus: int, *, several: bool = False) -> list[str]:
