@@ -38,10 +38,12 @@ _MIDDLE, _LONGEST_MONTH = 15, 31
 
 def days_until(text: str, today: date) -> int | None:
     """Return the days from `today` until the day that text names, the next such one where no year is said; none where
-    it names none. Raises InputError for one that has passed.
+    it names none. Raises InputError for one that has passed, and for what may be two days.
 
     A month is its first day, as whoever says "by March" has February to work in; its end is the first of the next.
     """
+    if wrong := of_two_days(text):
+        raise InputError(wrong)
     day = None if text.strip().isdecimal() else _named(text, today)
     if day is not None and day <= today:
         raise InputError(f"{text!r} has passed: a deadline is after {today}")
@@ -111,11 +113,11 @@ def _slashed(word: str) -> list[str]:
                    if len(year) == len("2027") and len(day) < len("100") and 1 <= int(month) <= MONTHS})
 
 
-def days_meant(text: str) -> list[str]:
-    """Return the days that a date such as 03/04/2027 may mean, where these are two; none for any other text."""
+def of_two_days(text: str) -> str:
+    """Return what is wrong with a date such as 03/04/2027, which may mean two days; nothing for any other text."""
     words = text.split()
     days = _slashed(words[-1]) if words else []
-    return days if len(days) > 1 else []
+    return f"{text!r} may be two days: write {' or '.join(days)}" if len(days) > 1 else ""
 
 
 def _in_year(words: list[str], year: int) -> tuple[date, date] | None:

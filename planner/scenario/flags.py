@@ -187,7 +187,7 @@ TABLE: dict[str, Flag] = {
                            "PRICE"),
           price_age=Flag("", "Warn about prices older than this.", "DAYS")),
     **_of("limits.",
-          deadline=Flag("", "Longest duration: 60d.", "TIME"),
+          deadline=Flag("", "Longest duration, or a date: 60d, 2027-06-30.", "TIME"),
           budget=Flag("", "Highest cost: 12MUSD.", "MONEY"),
           gpus=Flag("", "Exactly this many GPUs; for a service, at most this many.", "N"),
           max_gpus=Flag("", "At most this many GPUs.", "N"),

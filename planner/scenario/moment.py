@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
-from planner.scenario.dates import MONTHS, days_meant, stretch
+from planner.scenario.dates import MONTHS, of_two_days, stretch
 from planner.units import DAY, HOUR, SECONDS, USD, Quantity, parse, trimmed
 
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)(?:Z|\+00:00)?", re.ASCII)
@@ -32,8 +32,8 @@ def moment_of(value: object) -> datetime:
         except ValueError:
             raise ValueError(f"{value!r} is not a date: there is no such day or hour") from None
     named = stretch(value, None) if isinstance(value, str) else None
-    if named is None and isinstance(value, str) and (days := days_meant(value)):
-        raise ValueError(f"{value!r} may be two days: write {' or '.join(days)}")
+    if named is None and isinstance(value, str) and (wrong := of_two_days(value)):
+        raise ValueError(wrong)
     if named is None:
         raise ValueError(f"{value!r} is not a date: write for example 2027-06-30, 2027-06-30T18:00 (UTC), March, end "
                          "of Q2, or a span from the start of the horizon such as 3 d")

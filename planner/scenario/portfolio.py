@@ -266,12 +266,12 @@ class Portfolio(Frozen):
                 if other not in runs:
                     known = "a service, which never ends" if other in names else f"not a job: {', '.join(names)}"
                     raise ValueError(f"{where}: after: {other!r} is {known}")
-            for key in ("release", "deadline", "from_"):
-                moment = getattr(job, key)
+            for key, moment in (("release", job.release), ("deadline", job.deadline), ("from", job.from_)):
                 if (moment is not None and not (self.horizon.start <= moment <= self.horizon.end)) or (
                         moment == self.horizon.start and key == "deadline"):
-                    raise ValueError(f"{where}: {key.removesuffix('_')} {written(moment)} is outside the horizon, "
-                                     f"{written(self.horizon.start)} to {written(self.horizon.end)}")
+                    raise ValueError(f"{where}: {key} {written(moment)} is outside the horizon, "
+                                     f"{written(self.horizon.start)} to {written(self.horizon.end)}: "
+                                     "horizon.start says another first day, horizon.length how long")
             expect_in_time(where, self.horizon, job.release, job.every, job.count, job.deadline, job.late, job.worth)
         self._no_circle()
         return self

@@ -25,7 +25,7 @@ from planner.web.wording import as_fields, as_yaml, with_deadline
 from planner.yaml_io import dump, parse, scalar
 from planner.yaml_io.rewriting import rewritten
 
-_DATE = "A date, or '30 d' from the first day."
+_DATE = "A date (2027-06-30, 6/30/2027, end of June), or '30 d' from the first day."
 _SERVES = frozenset({"serving"})
 _ENDS = frozenset(FORMS) - _SERVES
 KEYS: Mapping[str, tuple[str, str, frozenset[str]]] = {
@@ -39,7 +39,8 @@ KEYS: Mapping[str, tuple[str, str, frozenset[str]]] = {
 """Key of a job -> what the form calls it, how it is written, and the kinds of work that do not fold it."""
 FIRST = ("name", "model", "method")
 """Fields that come first."""
-PLANNED = {"start": ("First day", texts(Horizon)["start"]), "length": ("Planned time", texts(Horizon)["length"])}
+PLANNED = {"start": ("First day", texts(Horizon)["start"]),
+           "length": ("Planned time", f"{texts(Horizon)['length'].rstrip('.')} unless said.")}
 """Key of the time that is planned -> what the form calls it, and its help."""
 AMOUNTS = ("tokens", "samples", "epochs", "steps", "rate", "users", "concurrency", "documents")
 """Values that say how much work a job is."""

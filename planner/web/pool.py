@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_urlsafe
 from threading import Condition, Thread
@@ -169,7 +169,9 @@ class Pool:
 
 def _hear(running: dict[str, Job], key: str, news: Any) -> None:  # noqa: ANN401 - what a call tells
     if key in running and isinstance(news, SoFar):
-        running[key].so_far = news
+        before = running[key].so_far
+        # what comes after a part may turn out to be more than was thought: the bar stays where it is
+        running[key].so_far = replace(news, done=max(news.done, before.done)) if before else news
 
 
 def _result(value: object, error: BaseException | None) -> Ended:

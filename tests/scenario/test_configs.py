@@ -344,6 +344,7 @@ def test_passes_and_packing_of_a_config_go_with_samples(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize(("text", "suffix", "problem"), [
+    ('{"model_type": "llama", "hidden_size": 512}', ".json", "the config.json of a model, .*: --model takes it"),
     ("hello: world", ".yaml", "none of an accelerate config, .*; it has hello: say by flags"),
     ("{", ".json", "not JSON"), ("[model", ".toml", "not TOML"), ("echo done", ".sh", "nor a command with flags"),
     ("base_model: gpt2\nmicro_batch_size: many", ".yml", "micro_batch_size: expected a whole number above zero"),

@@ -33,6 +33,8 @@ def test_days_are_counted_until_it(text: str, day: date | None) -> None:
 def test_a_day_that_has_passed_is_refused() -> None:
     with pytest.raises(InputError, match="'2025-01-01' has passed: a deadline is after 2026-11-26"):
         days_until("2025-01-01", TODAY)
+    with pytest.raises(InputError, match="'03/04/2027' may be two days: write 2027-03-04 or 2027-04-03"):
+        days_until("03/04/2027", TODAY)
 
 
 def test_a_deadline_in_days_is_left_as_it_is() -> None:

@@ -144,8 +144,18 @@ def test_stop_is_heard_although_it_comes_before_the_server_has_said_which_search
     page.fill("#f-tokens", "14 T")
     page.get_by_role("button", name="Plan", exact=True).click()
     page.get_by_role("button", name="Stop, with the best so far").click()
+    expect(page.locator("#busy")).to_have_text("Stopping")
     expect(page.locator("#busy")).to_have_text("")
     expect(page.locator("#cancel")).to_be_hidden()
+
+
+def test_what_a_stopped_search_has_is_not_said_to_be_the_answer_of_its_address(page):
+    page.goto("/plan?model=deepseek-v3&tokens=14+T")
+    expect(page.locator("#progress")).to_contain_text("best so far")
+    page.get_by_role("button", name="Stop, with the best so far").click()
+    expect(page.locator("#answer .answer")).to_contain_text("Best found")
+    expect(page.get_by_text("the address of this page begins the search anew")).to_be_visible()
+    expect(page.get_by_text("opens the same answer by it")).to_be_hidden()
 
 
 def test_a_plan_is_asked_by_the_form_answered_as_on_the_command_line_and_its_address_is_the_question(page, capsys):
@@ -199,6 +209,7 @@ def test_a_table_sorts_and_filters_and_the_frontier_is_a_click_away(page):
 
     assert len(costs()) > 2
     assert costs() == sorted(costs())
+    expect(page.get_by_role("button", name="cost", exact=True)).to_be_visible()  # which way is said by aria-sort
     page.click("th button:has-text('cost')")
     assert costs() == sorted(costs(), reverse=True)
     page.fill("label:has-text('Only rows with') input", "l4-1x")

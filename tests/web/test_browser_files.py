@@ -11,6 +11,9 @@ from tests.web.test_browser import FIT
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: install the system's package chromium")
 
+CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 8,
+          "intermediate_size": 1376, "num_attention_heads": 8, "vocab_size": 32000}
+
 
 def test_a_file_is_dropped_anywhere_and_goes_where_it_belongs(page):
     drop = """([on, name, text]) => { const held = new DataTransfer();
@@ -19,9 +22,7 @@ def test_a_file_is_dropped_anywhere_and_goes_where_it_belongs(page):
         document.querySelector(on).dispatchEvent(event);
         return event.defaultPrevented; }"""
     page.goto(FIT)
-    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 8,
-              "intermediate_size": 1376, "num_attention_heads": 8, "vocab_size": 32000}
-    assert page.evaluate(drop, ["#answer", "config.json", json.dumps(config)]), "else the page is left for the file"
+    assert page.evaluate(drop, ["#answer", "config.json", json.dumps(CONFIG)]), "else the page is left for the file"
     expect(page.locator("#answer")).to_contain_text("For the model of the pasted config")
     expect(page.locator("#f-model")).to_be_disabled()
     expect(page.locator("#as-command")).to_have_value(re.compile("--model pasted "))
@@ -29,6 +30,16 @@ def test_a_file_is_dropped_anywhere_and_goes_where_it_belongs(page):
     page.evaluate(drop, ["body", "mine.yaml", "workload: {model: gpt2, tokens: 1 G}\n"])
     expect(page.get_by_label("Tokens", exact=True)).to_have_value("1 G")
     expect(page.locator("#f-yaml")).to_be_visible()
+
+
+@pytest.mark.parametrize(("fold", "place"), [("A config that you have", "#f-from_"), ("as a file", "#f-yaml")])
+def test_the_config_of_a_model_is_one_wherever_it_is_pasted(page, fold, place):
+    page.goto(FIT)
+    page.get_by_text(fold).click()
+    page.fill(place, json.dumps(CONFIG))
+    expect(page.locator("#answer")).to_contain_text("For the model of the pasted config")
+    expect(page.locator("#f-config")).to_be_focused()
+    expect(page.locator("#f-from_")).to_have_value("")
 
 
 def test_comments_of_a_file_stay_where_fields_change_it(page):

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from planner.solver.progress import SoFar
 from planner.web import pool as pools
 from planner.web.answering import Answered, answer
 from planner.web.desk import Desk
@@ -38,6 +39,14 @@ def test_a_process_that_is_lost_or_hangs_fails_its_own_question_alone(monkeypatc
     with pytest.raises(Full, match="questions wait already"):
         pool.add(Job(partial(answer, HELD, ()), ""))
     pool.close()
+
+
+def test_the_share_that_is_searched_does_not_fall():
+    """What a part turns out to have beside is more than was thought: the bar stood at 16%, and then at 14%."""
+    job = Job(partial(answer, HELD, ()), "")
+    for done, value in ((0.16, 7), (0.14, 6)):
+        pools._hear({job.id: job}, job.id, SoFar("cost", done, value, None))
+    assert job.so_far == SoFar("cost", 0.16, 6, None)
 
 
 @pytest.mark.parametrize(("memory", "seconds", "said"), [

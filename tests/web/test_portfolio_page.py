@@ -33,7 +33,35 @@ def test_a_deadline_is_dragged_or_moved_by_keys_and_the_plan_is_made_again(page)
     page.keyboard.press("Enter")
     expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("deadline: 2027-0(1-2[7-9]|1-3|2-0)"))
     expect(page.locator("#busy")).to_have_text("")
+    expect(mark).to_be_focused()  # the plan is another, and who moves by keys goes on where they were
     assert page.locator("#wrong").inner_text() == ""
+
+
+def test_the_time_that_is_planned_is_said_before_there_is_a_job(page):
+    page.goto("/portfolio")
+    page.get_by_label("First day").fill("2026-12-01")
+    page.get_by_label("Name", exact=True).fill("a")
+    page.get_by_label("Model", exact=True).fill("gpt2")
+    page.get_by_label("Tokens", exact=True).fill("1 G")
+    page.get_by_label("Deadline", exact=True).fill("12/31/2028")
+    page.get_by_role("button", name="Add this job").click()
+    expect(page.locator("#e-deadline")).to_have_text(
+        "deadline 2028-12-31 is outside the horizon, 2026-12-01 to 2027-11-30: horizon.start says another first day, "
+        "horizon.length how long")
+    page.get_by_label("Deadline", exact=True).fill("03/04/2027")
+    page.get_by_role("button", name="Add this job").click()
+    expect(page.locator("#e-deadline")).to_contain_text("may be two days: write 2027-03-04 or 2027-04-03")
+    page.get_by_label("Deadline", exact=True).fill("12/31/2026")
+    page.get_by_role("button", name="Add this job").click()
+    expect(page.locator("#jobs li")).to_have_count(1)
+    expect(page.get_by_label("YAML; edit it")).to_have_value(re.compile("start: '2026-12-01'"))
+
+
+def test_deadlines_that_there_are_not_are_not_to_be_dragged(page):
+    page.goto(f"/portfolio?yaml={quote(JOBS.replace(', deadline: 2027-02-01', ''))}")
+    page.wait_for_selector("#jobs table")
+    expect(page.locator("svg[data-start]")).to_be_visible()
+    expect(page.locator("#answer")).not_to_contain_text("Drag a deadline")
 
 
 def test_what_a_later_start_moves_stands_below_the_answer(page):

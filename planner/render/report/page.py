@@ -108,7 +108,7 @@ def _fleet(made: Sequence[Assignment]) -> tuple[list[str], list[tuple[str, ...]]
 
 
 def _dated(a: Assignment) -> tuple[str, ...]:
-    """Return a job of many as name, hardware, layout, start, end and days of work."""
+    """Return a job of many as name, hardware, layout, start, end and how long it works."""
     job, on, *when = job_row(a)
     return job, on, brief(a), *when
 

@@ -34,7 +34,8 @@ def published_runs(a: Assignment, catalog: Catalog) -> Markup | None:
     near = [run for run in runs if alike.items() <= run.traits.items()]
     if not near:
         return None
-    near.sort(key=lambda run: (abs(log(run.gpus / a.gpus)), run.what, run.source, run.measured))
+    # of those as near as each other the ones first whose source can be opened
+    near.sort(key=lambda run: (abs(log(run.gpus / a.gpus)), run.link is None, run.what, run.source, run.measured))
     others = [run for run in runs if not alike.items() <= run.traits.items()]
     others = others[::-(-len(others) // MOST_DRAWN) or 1]
     low, high = (seconds / a.time.step_seconds for seconds in a.time.interval90_seconds)

@@ -13,6 +13,8 @@ from planner.scenario.configs.reading import Reader
 from planner.scenario.configs.shell import DEEPEST
 from planner.scenario.configs.source import FILES, Source, beside, source_of
 
+MODEL = "model_type"
+"""A key that the config.json of every model of Hugging Face has."""
 MODULE = "module"
 """The flag by which a line names a script as a module."""
 FIRST = 6
@@ -56,6 +58,9 @@ def _inside(inner: Source, words: list[str], line: Source, depth: int) -> tuple[
 
 def _reader(source: Source, known: list[Reader]) -> Reader:
     telling = [reader for reader in known if reader.tells(source)]
+    if not telling and MODEL in source.keys:
+        raise InputError("the config.json of a model, which says no work: --model takes it, beside what is to be done",
+                         file=source.file)
     if len(telling) != 1:
         kinds = ", ".join(reader.name for reader in telling or known)
         keys = [key for key in source.keys if key][:FIRST]

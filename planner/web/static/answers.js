@@ -95,13 +95,15 @@ function linkTo(said) {
     if (stopped && to.startsWith("/download")) values.set("job", stopped);
     link.href = to + "?" + values;
   }
+  byId("whole").hidden = Boolean(stopped);
+  byId("cut").hidden = !stopped;
 }
 
 async function search() {
   const mine = running = {}, bar = byId("progress"), cancel = byId("cancel");
   clearErrors();
   stopped = "";
-  bar.hidden = cancel.hidden = false;
+  bar.hidden = cancel.hidden = cancel.disabled = false;
   busy(true);
   const { top, bottom } = bar.getBoundingClientRect();
   if (top < 0 || bottom > innerHeight) bar.scrollIntoView();  // the answer comes in its place
@@ -129,6 +131,8 @@ async function search() {
 
 // who says so before the server has told which job it is means that one too
 function stop() {
+  byId("busy").textContent = "Stopping";
+  byId("cancel").disabled = true;
   if (running) running.ends = !running.id;
   if (running?.id) fetch("/api/jobs/" + running.id, { method: "DELETE" });
 }

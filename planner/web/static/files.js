@@ -5,12 +5,26 @@ function placeOf(text) {
   try { return "model_type" in JSON.parse(text) && byId("f-config") || byId("f-yaml"); } catch { return byId("f-yaml"); }
 }
 
+// wherever the config of a model is put, it is moved to where models are given
+function movedConfig(place) {
+  const own = byId("f-config");
+  if (place === own || placeOf(place.value) !== own) return false;
+  own.value = place.value;
+  place.value = "";
+  own.closest("details").open = true;
+  own.focus();
+  showModel();
+  changed();
+  return true;
+}
+
 // a file is read into its place, and where it is large kept by the server under a name that the question has
 async function take(file, into) {
   if (file.size > 1 << 20) { showError({ field: into?.id.slice(2) ?? "", message: "a file has at most 1 MiB here" }); return; }
   const text = await file.text(), place = into ?? placeOf(text);
   place.closest("details").open = true;
   place.value = text;
+  if (movedConfig(place)) return;
   if ("yaml" in place.dataset) fromFile(); else if ("config" in place.dataset) fromFile(place); else { showModel(); changed(); }
 }
 

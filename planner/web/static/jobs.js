@@ -47,7 +47,6 @@ function listJobs({ jobs = [], horizon = {} }) {
     act("Remove", async () => { const told = await fileWith({ remove: at }); if (told.error) showError(told.error); leave(); });
     return row;
   }));
-  byId("planned").hidden = !jobs.length;
   for (const key of ["start", "length"]) byId("f-" + key).value = horizon[key]?.slice(0, key === "start" ? 10 : undefined) ?? "";
 }
 

@@ -235,6 +235,7 @@ if (form) {
   form.addEventListener("input", event => {
     if (event.target.type === "file") return;  // what it holds is read first
     if (event.target.type === "range") { slide(event.target); typed.add(event.target.dataset.for.slice(2)); giveWay(byId(event.target.dataset.for)); slid(); return; }
+    else if ("drop" in event.target.dataset && movedConfig(event.target)) return;
     else if ("yaml" in event.target.dataset) { fromFile(); return; }
     else if ("config" in event.target.dataset) { fromFile(event.target); return; }
     else if (event.target.id.startsWith("f-")) showSliders();

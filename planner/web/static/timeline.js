@@ -28,15 +28,18 @@ function showMoved(before) {
   byId("answer").querySelector("header").after(section);
 }
 
+let atHand = null;  // the job whose deadline was moved last: its mark is at hand again in the new timeline
+
 function enhanceTimeline(svg) {
   const wide = svg.viewBox.baseVal.width, left = Number(svg.dataset.left), right = wide - svg.dataset.right;
   const start = Date.parse(svg.dataset.start + "Z"), per = (Date.parse(svg.dataset.end + "Z") - start) / (right - left);
-  const said = document.createElement("p");
+  const said = document.createElement("p"), marks = svg.querySelectorAll(".due");
+  if (!marks.length) return;
   said.className = "muted";
   said.setAttribute("role", "status");
   said.textContent = "Drag a deadline, or move it by the arrow keys and press Enter: the plan is made again.";
   (svg.closest(".wide") ?? svg).after(said);
-  for (const mark of svg.querySelectorAll(".due")) {
+  for (const mark of marks) {
     const { job, day } = mark.dataset, was = timeOf(day);
     let now = was, from = null;
     const show = () => {
@@ -45,13 +48,14 @@ function enhanceTimeline(svg) {
       mark.setAttribute("aria-valuetext", dayOf(now));
       if (now !== was) said.textContent = `Deadline of ${job}: ${dayOf(now)} instead of ${day}`;
     };
-    const done = () => { if (now !== was) moveDeadline(job, dayOf(now), true); };
+    const done = () => { if (now !== was) { atHand = job; moveDeadline(job, dayOf(now), true); } };
     mark.setAttribute("role", "slider");
     mark.setAttribute("tabindex", 0);
     mark.setAttribute("aria-label", `Move ${job}'s deadline`);
     mark.setAttribute("aria-valuemin", 0);
     mark.setAttribute("aria-valuemax", Math.round((Date.parse(svg.dataset.end + "Z") - start) / DAY));
     show();
+    if (job === atHand) mark.focus({ preventScroll: true });
     mark.addEventListener("pointerdown", event => { mark.setPointerCapture(event.pointerId); from = event.clientX; event.preventDefault(); });
     mark.addEventListener("pointermove", event => {
       if (from === null) return;
@@ -70,4 +74,5 @@ function enhanceTimeline(svg) {
       show();
     });
   }
+  atHand = null;
 }
