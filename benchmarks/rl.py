@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.first import first
 from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
@@ -18,6 +19,7 @@ from planner.evidence.posttraining import RlRow
 from planner.evidence.reading import read_evidence
 
 QUANTITIES = ("step_s", "gen_s", "actor_update_s", "peak_mem_gib")
+FIRST = {"rl-step": "step_s", "rl-generation": "gen_s", "rl-update": "actor_update_s", "rl-memory": "peak_mem_gib"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def left_out(read: EvidenceFile, source_of: Mapping[str, str]) -> list[Entry]:
 def rl(path: Path) -> Iterator[str]:
     """Yield the lines of the section."""
     read = read_evidence(path)
-    found = compare(read, Catalog())
+    catalog = Catalog()
+    found = compare(read, catalog)
     guessed = {entry.id for entry in found.entries
                if any(said.startswith("response_len_mean") for said in entry.assumed)}
     runs = {row.id: row.run for row in read.rows if isinstance(row, RlRow)}
@@ -86,6 +89,9 @@ def rl(path: Path) -> Iterator[str]:
                 f"prediction, {len(found.skipped)} are skipped. First each source left out: what was fitted on it is "
                 "as other frameworks have it, or nothing, and intervals are those of a framework without runs.", "")
     yield from _by_framework(left_out(read, source_of), frameworks)
+    yield from ("", "Runs that came in later, as they were predicted before anything was changed for them, in the "
+                "intervals of today:", "")
+    yield from first(found.entries, FIRST, catalog)
     yield from ("", "The same in-sample: constants were chosen beside these rows.", "")
     stated = [entry for entry in found.entries if entry.id not in guessed]
     yield from _by_framework(stated, frameworks)

@@ -44,6 +44,8 @@ class DiffusionAssignment(Placement):
     """Images or clips that all GPUs together train on."""
     swapped: float = Field(default=0.0, ge=0, le=1, exclude_if=lambda value: value == 0)
     """Share of the blocks whose weights wait on the host (block swap); left out where none do."""
+    checkpoints: float = Field(default=0.0, ge=0, le=1, exclude_if=lambda value: value == 0)
+    """Share of what enters recomputed blocks that waits on the host; left out where all of it stays."""
     recomputed: float | None = Field(default=None, gt=0, lt=1, exclude_if=absent)
     """Share of the blocks that are recomputed, where it is neither every other one nor all; otherwise left out."""
     duration_interval90_days: tuple[float, float] | None = Field(default=None, exclude_if=absent)

@@ -86,6 +86,8 @@ class Denoiser(Frozen):
     """That blocks read beside the image, as pipelines pad the prompt."""
     head: Width = 128
     """Width of an attention head; of a UNet, that of its smallest blocks."""
+    launches: Few | None = None
+    """Kernels that one forward pass launches without a compiler; none is not counted."""
 
 
 class Coding(Frozen):

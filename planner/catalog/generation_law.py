@@ -101,10 +101,12 @@ class GenerationLaw(Sourced):
     """Of those of a transformer, the share that a cache as large as what one kernel reads and writes takes over."""
     fused: Passes
     """The same of a compiled denoiser."""
-    host_block: Seconds
-    """The host's time to launch one block."""
+    host_launch: Seconds
+    """The host's time to launch one kernel, and what Python does between it and the next."""
+    launched: Factor
+    """Kernels for each product of a denoiser whose kernels were not counted."""
     host_fused: Seconds
-    """The same of a compiled one."""
+    """The host's time to launch one compiled block."""
     host_shared: Seconds
     """The same of one that is not compiled and whose attention several GPUs share."""
     host_image: Seconds

@@ -76,6 +76,7 @@ VALUES: Mapping[str, Callable[[Diffused], object]] = {
     "recompute": _share,
     "offload_parameters": lambda w: w.placed.swapped,
     "offload_activations": lambda w: w.placed.layout.offload.activations,
+    "offload_checkpoints": lambda w: w.placed.checkpoints,
     "offload_optimizer": lambda w: w.placed.layout.offload.optimizer,
     "base": lambda w: w.placed.base,
     "method": lambda w: w.placed.method,

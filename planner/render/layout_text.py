@@ -39,14 +39,14 @@ def brief(a: Assignment) -> str:
         parts.append(f"micro-batch {layout.micro_batch}")
     if layout.recompute != "none":
         parts.append(_KEPT[layout.recompute])
-    return ", ".join(parts + _offloads(layout))
+    return ", ".join(parts + _offloads(a))
 
 
 def differences(a: Assignment, other: Assignment) -> Iterator[str]:
     """Yield the axes in which a layout is not as another, of what was chosen and not what followed from it."""
     mine, theirs = a.layout, other.layout
-    if mine.offload != theirs.offload:
-        yield " and ".join(_offloads(mine)) or "no offload"
+    if _offloads(a) != _offloads(other):
+        yield " and ".join(_offloads(a)) or "no offload"
     for name in ("tp", "pp", "vpp", "cp", "ep", "expert_tp", "zero", "recompute", "micro_batch", "shard", "schedule",
                  "no_sync", "sequence_parallel"):
         value: object = getattr(mine, name)
@@ -84,7 +84,7 @@ def axes(assignment: Assignment) -> str:
         parts += [f"VPP {layout.vpp}", f"ZeRO {layout.zero} over {plural(layout.shard, 'GPU')}",
                   f"micro-batch {layout.micro_batch}", plural(layout.micro_batches, "micro-batch"),
                   f"recompute {layout.recompute}"]
-    return ", ".join([*parts, layout.precision, *_offloads(layout)])
+    return ", ".join([*parts, layout.precision, *_offloads(assignment)])
 
 
 def in_words(assignment: Assignment) -> str:
@@ -149,13 +149,13 @@ def sample_noun(assignment: Assignment) -> str:
     return "sequence" if getattr(assignment, "sequences_per_sample", None) in (None, 1) else "pair"
 
 
-def _offloads(layout: Layout) -> list[str]:
-    out = layout.offload
+def _offloads(assignment: Assignment) -> list[str]:
+    out = assignment.layout.offload
     to = {"nvme": "NVMe"}.get(out.to, out.to)
-    # checkpoints go to the host even where states lie on flash; without them, what attention keeps does
-    kept = "checkpoints" if layout.recompute != "none" else "of attention's activations"
+    # checkpoints go to the host even where states lie on flash; of a denoiser, what attention keeps may go there too
+    kept = "of attention's activations" if assignment.kind == "diffusion" else "checkpoints"
     shares = (("optimizer states", out.optimizer, to), ("weights", out.parameters, to),
-              (kept, out.activations, "host"))
+              (kept, out.activations, "host"), ("checkpoints", getattr(assignment, "checkpoints", 0.0), "host"))
     return [f"{share_of(share, name)} on {place}" for name, share, place in shares if share]
 
 

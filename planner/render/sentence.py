@@ -187,8 +187,10 @@ def estimate_sentence(assignment: Assignment, confidence: float | None) -> str:
     if memory.fits == "tight":
         used += f", {show_bytes(memory.expected_bytes)} expected"
     method, out = _of_method(assignment), assignment.layout.offload
-    if waits := [name for name, share in (("weights", out.parameters), ("optimizer states", out.optimizer),
-                                          ("checkpoints", out.activations)) if share]:
+    kept = "attention's activations" if assignment.kind == "diffusion" else "checkpoints"
+    if waits := [name for name, share in (
+            ("weights", out.parameters), ("optimizer states", out.optimizer), (kept, out.activations),
+            ("checkpoints", getattr(assignment, "checkpoints", 0.0))) if share]:
         used += f", with {enumerated(waits)} on {'local NVMe' if out.to == 'nvme' else 'the host'}"
     return (f"{verdict(memory).capitalize()}: {used}; {method}{'at ' if method else ''}{pace(assignment)}, "
             f"MFU {time.mfu:.2f}, step {show_seconds(time.step_seconds)}"

@@ -34,6 +34,7 @@ OTHER_TRAINED = {
     "recompute": {"recomputed": 0.25, "layout": {"recompute": "mixed"}}, "offload_parameters": {"swapped": 0.5},
     "offload_activations": {"layout": {"offload": OFFLOAD.model_copy(update={"activations": 1.0}),
                                        "recompute": "full"}},
+    "offload_checkpoints": {"checkpoints": 1.0},
     "offload_optimizer": {"layout": {"offload": OFFLOAD.model_copy(update={"optimizer": 1.0})}},
     "base": {"base": "nf4"}, "method": {"method": "full"}, "lora_rank": {"asked": {"lora_rank": 64}},
     "lokr_factor": {"method": "lokr", "asked": {"lokr_factor": 4}},

@@ -9,7 +9,16 @@ import pytest
 from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
 from planner.physics.diffusion.shape import forward_flops, parameters, sample_of
-from planner.physics.diffusion.step import Split, Tuning, allocated, memory, step_seconds, swapped_bytes, trained
+from planner.physics.diffusion.step import (
+    Split,
+    Tuning,
+    allocated,
+    entering_bytes,
+    memory,
+    step_seconds,
+    swapped_bytes,
+    trained,
+)
 
 CATALOG = Catalog()
 LAW = CATALOG.diffusion_law
@@ -182,6 +191,18 @@ def test_blocks_without_attention_have_their_products_alone_to_launch() -> None:
                    for law in (LAW.model_copy(update={"overlap": 1.0}), without))
     attending = sum(block.count for block in tuning.model.denoiser.blocks if block.inner)
     assert with_ - none == pytest.approx(attending * LAW.host_block, rel=1e-3)
+
+
+def test_what_enters_recomputed_blocks_waits_on_the_host() -> None:
+    """By hand: 40 blocks of Wan 2.1 14B, 21 x 32 x 32 tokens of 5,120 numbers in 16 bits."""
+    model = CATALOG.diffusion("wan2.1-14b")
+    tuning = Tuning(model, sample_of(model, (512, 512), 81), 16, "fp8-weights", "adamw")
+    stays, away = (Split(recomputed=1.0, swapped=0.8, entering=share) for share in (1.0, 0.0))
+    entering = 40 * 21 * 32 * 32 * 5120 * 2
+    parts = [memory(tuning, split, LAW)["activations"] for split in (stays, away)]
+    assert parts[0] - parts[1] == pytest.approx(entering)
+    assert [entering_bytes(tuning, split) for split in (stays, away)] == [0, entering]
+    assert busy(tuning, away, "rtx-4090") == busy(tuning, stays, "rtx-4090")
 
 
 def test_products_in_8_bits_take_their_share_of_the_peak_and_casts() -> None:

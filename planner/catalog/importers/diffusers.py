@@ -104,7 +104,9 @@ def import_diffusers(path: Path, as_of: str, catalog: Catalog, count: Callable[[
     try:
         like = catalog.diffusion(_unet(config) if kind == "UNet2DConditionModel" else _family(kind).like)
         blocks = like.denoiser.blocks if kind == "UNet2DConditionModel" else _blocks(config, _family(kind), like)
-        denoiser = like.denoiser.model_copy(update={"blocks": blocks})
+        more = sum(block.count for block in blocks) / sum(block.count for block in like.denoiser.blocks)
+        denoiser = like.denoiser.model_copy(update={
+            "blocks": blocks, "launches": like.denoiser.launches and round(like.denoiser.launches * more)})
         own = count(like.model_copy(update={"denoiser": denoiser}))
         counted = _stored(folder / part / WEIGHTS) or round(like.denoiser.parameters * own / count(like))
         coder, known = _coder(folder, like, catalog)

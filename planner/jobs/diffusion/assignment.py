@@ -53,6 +53,7 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
         "frames": work.frames or tuning.model.frames, "audio_seconds": work.audio,
         "sample_tokens": tuning.sample.image(), "global_batch": work.batch, "base": tuning.base,
         "samples_per_second": work.batch / option.step, "swapped": split.swapped,
+        "checkpoints": split.recomputed * (1 - split.entering),
         "recomputed": split.recomputed if split.recomputed not in (0.0, 0.5, 1.0) else None}
     if run is None or run.offer is None:
         return DiffusionAssignment(**placed)

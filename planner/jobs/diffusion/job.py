@@ -97,7 +97,7 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
         """Return how many choices of it are not the plain ones."""
         split = way.split
         return int(split.shard > 1) + int(split.swapped > 0) + int(split.states_out > 0) + split.spilled + int(
-            split.sequence > 1)
+            split.entering < 1) + int(split.sequence > 1)
 
     def domains(self) -> Mapping[str, tuple[int | float | str, ...]]:
         """Return what is searched, by name."""

@@ -17,13 +17,23 @@ from planner.physics.collectives import single
 from planner.physics.diffusion.generate import Picture, latents_made
 from planner.physics.diffusion.rates import Rates
 from planner.physics.diffusion.shape import parameters, sample_of
-from planner.physics.diffusion.step import Split, Tuning, memory, spilled_bytes, step_seconds, swapped_bytes, trained
+from planner.physics.diffusion.step import (
+    Split,
+    Tuning,
+    entering_bytes,
+    memory,
+    spilled_bytes,
+    step_seconds,
+    swapped_bytes,
+    trained,
+)
 from planner.scenario.diffusion import DiffusionTraining
 
-AXES = ("dp", "cp", "mbs", "zero", "recompute", "offload_parameters", "offload_activations", "offload_optimizer")
+AXES = ("dp", "cp", "mbs", "zero", "recompute", "offload_parameters", "offload_activations", "offload_checkpoints",
+        "offload_optimizer")
 """What `--layout` may name: copies, GPUs that share the tokens of a clip, samples of a micro-batch, 0 or 3 for shards
 of everything (FSDP), recompute of none, mixed, full or a share of the blocks, the shares of blocks and of the
-optimizer's states that wait on the host, and 1 where what attention keeps does."""
+optimizer's states that wait on the host, and 1 where what attention keeps does, or what enters recomputed blocks."""
 RECOMPUTED = {"none": 0.0, "mixed": 0.5, "full": 1.0}
 """Shares of the blocks that are recomputed; mixed is every other one."""
 DEGREES = (1, 2, 4, 8)
@@ -61,8 +71,8 @@ class Option:
     def rank(self) -> tuple[float, ...]:
         """What is faster comes first, then what is simpler."""
         split = self.split
-        return (self.step, split.swapped, split.states_out, split.spilled, split.shard, split.sequence,
-                split.micro_batches)
+        return (self.step, split.swapped, split.states_out, split.spilled, 1 - split.entering, split.shard,
+                split.sequence, split.micro_batches)
 
 
 def quantile(law: DiffusionLaw | GenerationLaw, residue: Residue, share: float, *, likely: bool) -> float:
@@ -148,12 +158,13 @@ def _splits(batch: int, copies: int, gpus: int, held: Mapping[str, str], *, full
     states = _shares(held, "offload_optimizer", (0.0, 1.0) if full else (0.0,))
     again = ((RECOMPUTED[held["recompute"]],) if held.get("recompute") in RECOMPUTED
              else _shares(held, "recompute", tuple(RECOMPUTED.values()), "none, mixed, full or "))
-    for size, zero, recomputed, out, spilled, state in product(
+    for size, zero, recomputed, out, spilled, away, state in product(
             _kept(held, "mbs", sizes), _kept(held, "zero", ("0", "3") if gpus > 1 else ("0",)), again, swaps,
-            _kept(held, "offload_activations", ("0", "1")), states):
-        if zero == "0" or not out:
+            _kept(held, "offload_activations", ("0", "1")), _kept(held, "offload_checkpoints", ("0", "1")), states):
+        # what enters blocks leaves the GPU where all are recomputed and attention's own does not already
+        if (zero == "0" or not out) and (away == "0" or (recomputed == 1 and spilled == "0")):
             yield Split(copies, gpus if zero == "3" else 1, int(size), each // int(size), recomputed, swapped=out,
-                        states_out=state, spilled=spilled == "1")
+                        states_out=state, spilled=spilled == "1", entering=float(away == "0"))
 
 
 def _kept(held: Mapping[str, str], axis: str, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -208,7 +219,7 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
         exposed = exchange("all_reduce", count * 2.0)
     swapped = sum(times * exchange("all_to_all", size, split.sequence) for times, size in swapped_bytes(tuning, split))
     host_each = split.swapped * parameters(tuning.model) * base.weight
-    host_each += spilled_bytes(tuning, split, law)
+    host_each += spilled_bytes(tuning, split, law) + entering_bytes(tuning, split)
     host_each += split.states_out * count * law.optimizers[tuning.optimizer] / split.shard
     seen = law.seen
     likely = (candidate.gpu.architecture in seen.architectures and tuning.model.media in seen.media

@@ -57,6 +57,7 @@ def resolve(folder: Path) -> dict[str, object]:
             "mbs": args["train_batch_size"], "micro_batches": args["gradient_accumulation_steps"],
             "recompute": _recomputed(args), "offload_parameters": away,
             "offload_activations": float(args["gradient_checkpointing_offload_attention"]),
+            "offload_checkpoints": float(args["gradient_checkpointing_backend"] == "unsloth"),
             "base": BASES[args["base_model_precision"]], "optimizer": OPTIMIZERS[args["optimizer"]],
             "latents": "online" if args["vae_cache_disable"] else "cached", "ema": args["use_ema"],
             "steps": args["max_train_steps"], **samples, **_adapters(args)}

@@ -50,6 +50,10 @@ def _recompute(work: Diffused) -> Settings | No:
     return said
 
 
+def _checkpoints(work: Diffused) -> Settings:
+    return {f"{CONFIG}:gradient_checkpointing_backend": "unsloth"} if work.value("offload_checkpoints") else {}
+
+
 def _spilled(work: Diffused) -> Settings | No:
     spilled = bool(work.value("offload_activations"))
     if spilled and work.model.name in work.runs.unspilled:
@@ -118,6 +122,7 @@ TABLE: TableOf[Diffused] = {
     ("recompute",): _recompute,
     ("offload_parameters",): _swapped,
     ("offload_activations",): _spilled,
+    ("offload_checkpoints",): _checkpoints,
     ("offload_optimizer",): only("offload_optimizer", 0, reason="it keeps the optimizer's states on the GPU",
                                  instead={"offload_optimizer": 0}),
     ("base",): plain("base", f"{CONFIG}:base_model_precision", BASES, "quantization"),

@@ -19,6 +19,7 @@ from planner.physics.diffusion.shape import (
     block_parameters,
     matrix_flops,
     parameters,
+    products,
     tokens_of,
 )
 
@@ -204,7 +205,7 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
     stored, blocks = law.formats[picture.stored], picture.model.denoiser.blocks
     share = split.batch * max(1, picture.passes // split.cfg) / split.sequence
     unet = any(block.inputs is not None for block in blocks)
-    products = share * sum(block.count * matrix_flops(block, picture.sample) for block in blocks) / rates.denoising(
+    multiplied = share * sum(block.count * matrix_flops(block, picture.sample) for block in blocks) / rates.denoising(
         law, stored, unet=unet)
     scores = share * sum(block.count * attention_flops(block, picture.sample) for block in blocks)
     kept = share * sum(block.count * block.kept.weights * tokens_of(block, picture.sample) * (
@@ -216,11 +217,21 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
     read, expanded = (weights * size / rates.memory
                       for size in (stored.weight, 0.0 if picture.compiled else stored.expands))
     attention = scores / rates.attention(law, picture.model.denoiser.head)
-    busy = max(products, read) + attention + times * kept / rates.memory + expanded
-    eager = law.host_shared if split.ulysses * split.ring > 1 else law.host_block
-    launched = sum(block.count for block in blocks) * (law.host_fused if picture.compiled else eager)
+    busy = max(multiplied, read) + attention + times * kept / rates.memory + expanded
     shared = math.pow(law.sharing, math.log2(split.gpus))
-    return max(busy / shared, launched / split.pipefusion)
+    return max(busy / shared, _launched(picture, split, law) / split.pipefusion)
+
+
+def _launched(picture: Picture, split: Split, law: GenerationLaw) -> float:
+    """Return the seconds in which the host launches all passes of one step, which may be calls of their own."""
+    denoiser = picture.model.denoiser
+    calls = 1 if picture.model.sampling.together else max(1, picture.passes // split.cfg)
+    shared = split.ulysses * split.ring > 1
+    if picture.compiled or shared:
+        each = law.host_fused if picture.compiled else law.host_shared
+        return calls * each * sum(block.count for block in denoiser.blocks)
+    kernels = denoiser.launches or law.launched * sum(block.count * products(block) for block in denoiser.blocks)
+    return calls * law.host_launch * kernels
 
 
 def _exchanged(picture: Picture, split: Split, law: GenerationLaw, exchange: Exchange) -> float:

@@ -47,7 +47,6 @@ class Tuning:
     ema: bool = False
     graphed: bool = False
     """Whether kernels are fused and a step is one graph, which the host launches at once."""
-
     extent: Extent | None = None
     """Pixels and frames of a sample, which encoders beside the denoiser read."""
     wide: bool = False
@@ -191,9 +190,19 @@ def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBa
     at_work = max(kept)
     if not split.recomputed:
         return whole + (at_work if split.spilled else 0.0)
-    entering = sum(block.count * STORED * block.width * tokens_of(block, tuning.sample) for block in blocks)
-    entering *= law.spill_inputs if split.spilled else split.entering
+    entering = _entering(tuning) * (law.spill_inputs if split.spilled else split.entering)
     return whole + split.recomputed * entering / split.segment + (law.working + split.segment - 1) * at_work
+
+
+def _entering(tuning: Tuning) -> float:
+    return sum(block.count * STORED * block.width * tokens_of(block, tuning.sample)
+               for block in tuning.model.denoiser.blocks)
+
+
+def entering_bytes(tuning: Tuning, split: Split) -> float:
+    """Return the bytes of one micro-batch that enter recomputed blocks and wait on the host."""
+    away = 0.0 if split.spilled else split.recomputed * (1 - split.entering) / split.segment / split.sequence
+    return away * split.micro_batch * _entering(tuning)
 
 
 def spilled_bytes(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
@@ -219,8 +228,7 @@ def _copies(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -
 
 def allocated(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
     """Return PyTorch's peak of allocated bytes."""
-    whole = sum(memory(tuning, split, law).values())
-    return (whole - law.context) / (1 + law.wasted)
+    return (sum(memory(tuning, split, law).values()) - law.context) / (1 + law.wasted)
 
 
 def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rates: ArchitectureRates,
@@ -271,7 +279,8 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     out = split.swapped * parameters(tuning.model) * base.weight
     # weights on the host come once for every pass
     rate = min(law.spill_rate * gpu.pcie_bandwidth, base.copied or math.inf)
-    transfers = split.micro_batches * out * (2 + split.recomputed) / rate
+    away = 2 * entering_bytes(tuning, split) / (law.spill_rate * gpu.pcie_bandwidth)
+    transfers = split.micro_batches * (out * (2 + split.recomputed) / rate + away)
     states = trained(tuning) * (law.optimizers[tuning.optimizer] + law.trained["weights"])
     stepped = 2 * states * (1 - split.states_out) / memory_rate / split.shard
     stepped += 2 * states * split.states_out / gpu.pcie_bandwidth / split.shard

@@ -36,6 +36,18 @@ def test_the_fastest_way_of_all_is_found() -> None:
     assert planner.estimate("sdxl", "rtx-4090", batch=4).time.step_seconds == pytest.approx(best)
 
 
+def test_a_clip_that_24_gigabytes_are_known_to_train_fits() -> None:
+    """tdrussell/diffusion-pipe issue 129: 512 x 512 x 81 on 24 GB, with blocks and checkpoints on the host."""
+    made = planner.estimate("wan2.1-14b", "rtx-4090", method="lora", resolution="512x512", frames=81,
+                            quantization="fp8-weights")
+    assert isinstance(made, DiffusionAssignment)
+    assert made.memory.fits == "fits"
+    assert (made.checkpoints, made.swapped) == (1, 1)
+    kept = planner.estimate("wan2.1-14b", "rtx-4090", {"offload_checkpoints": 0}, method="lora", resolution="512x512",
+                            frames=81, quantization="fp8-weights")
+    assert kept.memory.fits != "fits"
+
+
 def test_a_plan_is_the_cheapest_of_its_candidates() -> None:
     plan = planner.plan(**SDXL, on="rtx-4090,l40s,a100-sxm-80gb")
     assert plan.status == "optimal"

@@ -102,6 +102,8 @@ def _simple_tuner(reading: Reading) -> None:
         reading.axis("offload_parameters", f"{percent / 100:g}", "ramtorch")
     if reading.on("gradient_checkpointing_offload_attention"):
         reading.axis("offload_activations", 1, "gradient_checkpointing_offload_attention")
+    if reading.word("gradient_checkpointing_backend") == "unsloth":
+        reading.axis("offload_checkpoints", 1, "gradient_checkpointing_backend")
     steps = reading.get("max_train_steps")
     reading.put("workload.steps", int(str(steps)) if str(steps).isdecimal() and int(str(steps)) else None,
                 "max_train_steps")
@@ -119,6 +121,8 @@ def _diffusion_pipe(reading: Reading) -> None:
                     reading.number("gradient_accumulation_steps"))
     checkpointing = reading.get("activation_checkpointing")
     recompute(reading, checkpointing not in (None, False), "activation_checkpointing")
+    if checkpointing == "unsloth":
+        reading.axis("offload_checkpoints", 1, "activation_checkpointing")
     denoising.optimizer(reading, "optimizer.type")
     if "float8" in (reading.word("model.transformer_dtype") or ""):
         reading.put("workload.quantization", "fp8-weights", "model.transformer_dtype")

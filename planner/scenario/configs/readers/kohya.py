@@ -49,6 +49,8 @@ def read(reading: Reading) -> None:
     reading.get("cache_latents_to_disk", "cache_text_encoder_outputs", "cache_text_encoder_outputs_to_disk")
     reading.put("workload.latents", "cached" if cached or reading.on("cache_latents") else "online", "cache_latents")
     denoising.recompute(reading, "gradient_checkpointing")
+    if reading.on("gradient_checkpointing") and reading.on("gradient_checkpointing_cpu_offload"):
+        reading.axis("offload_checkpoints", 1, "gradient_checkpointing_cpu_offload")
     if reading.on("fp8_base"):
         reading.put("workload.quantization", "fp8-weights", "fp8_base")
     if (moved := reading.number("blocks_to_swap")) is not None:
