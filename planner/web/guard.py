@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -10,7 +11,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from planner.web.limits import MOST_BODY, MOST_FILE
+from planner.units import show_seconds
+from planner.web.limits import MOST_BODY, MOST_BODY_SECONDS, MOST_FILE
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]"}
 """Names by which a page of this machine is asked for; others are some site's that points here."""
@@ -49,7 +51,12 @@ class Guard:
             await refused(scope, receive, with_headers)
             return
         most = _most(scope)
-        body = await _body(receive, most)
+        try:
+            body = await asyncio.wait_for(_body(receive, most), MOST_BODY_SECONDS)
+        except TimeoutError:
+            await _error(408, f"the request did not come to its end within {show_seconds(MOST_BODY_SECONDS)}")(
+                scope, receive, with_headers)
+            return
         if body is None:
             await _too_large(most)(scope, receive, with_headers)
             return

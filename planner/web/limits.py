@@ -6,6 +6,9 @@ MOST_BODY = 1 << 20
 """Bytes of a request."""
 MOST_HEAD = 2 * MOST_BODY
 """Bytes of an address with its headers: of a question of most bytes, few of which are written as three."""
+MOST_HEAD_SECONDS = 20.0
+MOST_BODY_SECONDS = 120.0
+"""Until all of an address with its headers has come, and then all of the request: who is slower is cut off."""
 MOST_FILE = 16 << 20
 """Bytes of an upload."""
 MOST_FILES = 50

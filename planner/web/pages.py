@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
@@ -68,8 +69,11 @@ def routes() -> list[Route | Mount]:
 
 def asked(request: Request, verb: str) -> Question:
     """Return the question of an address. Raises InputError."""
-    fields = {name: value for name, value in request.query_params.items() if name not in LAID}
-    return question_of(verb, typed(fields), paged=True)
+    return _asked(request.query_params, verb)
+
+
+def _asked(values: Mapping[str, str], verb: str) -> Question:
+    return question_of(verb, typed({name: value for name, value in values.items() if name not in LAID}), paged=True)
 
 
 async def page(request: Request) -> Response:
@@ -225,9 +229,7 @@ async def two(request: Request) -> Response:
     """Show two plans side by side, with what is asked differently."""
     asks = []
     for side in ("left", "right"):
-        inner = Request({"type": "http", "query_string": request.query_params.get(side, "").encode("latin-1"),
-                         "headers": [], "method": "GET", "path": "/plan"})
-        asks.append(asked(inner, "plan"))
+        asks.append(_asked(dict(parse_qsl(request.query_params.get(side, ""))), "plan"))
     named = sorted({name for question in asks for name in (*question.values, SCENARIO, TEXT)})
 
     def value(question: Question, name: str) -> str:

@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 from planner.errors import InputError, PlannerError
 from planner.web import interface, pages
 from planner.web.answering import Folders
+from planner.web.connection import Connection
 from planner.web.desk import Desk
 from planner.web.guard import Guard
 from planner.web.limits import LEAVE_SECONDS, MOST_HEAD
@@ -39,7 +40,7 @@ def application(folders: Folders, keep: Path, token: str | None = None) -> Starl
 
 def configured(app: Starlette) -> uvicorn.Config:
     """Return how an application is served: an address may hold a whole question."""
-    return uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, http="h11",
+    return uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, http=Connection,
                           h11_max_incomplete_event_size=MOST_HEAD, timeout_graceful_shutdown=round(LEAVE_SECONDS))
 
 

@@ -33,6 +33,10 @@ HELD = {"model": "llama-3.1-8b", "node": "dgx-h100", "layout": "tp=8"}
     ("plan", SMALL | {"budget": "0.01 USD"}, [*FLAGS, "--budget", "0.01 USD"]),
     ("compare", {"on": "8xh100", "years": "3"}, ["--on", "8xh100", "--years", "3"]),
     ("plan", {"on": "8xh100", "terms": "on-demand,buy"}, ["--on", "8xh100", "--terms", "on-demand,buy"]),
+    ("plan", {"model": "qwen2.5-7b", "method": "grpo", "on": "dgx-h100", "gpus": 8},
+     ["--model", "qwen2.5-7b", "--method", "grpo", "--on", "dgx-h100", "--gpus", "8"]),
+    ("plan", {"scenario": "sdxl-lora-on-4090"}, ["sdxl-lora-on-4090"]),
+    ("plan", {"scenario": "llava-from-scratch"}, ["llava-from-scratch"]),
 ])
 def test_answers_are_the_bytes_of_the_command_line(web, capsys, verb, body, argv):
     answer = web.post(f"/api/{verb}", json=body)
@@ -135,6 +139,18 @@ def test_a_request_has_a_size_a_kind_and_a_place_it_comes_from(web):
     assert "script-src 'self';" in policy
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+def test_who_begins_a_request_and_does_not_end_it_is_cut_off(web, monkeypatch):
+    """Three hundred of them held their connections for as long as they wanted."""
+    monkeypatch.setattr("planner.web.connection.MOST_HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("planner.web.guard.MOST_BODY_SECONDS", 0.2)
+    head = (b"POST /api/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 9\r\n")
+    for sent, said in ((b"", b""), (head, b""), (head + b"\r\n{", b"HTTP/1.1 408")):
+        with socket.create_connection((web.base_url.host, web.base_url.port), PATIENCE) as held:
+            held.sendall(sent)
+            assert held.recv(1000)[:12] == said
 
 
 def test_a_job_tells_how_it_stands_and_keeps_its_answer(web):

@@ -318,6 +318,7 @@ def test_two_plans_stand_side_by_side_with_what_differs(web):
     assert page.status_code == 200
     assert "<td>Tokens</td><td>1 G</td><td>2 G</td>" in page.text
     assert "<td>Model</td>" not in page.text
+    assert web.get("/two?left=model%3D%FF&right=").status_code == 200  # what is no UTF-8 is a strange name, and no bug
 
 
 def test_what_else_would_fit_is_a_link_that_asks_for_it(web):
