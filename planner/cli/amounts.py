@@ -12,7 +12,7 @@ from typing import NamedTuple
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import EACH, OF_TOKENS, noun_of
 from planner.units import SECONDS, parse
-from planner.units.reading import parse_count
+from planner.units.reading import TOKENS, parse_count
 
 IN_ALL = {"documents", "pages", "images", "clips", "recordings"}
 """Things that are made or answered in all, by a time and not each within it."""
@@ -26,6 +26,9 @@ OF_EACH = {"of", "each", "apiece", "long", "average", "avg", "averaging", "mean"
 """Words beside a number that is how much each of something is."""
 _MANY = 10**7
 """Tokens from which no request has so many."""
+_SECOND = ("s", "sec", "second")
+_TRANSACTIONS = 1000.0
+"""Things done in a second at most that are no tokens."""
 _QUERIES = ("query", "request", "call", "search")
 """What documents are of each of."""
 WHO = ("user", "person", "head")
@@ -52,6 +55,11 @@ class Amount(NamedTuple):
     def kind(self) -> str:
         """What kind of thing is counted; empty where that is not known."""
         return noun_of(self.noun) or ""
+
+    @property
+    def number(self) -> float:
+        """How many of what it counts, which need not be whole: 2.5, 37.5 requests a second. Raises ValueError."""
+        return parse(self.value, TOKENS, self.noun or "number", "15 T")
 
     @property
     def of_each(self) -> bool:
@@ -141,7 +149,7 @@ def of_each_user(amounts: Sequence[Amount], work: NamedWork, assumed: list[str])
         assumed.append(f"{turned.text} are as many requests")
         amounts = [_times(amount, turns) if amount.kind in TALKS else amount for amount in amounts
                    if amount.kind != "turns"]
-    amounts = _of_each_request(amounts, assumed)
+    amounts = _of_each_request(_come(amounts, assumed) if work.embeds else amounts, assumed, embeds=work.embeds)
     users = [amount for amount in amounts if amount.kind == "users" and not amount.per]
     each = [amount for amount in amounts if amount.per and (SECONDS.factor(amount.per) or amount.per in WHO)
             and ({"each", *EACH} & amount.beside or amount.per in WHO) and amount.kind in ASKED]
@@ -160,14 +168,23 @@ def of_each_user(amounts: Sequence[Amount], work: NamedWork, assumed: list[str])
     return [*rest, each[0]._replace(value=f"{whole:g}", places=users[0].places | each[0].places)]
 
 
-def _of_each_request(amounts: Sequence[Amount], assumed: list[str]) -> Sequence[Amount]:
+def _come(amounts: Sequence[Amount], assumed: list[str]) -> Sequence[Amount]:
+    """Return what a model that writes nothing does in a second, its transactions, as requests and no tokens: 40 tps."""
+    paces = [amount for amount in amounts if amount.kind == "tokens" and amount.per in _SECOND and (
+        amount.number < _TRANSACTIONS)]
+    assumed += [f"{amount.text} of a model that writes nothing is how many requests come a second" for amount in paces]
+    return [amount._replace(noun="requests") if amount in paces else amount for amount in amounts]
+
+
+def _of_each_request(amounts: Sequence[Amount], assumed: list[str], *, embeds: bool) -> Sequence[Amount]:
     """Return documents of each query with how many queries come as what comes of them: 100 docs per query, 50 a s."""
-    each = [amount for amount in amounts if amount.kind == "documents" and amount.per in _QUERIES]
+    each = [amount for amount in amounts if amount.kind == "documents" and (
+        amount.per in _QUERIES or (embeds and not amount.per and amount.number > 1))]
     rates = [amount for amount in amounts if amount.kind in ("requests", "rate") and (
         amount.kind == "rate" or SECONDS.factor(amount.per))]
     if len(each) != 1 or len(rates) != 1:
         return amounts
-    whole = parse_count(rates[0].value, "requests") * parse_count(each[0].value, "documents")
+    whole = rates[0].number * each[0].number
     assumed.append(f"{each[0].text}, {rates[0].text} are {whole:g} documents in that time, each read as a request")
     return [*(amount for amount in amounts if amount not in (each[0], rates[0])), rates[0]._replace(
         value=f"{whole:g}", places=rates[0].places | each[0].places)]
@@ -184,7 +201,7 @@ def both_sides(amounts: Sequence[Amount], work: NamedWork, assumed: list[str]) -
     day.
     """
     large = [amount for amount in amounts if amount.kind in ("tokens", "") and (
-        parse_count(amount.value, "tokens") >= _MANY)]
+        amount.number >= _MANY)]
     read, written = ([amount for amount in large if _side(amount) == side] for side in ("input", "output"))
     time = next((each.per for each in (*read, *written) if SECONDS.factor(each.per)), "")
     if not time or len(read) != 1 or len(written) != 1 or read == written:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from typing import get_args
 
 from planner.catalog.load import Catalog
@@ -66,11 +67,17 @@ def once_more(sentence: Sentence, verb: str, flags: dict[str, list[str]], told: 
         verb = "plan" if verb == "compare" else verb
         told.first += [(f"on {each} GPUs", typed(verb, {**flags, "gpus": [each]})) for each in counts[:-1]]
         return typed(verb, {**flags, "gpus": counts[-1:]})
-    if said := next((flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]), ""):
+    apart = [flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]][:1]
+    if apart:
         verb = "plan" if verb == "compare" else verb
-        *before, last = flags[said]
-        told.first += [(f"{said} {each}", typed(verb, {**flags, said: [each]})) for each in before]
-        return typed(verb, {**flags, said: [last]})
+    if verb == "plan" and len(flags.get("model", ())) > 1 and "largest" not in sentence.asks:
+        apart = ["model", *apart]
+    if apart:
+        each = [dict(zip(apart, values, strict=True)) for values in product(*(flags[flag] for flag in apart))]
+        *before, last = ({**flags, **{flag: [value] for flag, value in one.items()}} for one in each)
+        told.first += [(", ".join(value if flag == "model" else f"{flag} {value}" for flag, value in one.items()),
+                        typed(verb, meant)) for one, meant in zip(each, before, strict=False)]
+        return typed(verb, last)
     load = next((flag for flag in GROWING if flag in flags), "")
     if sentence.times != 1.0:
         if not load:
@@ -240,7 +247,8 @@ def verb_of(asks: Collection[str], flags: Mapping[str, Sequence[str]], given: Co
     layout = {"fit", "longest"}.intersection(asks) and not several and (PLANNED - (
         {"users"} if "longest" in asks else set())).isdisjoint(given)
     hardware = "max" in given or "on" in given or WORK.isdisjoint(given)
-    return "estimate" if layout and hardware and not BARE.issuperset(given) else "plan"
+    bare = BARE.issuperset(given) and not ("longest" in asks and "on" in given)
+    return "estimate" if layout and hardware and not bare else "plan"
 
 
 def _choices(flags: Mapping[str, Sequence[str]]) -> bool:

@@ -39,7 +39,8 @@ def compared(asks: Collection[str], flags: dict[str, list[str]], given: Collecti
         return
     if told.part or not trains or "model" not in given or not {
             *GROWING, "documents"}.isdisjoint(given) or not (
-                verb == "compare" or (several and "fit" not in asks) or "saves" in asks):
+                verb == "compare" or (several and "fit" not in asks) or "saves" in asks or {
+                    "cost", "train"} <= set(asks) or ("duration" in asks and {"fit", "oom", "rl"}.isdisjoint(asks))):
         return
     pretrains = method == "pretrain" or (method == "" and "tune" not in asks)
     flags["tokens"] = [OPTIMAL if pretrains else _TUNED]

@@ -7,7 +7,6 @@ from planner.cli.amounts import IN_ALL, Amount
 from planner.cli.phrases import OF_TOKENS, PARAMETER
 from planner.cli.places import PLACES, PREFIX
 from planner.units import SECONDS
-from planner.units.reading import parse_count
 
 
 def context(amount: Amount, about: About) -> tuple[str, str]:
@@ -36,7 +35,7 @@ def tokens_of(amount: Amount, about: About) -> tuple[str, str]:
 
 def _length(amount: Amount, about: About) -> str:
     """Return what tokens are that are of no time: all that are trained on, or those of a sample or a request."""
-    tokens = parse_count(amount.value, "tokens")
+    tokens = amount.number
     if tokens == _PRICED and "cost" in about.asks and not about.tunes and not about.asks & {"train", "batch"}:
         return NOTHING  # what a million tokens cost
     if tokens >= _TRAINED:

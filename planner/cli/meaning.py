@@ -10,7 +10,7 @@ from planner.catalog.sized import size_of
 from planner.cli.about import NOTHING, SERVING, About
 from planner.cli.amounts import IN_ALL, TOGETHER, Amount, both_sides, comes_in, heard, in_tokens, of_each_user
 from planner.cli.lengths import context, tokens_of
-from planner.cli.money import is_paid, money_of
+from planner.cli.money import money_of, paid_for
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import SIDES, noun_of
 from planner.cli.places import PLACES
@@ -102,9 +102,9 @@ def _bare(amount: Amount, about: About) -> tuple[str, str]:
     at_peak = "peak" in amount.near and "users" in about.nouns - about.kinds and not amount.per
     if at_peak or (amount.beside & TOGETHER and not about.tunes):
         return "users" if at_peak else "concurrency", amount.value
-    if is_paid(amount, about.kinds):
+    if paid := paid_for(amount, about.kinds):
         about.assumed.append(f"{amount.value} a {amount.per} is read as USD")
-        return "budget", f"{amount.value} USD/{amount.per}"
+        return paid
     if amount.per and SECONDS.factor(amount.per) and not amount.noun and not about.tunes:
         return "rate", f"{amount.value} {_MADE.get(about.work.makes, 'requests')}/{amount.per}"
     if not amount.noun and (flag := about.placed("", amount) or _of_the_longest(amount, about)):
@@ -118,7 +118,7 @@ def _of_the_longest(amount: Amount, about: About) -> str:
     """Return the flag of a number that is the most of a length: max 4096, up to 8k; none of others."""
     far = min((far for word, far in amount.near.items() if word in _MOST), default=_FAR)
     of_length = about.tunes or about.serves or about.kinds & SERVING
-    return "longest" if of_length and far < _FAR and parse_count(amount.value, "length") >= _LONG else ""
+    return "longest" if of_length and far < _FAR and amount.number >= _LONG else ""
 
 
 def _asked(amount: Amount, about: About) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def _asked(amount: Amount, about: About) -> tuple[str, str]:
 def _of_prompts(amount: Amount, about: About) -> str:
     """Return the flag of prompts of a step or an epoch, of images of each request, and of what each user asks."""
     step = "step" in about.asks or ("rl" in about.asks and ("steps" in about.kinds or (
-        amount.noun == "prompts" and "epochs" not in about.kinds and parse_count(amount.value, "prompts") <= _DRAWN)))
+        amount.noun == "prompts" and "epochs" not in about.kinds and amount.number <= _DRAWN)))
     if amount.kind == "documents" and amount.per == "epoch":
         return "samples"
     asked = about.kinds & SERVING - {"requests"} and not about.asks & {"batch", "generate"}
@@ -174,7 +174,7 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
         return _asked(amount, about)
     if about.asks & {"step", "rl"} and (amount.of_each or amount.per == "prompt"):
         return "samples-per-prompt", amount.value
-    if "rl" in about.asks and "documents" in about.kinds and parse_count(amount.value, "samples") <= _GROUP:
+    if "rl" in about.asks and "documents" in about.kinds and amount.number <= _GROUP:
         return "samples-per-prompt", amount.value  # 128 prompts, 8 samples
     drawn = about.asks & {"generate", "batch", "serve", "hold"} and not about.tunes and not about.work.makes
     if about.work.embeds and about.tunes and amount.noun.startswith("pair"):

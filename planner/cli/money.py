@@ -19,11 +19,19 @@ _NEAR = 3
 _COINS = ("euros", "eur", "euro", "pounds", "gbp", "chf", "francs")
 
 
-def is_paid(amount: Amount, kinds: Collection[str]) -> bool:
-    """Say whether a number of a month or an hour is money, as what is asked in a time is said beside it."""
-    limit = amount.near.keys() & {"under", "below", "budget", "most", "max", "pay", "spend"}
-    return bool(limit) and (SECONDS.factor(amount.per) or 0.0) > 1.0 and bool(
+def paid_for(amount: Amount, kinds: Collection[str]) -> tuple[str, str] | None:
+    """Return the key of a number of a time that is money, and its value: of a month beside what is asked in a time a
+    budget, of an hour beside hardware its price (h100 at 1.99/hr); none of others.
+    """
+    near = amount.near
+    of_gpu = any(far <= _NEAR and _GPU.fullmatch(word) for word, far in near.items())
+    if not amount.noun and SECONDS.factor(amount.per) == HOUR and of_gpu and (
+            amount.number % 1 > 0 or any(near.get(word, _NEAR) <= 1 for word in ("at", "for"))):
+        return "price", amount.value
+    limit = near.keys() & {"under", "below", "budget", "most", "max", "pay", "spend"}
+    paid = bool(limit) and (SECONDS.factor(amount.per) or 0.0) > 1.0 and bool(
         set(kinds) & {"requests", "rate", "users", "images", "clips"})
+    return ("budget", f"{amount.value} USD/{amount.per}") if paid else None
 
 
 def _is_price(amount: Amount) -> bool:

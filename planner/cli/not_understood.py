@@ -21,6 +21,8 @@ _TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", 
 _WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel",
                     "sharding", "sharded", "mig", "interconnect"))
 """What a layout or a machine is made of, beside the axes."""
+_BARE = frozenset(("larger", "smaller", "bigger", "longer", "shorter", "higher", "other"))
+"""What compares with nothing that is said, where "than" is not: higher load."""
 
 
 AMOUNTS = frozenset(("tokens", "samples", "steps", "rate", "users", "daily-users", "monthly-users", "concurrency",
@@ -47,7 +49,7 @@ def _reasons(text: str, sentence: Sentence) -> Iterator[str]:
         yield "what does it count: tokens, samples, users, requests a second, GPUs, hours, USD?"
     if any(word in _TAKES_BACK for word in words):
         yield "what is not wanted? GPUs, providers, regions, terms and formats are left out by name"
-    if any(word in COMPARES for word in words):
+    if any(word in COMPARES and (word not in _BARE or "than" in sentence.words) for word in words):
         yield "than what? say the number"
     if text in sentence.names:
         yield "part of the model's name? planner catalog list models"

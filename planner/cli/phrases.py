@@ -19,7 +19,8 @@ _ASKING = {
     "hold": "handle|handles|handled|cope with|hold|run|runs|running|load|use",
     "train": "retrain|retrains|retraining|train|trains|trained|training|run training",
     "--method=pretrain train": "pretrain|pretrains|pre-train|pretraining|pre-training|from scratch|"
-            "continued pretraining|continue pretraining|continue-pretrain|continued-pretraining|continual pretraining|"
+            "continued pretraining|continue pretraining|continue-pretrain|continued-pretraining|"
+            "continual pretraining|"
             "continue-pretraining|continuous pretraining|cpt",
     "tune": "finetune|fine-tune|fine tune|finetuning|fine-tuning|fine tuning|tune|tuning|finetunes|fine-tunes|tunes|"
             "tuned|finetuned|fine-tuned|fine tuned",
@@ -46,13 +47,19 @@ _ASKING = {
     "tokens": "number of tokens|most tokens|how far",
     "buys": "buy|buying|purchase|purchasing",
     "rents": "rent|renting|rental|lease|leasing",
-    "--objective=rate serve": "max tokens per second|maximum tokens per second|total tokens per second|"
+    "--objective=rate serve": "higher throughput|highest throughput|high throughput|best throughput|"
+            "max tokens per second|maximum tokens per second|total tokens per second|"
             "most tokens per second|max throughput|maximum throughput|total throughput|aggregate throughput|"
             "peak throughput",
     "duration": "speed of|speed|throughput|throughput of|how long|how fast|how quickly|how soon|how many days|"
+            "training time|train time|time to train|time to finetune|time to fine-tune|"
+            "finetuning time|fine-tuning time|"
             "how many hours|how much time|days|eta|how much faster",
     "duration better": "faster|quicker|more throughput|more tokens per second",
-    "duration serve": "tokens per second|tokens per sec|tokens per s",
+    "duration serve": "tokens per second|tokens per sec|tokens per s|token per second|token per sec|tok per s|"
+            "tok per sec|"
+            "tok per second|toks per s|toks per sec|toks per second",
+    "duration serve first": "prefill|prompt processing",
     "duration step-time": "time per step|step time|seconds per step|how long is a step|how long is one step",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal tokens|chinchilla-optimal tokens|chinchilla tokens|"
             "chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute optimally",
@@ -75,12 +82,15 @@ _ASKING = {
             "price per million tokens|per million tokens|cost per 1m tokens|price per 1m tokens|per 1m tokens|"
             "cost per token|cost per million|dollars per million tokens|cheapest way",
     "cost better": "cheaper",
-    "cost energy": "how much power|electricity cost|power bill|electricity bill|power and electricity cost|energy use|"
+    "cost energy": "how much power|electricity cost|power bill|electricity bill|power and electricity cost|"
+            "energy use|"
             "energy usage|energy consumption|power draw|power consumption|carbon footprint|energy|"
             "carbon|kwh|electricity",
     "--objective=users serve": "how many concurrent requests|how many simultaneous requests|"
             "how many requests at once|number of concurrent requests|number of concurrent users|"
-            "max concurrent requests|max number of people|max number of users|maximum number of people|"
+            "max concurrent requests|higher concurrency|more concurrency|high concurrency|max concurrency|"
+            "maximum concurrency|highest concurrency|as many users as possible|max number of people|"
+            "max number of users|maximum number of people|"
             "maximum number of users|max users|maximum users|most users",
     "--objective=time": "fastest|as fast as possible|quickest|asap|finishes first|done first|soonest|"
             "as soon as possible",

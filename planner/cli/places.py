@@ -83,7 +83,7 @@ PLACES: Mapping[str, Sequence[Place]] = {
         _place("headroom", "headroom margin buffer growth extra reserve slack spike spikes"),
         _place("confidence", "sure confidence confident certain certainty probability")),
     "": (
-        _place("input", "prompt prompts input inputs"),
+        _place("input", "prompt prompts input inputs chunk chunks prefill"),
         _place("output", "answer answers output outputs response responses reply replies completion completions"),
         _place("prefix", "same shared cached identical constant fixed common repeated prefix system always"),
         _place("concurrency", "concurrent concurrently simultaneous simultaneously parallel"))}

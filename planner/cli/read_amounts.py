@@ -71,6 +71,8 @@ def amount(said: Sentence) -> int:
     behind += 2 * (not noun and words[behind:behind + 1] == ["of"] and words[behind + 1:behind + 2] in _THEM)
     if not scale and not match and (not noun or noun_of(noun) == "context"):
         return 0  # a sequence length of 16k is not one sequence
+    if not scale and not match and words[behind:behind + 1] and words[behind] in LENGTHS:
+        return 0  # a chunk size of 512 is not one chunk
     if not noun and match:
         noun = _noun_before(said)
     per, behind = _behind(words, behind, noun, beside)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from planner.catalog.hardware import Gpu
 from planner.catalog.load import Catalog
 from planner.cli.phrases import DRAWS, FOLLOW, ONES, REINFORCED, SILENT, TRAINS, noun_of
+from planner.cli.read_sizes import of_host
 from planner.scenario.hardware_names import is_hardware
 from planner.scenario.words import SYNONYMS
 from planner.scenario.words import named as named_as
@@ -44,9 +45,9 @@ def hardware(said: Sentence) -> int:
             continue
         name = next((each for each in (text, text.removesuffix("s")) if is_hardware(each, said.catalog)), "")
         if name:
-            if _is_of_host(said.words, said.at + many, text):
+            if text.endswith(("gb", "gib", "g", "tb")) and (more := of_host(said.words, said.at + many)):
                 said.assumed.append(f"{text} of RAM is left out: host memory is that of the node type")
-                return many + 1
+                return many + more
             if said.words[said.at + many:said.at + many + 1] in (["hours"], ["hour"], ["hrs"]) and any(
                     map(str.isdigit, text.split()[0])) and many > 1:
                 said.denied.append(f"{text} hours (the answer's GPUs times its hours are to stay below)")
@@ -72,11 +73,6 @@ def _draws(said: Sentence) -> bool:
     if does[0] in said.unread:
         said.unread.remove(does[0])
     return bool(drawn)
-
-
-def _is_of_host(words: Sequence[str], behind: int, text: str) -> bool:
-    """Say whether a size of memory is that of the host: 64gb ram."""
-    return text.endswith(("gb", "gib", "g", "tb")) and words[behind:behind + 1] in (["ram"], ["dram"], ["ddr5"])
 
 
 def _described(said: Sentence) -> int:

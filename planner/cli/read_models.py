@@ -28,6 +28,12 @@ _NEAR = 0.06
 """Share by which a mixture's sizes may differ from what is said of them."""
 
 
+_LIKE = ("-style", "-like", "-type")
+"""Ends of words that say what something is like: a llava-style model."""
+_SHORT = 2
+"""Letters of a word that names no family."""
+
+
 def _sizes(model: Model) -> tuple[float, float]:
     return float(parameters(model)), float(active_parameters(model))
 
@@ -136,9 +142,17 @@ def _is_engine(said: Sentence, text: str) -> bool:
 
 
 def _of_family(said: Sentence) -> int:
-    """Read the name of a model that the catalog does not know and that begins as the names of a family of its do."""
-    known = {_letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
-    if _letters(said.words[said.at]) not in known or noun_of(said.words[said.at]) or said.words[said.at] in SILENT:
+    """Read the name of a model that the catalog does not know and that begins as the names of a family of its do; a
+    family of models of images or clips alone is its newest.
+    """
+    if said.words[said.at].endswith(_LIKE):
+        return 0
+    if newest := _newest(said.words[said.at], said.catalog.names("diffusion")):
+        said.put("model", newest)
+        said.assumed.append(f"{said.words[said.at]} is a family of models: {newest} is taken")
+        return 1
+    known = {letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
+    if letters(said.words[said.at]) not in known or noun_of(said.words[said.at]) or said.words[said.at] in SILENT:
         return 0
     taken = 1
     while said.at + taken < len(said.words) and any(map(str.isdigit, said.words[said.at + taken])) and not noun_of(
@@ -148,8 +162,15 @@ def _of_family(said: Sentence) -> int:
     return taken
 
 
+def _newest(word: str, names: Sequence[str]) -> str:
+    """Return of the names that are a word and a version the first of the newest version; none where there is none."""
+    version = re.compile(rf"{re.escape(word)}-?(\d+(?:\.\d+)?)(?![\db])")
+    versions = {name: float(found[1]) for name in names if len(word) > _SHORT and (found := version.match(name))}
+    return min(versions, key=lambda name: (-versions[name], name), default="")
+
+
 @lru_cache(maxsize=4096)
-def _letters(name: str) -> str:
+def letters(name: str) -> str:
     """Return what a name begins with up to its first sign or digit; none where these are few."""
     start = re.split(r"[^a-z]", canonical(name))[0]
     return start if len(start) > 2 else ""

@@ -7,30 +7,26 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import takewhile
 
-from planner.catalog.engine import Engine
 from planner.catalog.load import Catalog
-from planner.catalog.regions import area_of
 from planner.catalog.sized import size_of
-from planner.catalog.spelling import joined
-from planner.catalog.stack import Stack
 from planner.cli.amounts import Amount
-from planner.cli.drawn import frameworks
 from planner.cli.phrases import COMPARES, FOLLOW, LEADING, ONES, PHRASES, SILENT, STOPS, noun_of
 from planner.cli.read_amounts import amount
 from planner.cli.read_from import ReadFrom
 from planner.cli.read_hardware import VENDORS, hardware, vendor
 from planner.cli.read_keys import axis, idle, network, percentile, resolution
 from planner.cli.read_models import mixture, model
+from planner.cli.read_named import valued
 from planner.cli.read_other import unmodeled
 from planner.cli.read_past import give_way, is_as_it_is, past
 from planner.cli.read_shapes import grown, how_many, of_each, sooner
+from planner.cli.read_sizes import of_data, of_named
+from planner.cli.read_slips import slip
 from planner.cli.read_spans import clock, corrected, marked, ranged
 from planner.cli.read_values import keyed
 from planner.cli.read_without import bounded, excluded
 from planner.scenario.dates import days_until
-from planner.scenario.flag_names import SWITCHES
 from planner.scenario.unmodeled import family_of
-from planner.scenario.words import SYNONYMS, method_named, named
 
 _MOST = 6
 """Words of a name at most."""
@@ -233,46 +229,9 @@ def _date(said: Sentence) -> int:
     return 0
 
 
-def _is_region(said: Sentence, text: str) -> bool:
-    """Say whether a provider has regions of this name, as whose beginning it may stand: us-east."""
-    name = text.replace(" ", "-")
-    return name.count("-") in (1, 2) and area_of(name) != "" and any(
-        offer.region.startswith(name) for prices in said.catalog.price_lists for offer in prices.offers)
-
-
-def valued(said: Sentence) -> int:
-    """Read a method, a format, a provider, terms, an engine or a stack."""
-    for many, text in said.phrase(said.at, 3):
-        method = method_named(text)
-        if method in SYNONYMS["workload.method"][0] and joined(text) not in ("infer", "reward", "preference"):
-            said.put("method", text.replace(" ", "-"))
-            return many
-        for flag, path in (("optimizer", "workload.optimizer"), ("quantization", "workload.quantization"),
-                           ("provider", "sourcing.rent.providers"),
-                           ("terms", "sourcing.rent.terms"), ("region", "sourcing.rent.regions")):
-            if flag == "region" and _is_region(said, text):
-                said.put(flag, text.replace(" ", "-"))
-                return many
-            pronoun = text == "us" and not {"in", "the", "region"}.intersection(said.words[max(0, said.at - 1):said.at])
-            if (name := named(path, text)) in SYNONYMS[path][0] and not pronoun and text not in (
-                    "block", "standard", "none"):
-                said.put(flag, str(name))
-                return many
-        if (switch := SWITCHES.get(text.replace(" ", "-"))) is not None:
-            flag, _, value = switch[2:].partition("=")
-            said.put(flag, value)
-            return many
-        known = {"engine": [entry.name for entry in said.catalog.all("engines", Engine)],
-                 "stack": [*(entry.name for entry in said.catalog.all("stacks", Stack)),
-                           *frameworks(said.words, said.catalog)],
-                 "provider": [entry.name for entry in said.catalog.price_lists]}
-        if flag := next((flag for flag, names in known.items() if joined(text) in map(joined, names)), ""):
-            said.put(flag, text.replace(" ", "-"))
-            return many
-    return 0
-
-
 def _silent(said: Sentence) -> int:
+    if said.words[said.at] == "full":
+        return 1  # at full load
     word, before = said.words[said.at], said.words[said.at - 1] if said.at else ""
     said.nouns.add(noun_of(word) or "")
     return 1 if word in SILENT or (noun_of(word) and before not in COMPARES) else 0
@@ -287,4 +246,5 @@ _BESIDE = frozenset(("takes", "took", "take", "each", "apiece", "and", "or", "vs
                      "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
     marked, clock, sooner, ranged, bounded, axis, idle, network, keyed, how_many, _phrase, excluded, grown, percentile,
-    resolution, _date, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent)
+    resolution, _date, of_data, of_named, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent,
+    slip)

@@ -9,6 +9,7 @@ import click
 from planner.errors import InputError
 from planner.scenario.phrased import Phrased, phrased
 from planner.scenario.said import own_name
+from planner.scenario.words import WORKS, says_no_more
 
 HOLDING = ("context", "context-length", "context-window")
 """What asks for room for so many tokens, where nothing that is trained or served is named beside it."""
@@ -26,6 +27,7 @@ def rephrased(args: Sequence[str], options: Mapping[str, click.Option], say: Cal
     Raises UsageError with what is missing.
     """
     argv: list[str] = []
+    args = _without_kind(args)
     flags = given_flags(args, options)
     known = {option.removeprefix("--") for option in options}
     told = {name: meant for name, value in _as_typed(args).items() if name not in known and value and (
@@ -51,6 +53,15 @@ def rephrased(args: Sequence[str], options: Mapping[str, click.Option], say: Cal
             "--method" in options and _compressed(flags.get("model", "")))):
         argv += ["--method", "inference"]
     return argv
+
+
+def _without_kind(args: Sequence[str]) -> Sequence[str]:
+    """Return the arguments without a kind of work that its method is beside: --task finetune --method lora."""
+    typed = _as_typed(args)
+    said = next((f"--{work.replace('_', '-')}" for work in WORKS if says_no_more(
+        typed.get(work.replace("_", "-")), typed.get("method"))), "")
+    at = next((at for at, word in enumerate(args) if said and word.partition("=")[0] == said), len(args))
+    return [*args[:at], *args[at + 1 + (args[at:at + 1] == [said]):]]
 
 
 def _meant(said: str, value: str, flags: Mapping[str, str], known: Collection[str]) -> Phrased | None:

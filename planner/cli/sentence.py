@@ -94,8 +94,8 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     beside_own(asks, flags)
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
         flags["input"] = flags.pop("mean-length")  # of requests a mean length is that of their prompts
-    for flag, value in sentence.usual.items():
-        flags.setdefault(flag, [value])
+    flags.update((flag, [value]) for flag, value in sentence.usual.items() if flag not in flags and (
+        flag != "deadline" or "utilization" not in flags))  # used every week is no run that is done in one
     if not flags and not asks:
         return None
     one_kind(flags)
@@ -141,7 +141,7 @@ def _answered(sentence: Sentence, chosen: str, flags: dict[str, list[str]], told
     return command
 
 
-def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collection[str], work: NamedWork) -> None:
+def _settle(asks: Set[str], flags: dict[str, list[str]], given: Collection[str], work: NamedWork) -> None:
     """Put each value in the place that it has for what the model does: a judge, what is not wanted, what it writes."""
     if len(named := flags.get("method", [])) > 1 and "reward-model" in named:
         named.remove("reward-model")  # who judges what another method trains
@@ -163,15 +163,22 @@ def _settle(asks: Collection[str], flags: dict[str, list[str]], given: Collectio
     if len(rule := flags.get("tokens", [])) > 1 and OPTIMAL in rule:
         rule.remove(OPTIMAL)  # Chinchilla 70B is a model where its tokens are said
     if work.makes:
-        flags.pop("images", None)  # a sample is one
-        flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
+        _made(asks, flags, given)
     if "embed" in asks and "output" not in given:
         flags["output"] = ["0"]
     trains = not {"train", "tune"}.isdisjoint(asks) and LOADS.isdisjoint(given)
     runs = not {"serve", "hold"}.isdisjoint(asks) and "tokens" not in given and not trains and (
         "model" in given or "rent" not in asks)
-    if (runs or (work.makes and "tune" not in asks)) and not {"method", "documents"} & set(given):
+    if (runs or (work.makes and asks.isdisjoint(("tune", "train")))) and not {"method", "documents"} & set(given):
         flags["method"] = ["inference"]
+
+
+def _made(asks: Set[str], flags: dict[str, list[str]], given: Collection[str]) -> None:
+    """Put what a model of images or clips is asked: samples are what it makes, and how long it takes is of one."""
+    flags.pop("images", None)  # a sample is one
+    flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
+    alone = asks.isdisjoint(("train", "tune")) and (LOADS | {"deadline", "budget", "method"}).isdisjoint(given)
+    flags.update({"samples": ["1"]} if "duration" in asks and alone else {})
 
 
 def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Sequence[str], told: Told) -> None:
@@ -241,9 +248,7 @@ def _had(asks: Collection[str], flags: dict[str, list[str]], left_out: list[str]
 
 def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], verb: str, *, makes: bool
            ) -> None:
-    """Put the flags that follow from what is asked together with what is given. Raises InputError."""
-    if {"cost", "train"} <= asks and WORK.isdisjoint(given):
-        raise InputError("what training costs depends on how much: say so, as in 'train llama-3.1-8b on 1T tokens'")
+    """Put the flags that follow from what is asked together with what is given."""
     counted = "samples" not in given and {"tokens", "epochs"} & set(given)  # of samples it is the default
     if "tune" in asks and "method" not in given and (makes or counted):
         flags["method"] = ["full"]
@@ -271,8 +276,6 @@ def _price(asks: set[str], flags: dict[str, list[str]], given: Collection[str]) 
     """Put the amount of work that what is named is priced by, where nothing says how much."""
     if not PRICED.issuperset(given) or "model" not in given:
         return
-    if "train" in asks:
-        flags["tokens"] = [OPTIMAL]
-    elif flags.get("method") in (None, ["inference"]):
+    if "train" not in asks and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)
         flags["documents"] = ["1M"]

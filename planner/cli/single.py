@@ -29,8 +29,13 @@ def once(flags: dict[str, list[str]], told: Told, *, many: int) -> None:
     if len(ends := flags.get("deadline", [])) > 1 and len(ends) != len(flags.get("on", [])):
         told.assumed.append(f"of the deadlines {', '.join(ends)} the last is taken")
         flags["deadline"] = ends[-1:]
-    if why := next(filter(None, map(seeing, flags.get("model", ()))), None):
-        raise InputError(why)
+    closed = {name: why for name in flags.get("model", ()) if (why := seeing(name))}
+    rest = [name for name in flags.get("model", ()) if name not in closed]
+    if closed and not rest:
+        raise InputError(next(iter(closed.values())))
+    if closed:  # our own chatgpt with gpt-oss
+        told.assumed += [f"{why.partition(';')[0]}: {', '.join(rest)} alone is planned for" for why in closed.values()]
+        flags["model"] = rest
     several = [flag for flag in ONE_VALUE if len(flags.get(flag, ())) > 1 and OPTIMAL not in flags[flag]]
     for flag in several:
         values = flags[flag]

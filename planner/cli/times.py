@@ -9,6 +9,7 @@ from planner.errors import InputError
 from planner.scenario.flag_names import LEFT_OUT
 from planner.units import SECONDS
 
+_SOURCED = {"rent", "buys", "rents"}
 _FAILS = frozenset(word for word, asks in PHRASES.items() if asks == "fails") | {"mtbf", "lost"}
 _SAVES = frozenset(word for word, asks in PHRASES.items() if asks == "saves") | {"saving", "writing"}
 """Words beside a time that something takes which no question has."""
@@ -20,7 +21,10 @@ def time_asked(amount: Amount, about: About) -> tuple[str, str]:
     value, seconds = time_of(amount), seconds_of(amount)
     if "sound" in amount.beside:
         return _sounds(amount, about)
-    flag = _how_often(amount, about)
+    if not amount.per and about.asks & _SOURCED and {"every", "each"} & amount.near.keys() and (
+            time := next((word for word in ("week", "day", "month") if word in amount.near), "")):
+        amount = amount._replace(per=time)  # every week 20 hours
+    flag = None if amount.per else _how_often(amount, about)
     if flag is None and amount.per:
         return _of_a_time(amount, about)
     flag = about.placed("time", amount, seconds) if flag is None else flag
@@ -61,9 +65,10 @@ def _of_a_time(amount: Amount, about: About) -> tuple[str, str]:
         return "tpot", value
     if amount.per in ("request", "prompt", "call", "image", "picture", "clip", "video") and about.serves:
         return "e2e", value
-    if amount.per != "day" or not about.asks & {"rent", "buys", "rents"}:
+    whole = SECONDS.factor(amount.per) or 0.0
+    if seconds_of(amount) > whole or not about.asks & _SOURCED:
         return "", value
-    share = f"{seconds_of(amount) / 864:.4g}%"
+    share = f"{100 * seconds_of(amount) / whole:.4g}%"
     about.assumed.append(f"{amount.text} are {share} of the time")
     return "utilization", share
 

@@ -84,6 +84,8 @@ FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "na
                      "avg", "average", "training", "train", "finetune", "finetuning", "serving", "inference", "type",
                      "the", "my", "max", "maximum", "slo", "sla", "limit", "goal", "time"))
 """Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
+OF_DATA = frozenset(("dataset", "data", "corpus"))
+"""Words in the name of a flag that say whose the number is: --dataset-tokens."""
 FOREIGN = frozenset(("max-total-tokens",))
 """Flags of other programs whose words would mean another of the planner's: the room in SGLang's cache."""
 LENGTHS = frozenset(("length", "lengths", "len", "tokens", "token", "toks", "size"))

@@ -19,7 +19,7 @@ from planner.scenario.limits import Limits, ServingLimits
 from planner.scenario.phrased import LATENCIES, Phrased, phrased
 from planner.scenario.portfolio import PortfolioLimits, PortfolioSourcing
 from planner.scenario.said import in_their_places, own_name
-from planner.scenario.words import SYNONYMS, named
+from planner.scenario.words import SYNONYMS, WORKS, named, says_no_more
 
 BLOCKS: Mapping[str, frozenset[str]] = {
     "workload": frozenset().union(*KEYS.values()) | {EACH, TIMES},
@@ -46,7 +46,7 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
 
     Raises InputError for a key below a heading that nobody knows, and where one value is given twice.
     """
-    data = {key: value for key, value in data.items() if key not in _WORKS or not _kind_alone(data, str(value))}
+    data = {key: value for key, value in data.items() if key not in WORKS or not _kind_alone(data, str(value))}
     names = frozenset(known or (name.replace("_", "-") for name in NAMES))
     kept, found = dict[Any, Any](), dict[str, tuple[str, Any]]()
     if isinstance(places := data.get("hardware"), str | list):
@@ -92,13 +92,13 @@ def _kind(work: Mapping[Any, Any], names: frozenset[str]) -> str | None:
     return next((key for key in _KINDS if key in work and key not in names), None)
 
 
-_WORKS = ("task", "workload_type", "job_type", "mode", "type")
-"""Keys under which people name the kind of work beside its method."""
 
 
 def _kind_alone(data: Mapping[Any, Any], said: str) -> bool:
     """Say whether a word is a kind of work (rlhf) whose method stands beside it (ppo), and so says nothing more."""
-    beside = next((data[key] for key in data if own_name(str(key), ("method",)) and key not in _WORKS), None)
+    beside = next((data[key] for key in data if own_name(str(key), ("method",)) and key not in WORKS), None)
+    if beside is not None and says_no_more(said, beside):
+        return True
     kind = named("workload.kind", said)
     return beside is not None and kind in KEYS and kind == (kind_by_method({"method": beside}) or "training")
 

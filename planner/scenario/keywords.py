@@ -11,6 +11,7 @@ from planner.scenario.flag_names import INSTEAD, SWITCHES
 from planner.scenario.flags import NAMES, plain
 from planner.scenario.phrased import phrased
 from planner.scenario.said import by_calendar, in_their_places, own_name
+from planner.scenario.words import WORKS, says_no_more
 
 KNOWN = frozenset(name.replace("_", "-") for name in NAMES)
 
@@ -41,6 +42,8 @@ def in_our_names(values: Mapping[str, object], what: str, catalog: Catalog) -> d
 
     Raises InputError for a value that the planner has not, with what to write.
     """
+    method = values.get("method")
+    values = {name: value for name, value in values.items() if not (name in WORKS and says_no_more(value, method))}
     beside = {name.replace("_", "-"): str(value) for name, value in values.items()
               if isinstance(value, str | int | float)}
     beside |= {own: beside[name] for name in list(beside) if (own := own_name(name, KNOWN)) and own not in beside}

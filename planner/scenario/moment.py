@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, PlainValidator
 
-from planner.scenario.dates import MONTHS, of_two_days, stretch
+from planner.scenario.dates import MONTHS, days_until, of_two_days, stretch
 from planner.units import DAY, HOUR, SECONDS, USD, Quantity, parse, trimmed
 
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?)(?:Z|\+00:00)?", re.ASCII)
@@ -59,7 +59,9 @@ def after(start: datetime, value: object, *, begins: bool = False) -> object:
     try:
         return written(start + timedelta(seconds=parse(value, SECONDS, "span of time", "3 d")))
     except (ValueError, OverflowError):
-        return value
+        text = value.strip() if isinstance(value, str) else ""
+        days = None if _DATE.fullmatch(text) else days_until(text, start.date())
+        return value if days is None else written(_midnight(start.date()) + timedelta(days))
 
 
 def from_to(value: object) -> list[str]:

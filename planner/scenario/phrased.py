@@ -16,7 +16,7 @@ from planner.units.reading import MONEY, parse_count
 LATENCIES = ("ttft", "tpot", "e2e")
 TIMED = (*LATENCIES, "think", "deadline", "startup")
 """Values that are a time, whose name may end with its unit: --ttft-ms 500."""
-PACES = ("tps", "tokens-per-second", "tok-s")
+PACES = ("tps", "tokens-per-second", "tok-s", "tokens-per-sec", "tokens-per-s")
 """Flags of how fast a user's answer comes, where somebody is there to read it."""
 PEAKS = ("peak-factor", "peak-ratio", "peak-to-average", "peak-to-mean", "peak-multiplier", "burst-factor")
 """Flags of how many times the mean the busiest moment is."""
@@ -28,6 +28,7 @@ _MORNING = 8
 _CROWD = 500.0
 """Tokens a second from which they are of many users."""
 _EACH_USER = re.compile(r"(?:requests|queries|messages|calls)-per-(?:user|person)-(?:per|an?)-(hour|minute|min|day)")
+_EACH = ("-per-user", "-user")
 _TIMES = {"hour": "hour", "hourly": "hour", "month": "month", "monthly": "month", "day": "day", "daily": "day"}
 _PERCENTILE = re.compile(r"(?:^|-)(p\d{2}(?:\.\d)?)(?=-|$)", re.ASCII)
 """Part of a flag's name that says at which percentile a latency is meant: --p99-latency."""
@@ -92,7 +93,10 @@ def _duration(told: _Told) -> Phrased | None:
 def _pace(told: _Told) -> Phrased | None:
     """Read --min-tps 25 beside a load."""
     # no plural of --tp
-    paced = told.said.removeprefix("min-").removeprefix("target-") in PACES
+    said = told.said.removeprefix("min-").removeprefix("target-").removeprefix("output-")
+    if "tpot" in told.known and said.endswith(_EACH) and said.removesuffix("-user").removesuffix("-per") in PACES:
+        return Phrased("tpot", f"{told.value} tokens/s")
+    paced = said in PACES
     loaded = set(told.beside) & {"users", "concurrency", "rate"}
     return Phrased("tpot", f"{told.value} tokens/s") if paced and loaded else None
 

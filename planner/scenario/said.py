@@ -14,6 +14,7 @@ from planner.scenario.flag_names import (
     LENGTHS,
     MEANS,
     OF_A_SAMPLE,
+    OF_DATA,
     SHORT_RATES,
     SIDES,
 )
@@ -48,7 +49,8 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     words = [word for word in name.split("-") if word not in FILLERS or word in MEANS or word in OF_A_SAMPLE]
     mean = "mean-length" if MEANS & set(words) and set(words) <= MEANS | OF_A_SAMPLE else ""
     prefix = "prefix-hits" if set(words) <= _OF_CACHE and set(words) & _CACHED and set(words) & _FOUND else ""
-    for each in (name, mean, prefix, "-".join(rest), side):
+    plain = "" if MEANS & set(words) else "-".join(word for word in rest if word not in OF_DATA)  # --dataset-tokens
+    for each in (name, mean, prefix, "-".join(rest), side, plain):
         for spelling in (each, f"{each}s", each.removesuffix("s")):
             for own in (spelling, CALLED.get(spelling, "")) if spelling else ():
                 if own and own in known:

@@ -160,3 +160,15 @@ def named(path: str, value: object) -> object:
         return [each for at, each in enumerate(values) if each not in values[:at] or value[at] in value[:at]]
     known = _MEANT.get(path)
     return value if known is None or not isinstance(value, str) else known.get(_plain(value), value)
+
+
+WORKS = ("task", "workload_type", "job_type", "mode", "type")
+"""Keys under which people name the kind of work beside its method."""
+_TUNES = ("finetune", "finetuning", "tune", "tuning", "train", "training", "peft")
+"""Kinds of work that every way to tune is one of."""
+
+
+def says_no_more(work: object, method: object) -> bool:
+    """Say whether a kind of work says nothing beside a method that is one of it: finetune beside lora."""
+    return isinstance(work, str) and _plain(work) in _TUNES and (
+        named("workload.method", method) in SYNONYMS["workload.tuning"][0])

@@ -27,7 +27,8 @@ SAID = [
      "plan --model flux-dev --samples 1M --deadline '1 week' --method inference"),
     ("finetune qwen2.5-vl-7b on 100k images", "plan --model qwen2.5-vl-7b --samples 100k --images 1"),
     ("dpo llama-3.1-8b on 60k pairs on my 4x4090", "plan --method dpo --model llama-3.1-8b --own 4x4090 --samples 60k"),
-    ("max context length of llama 3.1 8b on 24gb", "plan --model llama-3.1-8b --on 24gb --method inference"),
+    ("max context length of llama 3.1 8b on 24gb",
+     "estimate --model llama-3.1-8b --on 24gb --method inference --max sequence"),
     ("cost per million tokens of llama-3.1-70b on h100", "plan --model llama-3.1-70b --on h100 --documents 1M"),
     ("why not a100 for llama-3.1-8b full on 100M tokens",
      "explain --model llama-3.1-8b --method full --tokens 100M --why-not gpu=a100"),
@@ -171,7 +172,7 @@ SAID = [
     ("serve llama 3.1 8b to 20k daily users, 12 requests each, first token under 1 s",
      "plan --model llama-3.1-8b --daily-users 20k --requests-per-user 12 --ttft '1 s' --method inference"),
     ("compare h100 vs b200 for llama 70b training",
-     "compare --on h100,b200 --model llama-70b --tokens chinchilla"),
+     "compare --on h100,b200 --model llama-70b --tokens chinchilla --method pretrain"),
     ("our own 4x L40S or pay for H100s for llama 3.3 70b, 20k requests a day, 1.5k in 300 out",
      "compare --model llama-3.3-70b --own '4x l40s' --on h100s --rate '20k requests/day' --input 1.5k --output 300 "
      "--method inference"),
