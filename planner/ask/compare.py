@@ -20,6 +20,7 @@ from planner.jobs.fleet import Fleet
 from planner.jobs.holding import asks_what_holds
 from planner.jobs.job import NOTHING_HELD, Held, Tried
 from planner.jobs.kinds import question_of
+from planner.jobs.market import of_nobody
 from planner.jobs.otherwise import is_last_resort
 from planner.jobs.settle import wholly_settled
 from planner.jobs.solved import ResolvedScenario, Solved, alone_in, settings_of, solve, solve_lifted
@@ -104,15 +105,17 @@ def _ranked(question: ResolvedScenario, effort: Effort, held: Held) -> list[Comp
     together = _together(question, effort, held)
     known: dict[object, Tried] = {}
     plans = []
-    offers = list(market.every_offer)
-    for at, offer in enumerate(offers):
-        alone = question.under(replace(question.terms, market=market.only(offer)))
-        solved = None if together is None else _of_offer(together, alone, offer)
+    mine = of_nobody(market, scenario.sourcing, catalog)
+    offers = [(among, offer) for among in (market, *mine) for offer in among.every_offer]
+    for at, (among, offer) in enumerate(offers):
+        alone = question.under(replace(question.terms, market=among.only(offer)))
+        solved = None if together is None or among is not market else _of_offer(together, alone, offer)
         if solved is None:
             with part(offer.label, at, len(offers)):
                 solved = wholly_settled(solve_lifted(alone, effort, held=held), known)
         plans.append(_compared(alone, solved, offer, site))
-    plans += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped]
+    plans += [Compared(_not_offered(catalog.node(name), catalog), (), None) for name in market.dropped
+              if not any(name == candidate.node.name for each in mine for candidate in each.candidates)]
     use = scenario.sourcing.buy.utilization if scenario.sourcing.buy else 1.0
     rents = [usd for compared in plans if compared.row.kind == "rent"
              and (usd := _rent_again_and_again(compared, use)) is not None]

@@ -17,7 +17,7 @@ from planner.cli.read_from import places_of
 from planner.cli.read_words import Sentence
 from planner.units.reading import parse_count
 
-_NUMBER = re.compile(r"(?<![\d.])\d(?:[\d._]*\d)?", re.ASCII)
+_NUMBER = re.compile(r"(?<![\d.])\d{1,18}(?:[._]\d{1,18}){0,6}", re.ASCII)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d\d\d(?!\d))", re.ASCII)
 _LETTERS = re.compile(r"[a-z]*")
 _FEW = ("a", "an", "one", "single")

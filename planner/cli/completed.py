@@ -14,7 +14,7 @@ from planner.catalog.recipes import Recipes, UsualDrafts
 from planner.cli.named_work import NamedWork
 from planner.cli.phrases import REINFORCED
 from planner.cli.plain_words import figure
-from planner.cli.read_from import places_of
+from planner.cli.read_from import ReadFrom, places_of
 from planner.cli.read_words import Sentence
 from planner.cli.told import GROWING, WORK, Told
 from planner.cli.within import by_night, got_through, longest, passes
@@ -171,16 +171,17 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
     if "input" in flags or "tokens" in flags or "documents" in flags or "method" in flags:
         flags.setdefault("seq-len", context)
         return
-    length = parse_count(context[0], "context")
     output = parse_count(flags["output"][0], "output") if "output" in flags else usual.output
-    if length <= output:
+    lengths = [parse_count(each, "context") for each in context]
+    if min(lengths) <= output:
         flags["seq-len"] = context
         return
-    flags["input"] = [f"{length - output}"]
+    flags["input"] = [ReadFrom(f"{length - output}", places_of(each))
+                      for length, each in zip(lengths, context, strict=True)]
     hits = flags.setdefault("prefix-hits", [f"{usual.known:.0%}"])[0]
-    told.assumed.append(f"a context of {context[0]} is read as prompts of {length - output:,} tokens and answers of "
-                        f"{output:,}, and {hits} of a prompt as known from the turn before: --input and --prefix-hits "
-                        "say your own")
+    told.assumed += [f"a context of {each} is read as prompts of {length - output:,} tokens and answers of {output:,}, "
+                     f"and {hits} of a prompt as known from the turn before: --input and --prefix-hits say your own"
+                     for length, each in zip(lengths, context, strict=True)]
 
 
 def _drafted(flags: dict[str, list[str]], asks: Collection[str], told: Told, drafts: UsualDrafts) -> None:

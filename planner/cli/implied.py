@@ -35,11 +35,11 @@ def compared(asks: Collection[str], flags: dict[str, list[str]], given: Collecti
     method = next(iter(flags.get("method", ())), "")
     trains = method not in ("", "inference") or not {"train", "tune"}.isdisjoint(asks)
     several = any(len(flags.get(flag, ())) > 1 for flag in ("global-batch", "seq-len", "precision"))
-    if "tokens" in flags or not (WORK - {"deadline"}).isdisjoint(given):
+    if "tokens" in flags or not (WORK - {"deadline", "epochs"}).isdisjoint(given):
         return
     if told.part or not trains or "model" not in given or not {
             *GROWING, "documents"}.isdisjoint(given) or not (
-                verb == "compare" or (several and "fit" not in asks) or "saves" in asks or {
+                verb == "compare" or (several and "fit" not in asks) or "saves" in asks or "epochs" in flags or {
                     "cost", "train"} <= set(asks) or ("duration" in asks and {"fit", "oom", "rl"}.isdisjoint(asks))):
         return
     pretrains = method == "pretrain" or (method == "" and "tune" not in asks)

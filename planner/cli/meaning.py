@@ -79,8 +79,9 @@ def _users(amount: Amount, about: About) -> tuple[str, str]:
 def _flag(amount: Amount, about: About) -> tuple[str, str]:
     """Return the flag that a number is, and its value; no flag where it is none, and NOTHING where it says nothing."""
     if amount.noun and noun_of(amount.noun) is None:
-        sized = amount.value[-1:] == "B" and not amount.noun.endswith("s") and not about.work.models
-        return _size(amount, about) if sized else ("", amount.value)
+        sized = amount.value[-1:] == "B" and not amount.noun.endswith("s") and amount.noun != "draft"
+        flag, value = _size(amount, about) if sized else ("", amount.value)
+        return (flag, value) if flag != "model" or not about.work.models else ("", amount.value)
     if not amount.noun and _names_itself(amount) and (flag := about.placed("", amount)):
         return flag, amount.value
     kind = amount.kind or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES or (

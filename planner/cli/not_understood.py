@@ -16,7 +16,7 @@ from planner.scenario.said import own_name
 from planner.units import SECONDS, WATTS
 
 _DATA = re.compile(r"\d+(?:\.\d+)?(?:kb|mb|gb|tb|gib|tib)", re.ASCII)
-_TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without", "but"))
+_TAKES_BACK = frozenset(("not", "no", "except", "excluding", "unless", "never", "neither", "nor", "without"))
 """Words behind which a question may mean the opposite of what the rest of it says."""
 _WORDS = frozenset(("recompute", "recomputation", "checkpointing", "offload", "offloading", "zero", "parallel",
                     "sharding", "sharded", "mig", "interconnect"))

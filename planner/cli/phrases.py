@@ -60,7 +60,8 @@ _ASKING = {
             "tok per sec|"
             "tok per second|toks per s|toks per sec|toks per second",
     "duration serve first": "prefill|prompt processing",
-    "duration step-time": "time per step|step time|seconds per step|how long is a step|how long is one step",
+    "duration step-time": "sec per step|s per step|"
+            "time per step|step time|seconds per step|how long is a step|how long is one step",
     "--tokens=chinchilla": "chinchilla|chinchilla optimal tokens|chinchilla-optimal tokens|chinchilla tokens|"
             "chinchilla optimal|chinchilla-optimal|compute optimal|compute-optimal|compute optimally",
     "rent": "rent or buy|buy or rent|rent vs buy|buy vs rent|rent versus buy|buy versus rent|rent-or-buy|buy-or-rent|"

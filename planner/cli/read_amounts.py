@@ -41,6 +41,7 @@ _AROUND = 5
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
 _THEM = (["them"], ["these"], ["those"])
+_MACHINES = frozenset(("server", "machine", "node", "box", "workstation", "cluster", "instance"))
 _WHOSE = frozenset(("of", "our", "my", "their", "your", "the", "these", "those", "his", "her"))
 """Words before a noun that say whose things are counted: 20k of our photos."""
 PIXELS = re.compile(r"\d{3,4}p|\d{3,4}x\d{3,4}", re.ASCII)
@@ -69,10 +70,8 @@ def amount(said: Sentence) -> int:
     counted = len(said.amounts)
     noun, behind = _noun(said, "usd" if money else unit, behind, beside, bare=not scale and not match)
     behind += 2 * (not noun and words[behind:behind + 1] == ["of"] and words[behind + 1:behind + 2] in _THEM)
-    if not scale and not match and (not noun or noun_of(noun) == "context"):
-        return 0  # a sequence length of 16k is not one sequence
-    if not scale and not match and words[behind:behind + 1] and words[behind] in LENGTHS:
-        return 0  # a chunk size of 512 is not one chunk
+    if not scale and not match and (not noun or _is_no_one(noun, next(iter(words[behind:behind + 1]), ""))):
+        return 0
     if not noun and match:
         noun = _noun_before(said)
     per, behind = _behind(words, behind, noun, beside)
@@ -88,6 +87,11 @@ def amount(said: Sentence) -> int:
     said.amounts.append(Amount(number + scale, noun or unknown, per, frozenset(beside), text, near, frozenset(
         range(said.at, behind)) - measures))
     return behind - said.at
+
+
+def _is_no_one(noun: str, behind: str) -> bool:
+    """Say whether a noun behind "a" or "one" is no one thing: a sequence length of 16k, a chunk size, a GPU server."""
+    return noun_of(noun) == "context" or behind in LENGTHS or (noun_of(noun) == "gpus" and behind in _MACHINES)
 
 
 def _noun_before(said: Sentence) -> str:

@@ -194,8 +194,9 @@ def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Seq
         if sentence.refused:
             raise InputError("; ".join(sentence.refused))
         turns = decisive(sentence)
-        works = bool(sentence.unread) and "model" not in given and "budget" not in given and not asks.isdisjoint(
-            ("train", "tune", "serve", "batch", "generate")) and asks.isdisjoint(("rent", "buys", "rents", "largest"))
+        works = (bool(sentence.unread) or "duration" in asks) and {"model", "budget"}.isdisjoint(given) and (
+            not asks.isdisjoint(("train", "tune", "serve", "batch", "generate"))) and asks.isdisjoint(
+                ("rent", "buys", "rents", "largest"))
         if (is_open(given) or works) and not turns:
             raise AskedBackError(asks, noted(sentence))
         told.left_out += noted(sentence)
@@ -206,7 +207,8 @@ def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Seq
 def _seen(sentence: Sentence, asks: Collection[str], flags: dict[str, list[str]], chosen: str) -> None:
     """Put what words say beside others: kinds of hardware that are compared, images of samples that a model reads."""
     if chosen == "compare" and "on" in flags:  # an H100 and an H200 are kinds, and no machines of one
-        flags["on"] = [ReadFrom(_KIND.sub("", name), places_of(name)) for name in flags["on"]]
+        flags["on"] = [ReadFrom(_KIND.sub("", name), places_of(name)) if _KIND.match(name) else name
+                       for name in flags["on"]]
     if "tune" in asks and "images" not in flags and _SEEN.intersection(sentence.words) and _sees(
             flags.get("model", []), sentence.catalog):
         flags["images"] = ["1"]

@@ -96,6 +96,15 @@ def market_of(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog, *, dai
     return Market(tuple(candidates), tuple(competing), tuple(offers), tuple(dropped), notes)
 
 
+def of_nobody(market: Market, sourcing: Sourcing, catalog: Catalog) -> Sequence[Market]:
+    """Return the market of the GPUs that are left out of one as nobody rents them out on any terms, which a plan of
+    them alone takes as the user's own; no market where there are none.
+    """
+    offered = {catalog.node(offer.node).gpu for prices in catalog.price_lists for offer in prices.offers}
+    nobodys = [name for name in market.dropped if catalog.node(name).gpu not in offered]
+    return [market_of(nobodys, sourcing, catalog)] if nobodys and sourcing.rent == Rent() else []
+
+
 def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
     """Return the market of a question without money: of every GPU the node type with most of them.
 

@@ -6,7 +6,8 @@ _ALSO = {
     "mean-length": "mean-tokens tokens-per-sample tokens-per-example sample-length sample-len length mean-len "
                    "avg-length",
     "adapters": "max-loras num-loras loras lora-count num-adapters lora-adapters",
-    "seq-len": "model-max-length max-source-length ctx context context-length context-window max-length "
+    "seq-len": "ctx-len ctx-length ctx-size context-len context-size num-ctx window-size "
+               "model-max-length max-source-length ctx context context-length context-window max-length "
                "max-seq-length max-seq-len seq-length cutoff-len sequence-len block-size seq seqlen sequence",
     "rate": "qps rps requests-per-second request-rate",
     "prompts": "prompts-per-step rollout-batch-size prompt-batch-size prompts-per-batch",

@@ -210,3 +210,12 @@ def test_clusters_apart_are_those_of_different_size() -> None:
     assert sizes_apart(("8 h200,16 h100",), catalog) == ["8 h200", "16 h100"]
     assert not any(sizes_apart(said, catalog) for said in (
         "16 h200,16 h100", "h100,h200", "any", None, "nonsense,8xh100"))
+
+
+def test_what_nobody_rents_out_is_compared_as_ones_own() -> None:
+    """A DGX Spark beside a 5090 was no candidate, though alone it is planned as the user's own."""
+    rows = planner.compare(model="llama-3.1-8b", documents=1000, on="dgx-spark,rtx-5090-1x").rows
+    kinds = {row.node: row.kind for row in rows if row.status == "optimal"}
+    assert kinds == {"dgx-spark": "owned", "rtx-5090-1x": "rent"}
+    rows = planner.compare(model="llama-3.1-8b", documents=1000, on="dgx-spark,rtx-5090-1x", terms="spot").rows
+    assert {row.node for row in rows if row.kind == "owned"} == set()

@@ -58,6 +58,12 @@ def read(line: str) -> tuple[str, Told]:
     ("what is the max context of llama 3.3 70b fp8 on one h200", "--max sequence"),
     ("support higher concurrency for qwen2-7b on 8 a800", "--objective users"),
     ("our own chatgpt for 40 people with gpt-oss-120b", "--model gpt-oss-120b"),
+    ("hardware for DeepSeek-R1 671b production on h200", "--model deepseek-r1"),
+    ("grpo of qwen2.5-7b, but I failed using 4 H20 (96GB)", "--on '4 h20 96gb'"),
+    ("llama 3.1 8b at 20 rps if context goes from 4k to 32k", "--input 31789"),
+    ("one GPU server with 8-GPU A800 (80G) to serve qwen2-7b", "--on '8 gpu a800 80g'"),
+    ("ppo llama 3 8b on 16 a100 80gb, batch 512, 1k responses: sec per step", "--output 1k"),
+    ("pre-train bert-large on 4 v100 for 100 epochs", "--tokens chinchilla"),
     ("is there any way to train wan2.1 with a 16gb card", "--on 'a 16gb")])
 def test_a_rule_reads(line: str, flags: str) -> None:
     assert flags in read(line)[0]
@@ -68,6 +74,7 @@ def test_a_rule_reads(line: str, flags: str) -> None:
     ("llama 3.3 70b for 5 people with a full context of 32k tokens", "--method full"),
     ("5 users an hour on llama 70b with h100", "--price"),
     ("train wan2.1 with a 16gb card", "--method inference"),
+    ("one GPU server with 8-GPU A800 (80G) to serve qwen2-7b", "--gpus"),
     ("finetune llama 8b on 2x a6000 with 128gb of ram", "128gb"),
     ("llama 8b on nvidia a100 80gb or a 24gb 4090", "--price"),
     ("rerank 100 docs per query at 20 qps with bge-reranker-v2-m3 with a chunk size of 512", "--documents"),
