@@ -217,5 +217,5 @@ def test_what_nobody_rents_out_is_compared_as_ones_own() -> None:
     rows = planner.compare(model="llama-3.1-8b", documents=1000, on="dgx-spark,rtx-5090-1x").rows
     kinds = {row.node: row.kind for row in rows if row.status == "optimal"}
     assert kinds == {"dgx-spark": "owned", "rtx-5090-1x": "rent"}
-    rows = planner.compare(model="llama-3.1-8b", documents=1000, on="dgx-spark,rtx-5090-1x", terms="spot").rows
+    rows = planner.compare(model="llama-3.1-8b", documents=1000, on="dgx-spark,rtx-5090-1x", provider="runpod").rows
     assert {row.node for row in rows if row.kind == "owned"} == set()
