@@ -77,7 +77,7 @@ class Search(Frozen):
     legal: int = Field(default=0, ge=0)
     """Rows that no rule removed, and that no bound removed before they were made."""
     fit: int = Field(default=0, ge=0)
-    """Legal rows that fit in memory under some staging."""
+    """Legal rows and their offloaded variants that fit in memory under some staging."""
     removed: dict[str, int] = Field(default_factory=dict)
     """Rows by what removed them first: rules; `deadline`, `budget`, `power`, `owned`, `states` (beyond any memory),
     `bound` and `time` before the rows were made, so that these and the rules make up `layouts` with the legal ones; the

@@ -34,7 +34,8 @@ def show_proof(page: Page, plan: Plan) -> None:
     search = plan.search
     rows = [("status", _status(plan) + _replayed(plan))]
     if search.layouts:
-        counts = f"{search.layouts:,} considered, {search.legal:,} legal, {search.fit:,} fit in memory"
+        fit = f"{search.fit:,}{' with their offloaded variants' if search.fit > search.legal else ''} fit in memory"
+        counts = f"{search.layouts:,} considered, {search.legal:,} legal, {fit}"
         pruned = ", the others pruned by their bound" if plan.status == "optimal" else ""
         solved = f"{search.staged:,} staged exactly{pruned}"
         if is_service(plan):

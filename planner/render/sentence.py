@@ -19,6 +19,8 @@ from planner.units import GIB, plural, show_bytes, show_days, show_kwh, show_sec
 
 MOST_LEVERS = 3
 """Changes that save memory that are told."""
+ALL_OF_IT = 0.99
+"""Share of the tokens of full sequences from which a step counts as full."""
 YEAR_DAYS = 365
 """A plan that runs longer, with no deadline asked for, is pointed out."""
 
@@ -244,8 +246,14 @@ def batch(a: Assignment) -> str:
     if not isinstance(a, TrainingAssignment) or a.global_batch is None or a.sequence_length is None:
         return ""
     each = f"{a.sequences_per_sample} x " if sample_noun(a) == "pair" else ""
-    each = f"up to {each}" if a.sequences_per_sample else each
+    each = f"up to {each}" if a.sequences_per_sample or _shorter(a) else each
     return f" of {plural(a.global_batch, sample_noun(a))} of {each}{a.sequence_length:,} tokens"
+
+
+def _shorter(a: TrainingAssignment) -> bool:
+    """Whether a step takes fewer tokens than its sequences could hold: samples are not packed."""
+    longest = (a.global_batch or 0) * (a.sequence_length or 0)
+    return a.time.tokens_per_second_per_gpu * a.gpus * a.time.step_seconds < ALL_OF_IT * longest
 
 
 def _several(assignments: tuple[Assignment, ...]) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from planner.answer.assignment import alternative
+from planner.answer.assignment import TrainingAssignment, alternative
 from planner.answer.doubt import Doubt, Measurement
 from planner.answer.level import Asked
 from planner.answer.schema import Objective, Plan, Search
 from planner.render.figures import gap_shown, values
 from planner.render.page import Page
-from planner.render.sentence import close_call_sentence
+from planner.render.sentence import batch, close_call_sentence
 from planner.render.tables import render_answer_line, render_estimate, render_plan
 from planner.units import show_days
 from tests.answer.example_plan import (
@@ -124,6 +124,22 @@ def test_answer_line_of_a_plan() -> None:
         "Cheapest: 448 nodes of dgx-h200 (3,584 h200-sxm GPUs) and 2 spares from nebius gpu-h200-sxm-8 "
         "eu-north1 on-demand at 28.00 USD/h per node finish 894,070 steps of 2,048 sequences of 8,192 tokens in "
         "55.0 days for 16.61 MUSD (proven optimal)")
+
+
+def test_samples_that_are_not_packed_are_shorter_than_a_sequence() -> None:
+    plan = example_plan()
+    (chosen,) = plan.assignments
+    assert isinstance(chosen, TrainingAssignment)
+    half = chosen.time.model_copy(update={"tokens_per_second_per_gpu": chosen.time.tokens_per_second_per_gpu / 2})
+    assert batch(chosen) == " of 2,048 sequences of 8,192 tokens"
+    assert batch(chosen.model_copy(update={"time": half})) == " of 2,048 sequences of up to 8,192 tokens"
+
+
+def test_layouts_that_fit_only_offloaded_are_told_from_legal_ones() -> None:
+    plan = example_plan()
+    search = plan.search.model_copy(update={"legal": 234, "fit": 1200})
+    text = printed(lambda c: render_plan(plan.model_copy(update={"search": search}), c, full=True))
+    assert "234 legal, 1,200 with their offloaded variants fit in memory" in " ".join(text.split())
 
 
 def test_answer_line_of_a_no() -> None:
