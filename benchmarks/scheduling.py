@@ -6,7 +6,8 @@
 `python -m benchmarks.scheduling --gavel FILE` a job's speed on several GPUs, from simulation_throughputs.json of Gavel
 `python -m benchmarks.scheduling JOBS POOLS PERIODS [SEEDS]` one size, printed
 
-Sections that are not asked for stay as they are. Every answer is checked without a solver.
+Sections that are not asked for stay as they are, and so does what stands under a heading of its own in one that is:
+what was run by hand. Every answer is checked without a solver.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -63,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
         for line in table(HEADS, drawn(((*asked.size, 3)[:4],))):
             print(line, flush=True)
     if asked.drawn:
-        _write("Drawn portfolios", table(HEADS, drawn(SIZES)))
+        _write("Drawn portfolios", chain(DRAWN, table(HEADS, drawn(SIZES))))
     if asked.brute:
         _write("Every schedule tried", brute(range(SMALL)))
     if asked.mmlib:
@@ -73,6 +75,8 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
+DRAWN = ("Jobs that all compete for few nodes, with purchases that cost less by the node the more they are, without a "
+         "limit on time.", "")
 HEADS = ("jobs, pools, periods", "seed", "status", "gap", "cheaper than job after job", "CPU s")
 
 
@@ -117,11 +121,14 @@ def brute(seeds: Sequence[int]) -> Iterator[str]:
 def _write(title: str, lines: Iterator[str]) -> None:
     """Put a section in its place on the page."""
     new = "\n".join(lines)
-    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(placed(PAGE.read_text(encoding="utf-8"), title, new), encoding="utf-8")
+
+
+def placed(page: str, title: str, new: str) -> str:
+    """Return a page with a section written anew, up to the next heading of any level."""
     begin = page.index(f"## {title}\n") + len(f"## {title}\n")
-    end = page.find("\n## ", begin)
-    rest = page[end:] if end >= 0 else ""
-    PAGE.write_text(f"{page[:begin]}\n{new}\n{rest}", encoding="utf-8")
+    end = page.find("\n##", begin)
+    return f"{page[:begin]}\n{new}\n{page[end:] if end >= 0 else ''}"
 
 
 if __name__ == "__main__":
