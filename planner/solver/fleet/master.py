@@ -99,8 +99,8 @@ class Master:
     def _names(self) -> list[Hashable]:
         """Return what tells each variable from all others, whatever else is looked at."""
         names: list[Hashable] = [None] * len(self.model.program.lower)
-        for at, one in enumerate(self.others):
-            names[one] = at
+        for number, other in enumerate(self.others.tolist()):
+            names[other] = number
         for at, (rows, mine) in enumerate(zip(self.rows, self.model.tasks, strict=True)):
             names[mine.whole.start:mine.whole.stop] = [(at, row) for row in rows.tolist()]
             for placed, one in mine.patterns:
