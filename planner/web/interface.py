@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from planner.answer.objective import NAMES, amount
-from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_STOPPED, InputError, PlannerError
+from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, EXIT_IO, EXIT_STOPPED, InputError, PlannerError
 from planner.text_io import decoded
 from planner.web.answering import Answered, File
 from planner.web.desk import Desk
@@ -23,7 +23,7 @@ from planner.web.question import OPTIONS, question_of
 from planner.web.refusing import Refusal, refusal
 from planner.web.uploads import put
 
-STATUSES = {EXIT_INPUT: 400, EXIT_STOPPED: 422, EXIT_BUG: 500, EXIT_INTERRUPTED: 409}
+STATUSES = {EXIT_INPUT: 400, EXIT_STOPPED: 422, EXIT_BUG: 500, EXIT_INTERRUPTED: 409, EXIT_IO: 507}
 """Exit code of the command -> status of the response, where there is no answer."""
 BEAT = 0.2
 """Seconds between looks at a job whose progress somebody follows."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_urlsafe
 from threading import Condition, Thread
-from typing import Any, Literal
+from typing import Any
 
 from planner.errors import EXIT_INTERRUPTED, EXIT_STOPPED, PlannerError
 from planner.process.workers import LostWorker, Workers
@@ -19,9 +19,9 @@ from planner.solver.progress import SoFar
 from planner.units import show_seconds
 from planner.web.answering import Answered, File, Folders, prepare
 from planner.web.limits import LEAVE_SECONDS, MOST_MEMORY, MOST_SECONDS, MOST_WAITING
+from planner.web.openapi import State
 from planner.web.refusing import CANCELED, Refusal, bug
 
-State = Literal["waiting", "running", "done", "failed", "canceled"]
 Ended = Answered | Refusal | File
 HEARTBEAT = 0.1
 """Seconds between looks at whether a search is to end."""

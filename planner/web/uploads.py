@@ -7,7 +7,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from planner.catalog.load import data_root
-from planner.errors import InputError, PlannerError
+from planner.errors import InputError, IOFailure, PlannerError
 from planner.text_io import decoded, write_text
 from planner.web.limits import MOST_FILE, MOST_FILES
 from planner.web.places import files_folder
@@ -19,7 +19,10 @@ TEXTS = "a file is UTF-8 text here: JSON lines, JSON, CSV or YAML; give others o
 
 
 def put(name: str, content: bytes) -> str:
-    """Keep a file and return what a question calls it: `NAME@CONTENT`. Raises InputError for what is no text."""
+    """Keep a file and return what a question calls it: `NAME@CONTENT`.
+
+    Raises InputError for what is no text, IOFailure where nothing can be kept.
+    """
     if len(content) > MOST_FILE:
         raise InputError(f"a file has at most {MOST_FILE >> 20} MiB: use the command line for it")
     try:
@@ -31,8 +34,11 @@ def put(name: str, content: bytes) -> str:
         raise InputError(TEXTS)
     digest = sha256(content).hexdigest()[:32]
     at = files_folder() / digest
-    at.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_text(at / called, text)
+    try:
+        at.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_text(at / called, text)
+    except (OSError, PlannerError):  # where that is is nobody's business
+        raise IOFailure("the file cannot be kept: the disk of the server is full, or it may not write there") from None
     _tidy()
     return f"{called}@{digest}"
 

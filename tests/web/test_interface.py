@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import httpx
+import jsonschema
 import pytest
 
 from planner.cli.main import main
@@ -190,6 +191,25 @@ def test_the_openapi_document_has_every_verb_and_value(web):
     for verb, options in OPTIONS.items():
         asked = document["paths"][f"/api/{verb}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert {*NAMES, *options} <= asked["properties"].keys()
+
+
+@pytest.mark.parametrize(("method", "path", "asked"), [
+    ("POST", "/api/plan", SMALL), ("POST", "/api/plan", {"model": "gpt9"}), ("POST", "/api/plan", {"on": "8xh100"}),
+    ("POST", "/api/compare", SMALL), ("POST", "/api/explain", SMALL), ("POST", "/api/estimate", HELD),
+    ("POST", "/api/estimate", {"model": "llama-3.1-8b", "node": "l40s-1x", "concurrency": 8}),
+    ("POST", "/api/estimate", {"model": "qwen2.5-7b", "method": "grpo", "node": "dgx-h100"}),
+    ("POST", "/api/estimate", {"model": "sdxl", "method": "lora", "node": "rtx-4090-1x"}),
+    ("POST", "/api/jobs", {"verb": "plan", "question": SMALL}), ("POST", "/api/jobs", {}),
+    ("GET", "/api/jobs/{id}", None), ("GET", "/api/jobs/{id}/answer", None), ("DELETE", "/api/jobs/{id}", None),
+    ("GET", "/api/jobs/none", None)])
+def test_what_the_server_sends_is_what_its_openapi_document_says(web, method, path, asked):
+    document = web.get("/api/openapi.json").json()
+    job = web.post("/api/jobs", json={"verb": "plan", "question": SMALL}).json()["id"]
+    sent = web.request(method, path.replace("{id}", job), json=asked)
+    said = document["paths"][path.replace("none", "{id}")][method.lower()]["responses"][str(sent.status_code)]
+    schema = said["content"]["application/json"]["schema"] | {"components": document["components"]}
+    jsonschema.Draft202012Validator(schema).validate(sent.json())
+    assert ("planner-exit-code" in said.get("headers", {})) == ("planner-exit-code" in sent.headers)
 
 
 @pytest.fixture

@@ -112,6 +112,11 @@ def test_an_upload_is_bounded_and_text(web, monkeypatch):
     assert post("a.csv", b"x", stream | {"origin": "http://evil.example"}).status_code == 403
     assert post("../../etc/pass wd", b"x").json()["file"].startswith("pass-wd@")
     assert post("...", b"x").json()["file"].startswith("file@")
+    with monkeypatch.context() as full:
+        full.setattr(uploads, "files_folder", lambda: Path("/proc/nowhere"))
+        answer = post("a.csv", b"x")
+        assert (answer.status_code, "nowhere" in answer.text) == (507, False)
+        assert "the disk of the server is full" in answer.json()["error"]["message"]
     monkeypatch.setattr(uploads, "MOST_FILES", 2)
     names = [uploads.put("a.csv", str(at).encode()) for at in range(3)]
     with pytest.raises(InputError, match="upload it again"):
