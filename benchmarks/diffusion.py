@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.first import first
+from benchmarks.made_left_out import made_left_out
 from benchmarks.table import ERRORS, error_cells, table
 from planner.answer.validation import Entry
 from planner.catalog.load import Catalog
@@ -29,7 +30,8 @@ def diffusion(path: Path) -> Iterator[str]:
     yield from ("Runs that came in later, as they were predicted before anything was changed for them, in the "
                 "intervals of today (making images and clips, then training):", "")
     yield from first(found.entries, FIRST, catalog)
-    yield ""
+    yield from made_left_out(path)
+    yield from ("", "In-sample:", "")
     groups: dict[tuple[str, str, str], list[Entry]] = {}
     for entry in found.entries:
         if entry.quantity in QUANTITIES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -12,6 +12,7 @@ from planner.scenario.job import JobScenario
 from planner.scenario.passes import check_amount, steps_of
 from planner.scenario.pixels import PixelSize
 from planner.scenario.targets import GROUPS, Targets
+from planner.scenario.unmodeled import modeled_method
 from planner.scenario.workload import Count, Passes, listed
 from planner.units import DAY, Seconds
 from planner.yaml_io import Frozen
@@ -25,6 +26,10 @@ ATTENTION, MLP = {"q", "k", "v", "o"}, {*GROUPS["mlp"]}
 """Places of adapters that blocks of a denoiser have."""
 
 
+def _modeled(value: object) -> object:
+    return value if value in get_args(DiffusionMethod) else modeled_method(value)
+
+
 class DiffusionTraining(Frozen):
     """Training a diffusion model on `batch` images or clips a step."""
 
@@ -32,7 +37,7 @@ class DiffusionTraining(Frozen):
     """Diffusion."""
     model: str
     """A diffusion model of the catalog."""
-    method: DiffusionMethod = "lora"
+    method: Annotated[DiffusionMethod, BeforeValidator(_modeled)] = "lora"
     """Adapters beside a frozen denoiser, of low rank or Kronecker products (LyCORIS), or all of its weights."""
     resolution: PixelSize | None = None
     """Pixels of an image or a frame; none means what the model was made for."""
