@@ -89,6 +89,8 @@ class DiffusionRuns(Sourced):
     """Models whose adapters of low rank reach the feed-forward too."""
     unspilled: tuple[str, ...]
     """Models whose recomputed blocks send nothing of attention to the host, whatever is asked."""
+    holding: tuple[str, ...]
+    """Models of which what enters recomputed blocks stays on the GPU, whatever is asked."""
     elsewhere: Elsewhere
     failed: dict[str, str]
     """Models of which every run ended out of memory where a fit is said -> what those runs were."""

@@ -18,7 +18,8 @@ def estimate(model, **layout):
 @pytest.mark.parametrize(("model", "layout", "expected"), [
     ("krea-2", {"recompute": "full"}, "expected none"),
     ("hidream-i1-full", {"recompute": "mixed"}, "expected none or full"),
-    ("kandinsky5-t2v-lite", {"recompute": "full", "offload_activations": "1"}, "offload_activations=1.*expected 0")])
+    ("kandinsky5-t2v-lite", {"recompute": "full", "offload_activations": "1"}, "offload_activations=1.*expected 0"),
+    ("sdxl-turbo", {"recompute": "full", "offload_checkpoints": "1"}, "offload_checkpoints=1.*expected 0")])
 def test_what_changes_nothing_is_refused(model, layout, expected):
     with pytest.raises(InputError, match=expected):
         estimate(model, **layout)

@@ -202,7 +202,10 @@ def test_what_enters_recomputed_blocks_waits_on_the_host() -> None:
     parts = [memory(tuning, split, LAW)["activations"] for split in (stays, away)]
     assert parts[0] - parts[1] == pytest.approx(entering)
     assert [entering_bytes(tuning, split) for split in (stays, away)] == [0, entering]
-    assert busy(tuning, away, "rtx-4090") == busy(tuning, stays, "rtx-4090")
+    gpu = CATALOG.gpu("rtx-4090")
+    later, sooner = (step_seconds(tuning, split, LAW, gpu, CATALOG.rates("ada"), CATALOG.kernels)["offload"]
+                     for split in (away, stays))
+    assert later - sooner == pytest.approx(2 * entering / (LAW.spill_rate * gpu.pcie_bandwidth))
 
 
 def test_products_in_8_bits_take_their_share_of_the_peak_and_casts() -> None:

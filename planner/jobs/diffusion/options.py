@@ -139,10 +139,14 @@ def acting(found: Iterable[Split], model: Diffusion, held: Mapping[str, str], ca
     """
     runs = catalog.diffusion_runs
     acts, unspilled = runs.ineffective.get(model.name), model.name in runs.unspilled
+    holding = (model.like or model.name) in runs.holding
     taken = {"none": (0.0,), "layer": (0.0, 1.0)}.get(acts or "")
     every = list(found)
     kept = [split for split in every if (taken is None or split.recomputed in taken) and not (
-        unspilled and split.spilled)]
+        (unspilled and split.spilled) or (holding and split.entering < 1))]
+    if every and not kept and holding and held.get("offload_checkpoints") == "1":
+        raise InputError(f"layout: offload_checkpoints=1: of {model.name} what enters blocks stays on the GPU in "
+                         f"{catalog.diffusion_law.stack}: expected 0")
     if every and not kept:
         axis = "offload_activations" if taken is None or held.get("recompute") is None else "recompute"
         can = "0" if axis == "offload_activations" else "none" if acts == "none" else "none or full"

@@ -279,15 +279,15 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
     out = split.swapped * parameters(tuning.model) * base.weight
     # weights on the host come once for every pass
     rate = min(law.spill_rate * gpu.pcie_bandwidth, base.copied or math.inf)
-    away = 2 * entering_bytes(tuning, split) / (law.spill_rate * gpu.pcie_bandwidth)
-    transfers = split.micro_batches * (out * (2 + split.recomputed) / rate + away)
+    transfers = split.micro_batches * out * (2 + split.recomputed) / rate
     states = trained(tuning) * (law.optimizers[tuning.optimizer] + law.trained["weights"])
     stepped = 2 * states * (1 - split.states_out) / memory_rate / split.shard
     stepped += 2 * states * split.states_out / gpu.pcie_bandwidth / split.shard
     busy = forward + backward + again
     # the host launches ahead of the GPU, but for where it waits or falls behind
     waited = (busy**law.overlap + host**law.overlap) ** (1 / law.overlap) - busy
-    spill = 2 * split.micro_batches * spilled_bytes(tuning, split, law) / (law.spill_rate * gpu.pcie_bandwidth)
+    away = spilled_bytes(tuning, split, law) + entering_bytes(tuning, split)
+    spill = 2 * split.micro_batches * away / (law.spill_rate * gpu.pcie_bandwidth)
     return {"compute": forward + backward, "recompute": again, "other": waited, "optimizer_step": stepped,
             "offload": max(0.0, transfers - busy - waited) + spill}
 
