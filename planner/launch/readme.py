@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.answer.assignment import Assignment, DiffusionAssignment, TrainingAssignment
+from planner.answer.level import ServingFigures
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.launch.given import Given, started_by
@@ -32,7 +33,7 @@ def readme(given: Given, program: Program, job: Job, release: Target, catalog: C
              "## Start", "", "```bash", job.start, "```", "",
              "## Expect", "", *(f"- {line}" for one in given.every
                                 for line in _expected(one, program, catalog)), "",
-             *_back(program, job, release)]
+             *([] if _embeds(placed) else _back(program, job, release))]
     notes = [*program.notes, *job.notes]
     return "\n".join([*lines, "## Notes", "", *(f"- {note}" for note in notes)] if notes else lines).rstrip() + "\n"
 
@@ -81,18 +82,14 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
                f"{' of two passes' if made.passes > 1 else ''}, {made.batch} in a call")
         yield (f"{show_seconds(made.seconds_each)} each; {serving.requests_per_second:.4g} {made.noun}/s in all")
     elif serving is not None:
-        kind = "replica" if serving.role == "whole" else f"{serving.role} replica"
-        yield (f"{plural(serving.replicas, kind)} of {placed.node}: {serving.requests_per_second:.4g} requests/s, "
-               f"TTFT {show_seconds(serving.ttft_seconds.p50)} and TPOT {show_seconds(serving.tpot_seconds.p50)} at "
-               f"p50, {show_seconds(serving.ttft_seconds.p95)} and {show_seconds(serving.tpot_seconds.p95)} at p95")
-        yield f"key-value cache: {serving.kv_tokens:,} tokens of a replica"
+        yield from _answered(placed, serving)
         if serving.max_model_len is not None:
             yield (f"prompt and answer together at most {serving.max_model_len:,} tokens, the longest request of the "
                    "question: what is longer is refused")
     if isinstance(placed, DiffusionAssignment):
         yield f"speed: {placed.samples_per_second:.4g} {placed.noun}s/s"
     prefills = serving is not None and serving.role == "prefill"
-    what = "step" if serving is None else "call" if serving.made is not None else (
+    what = "step" if serving is None or _embeds(placed) else "call" if serving.made is not None else (
         "prefill step" if prefills else "decode step")
     yield f"{what}: {show_seconds(time.step_seconds)}, 90% interval {show_seconds(low)} to {show_seconds(high)}"
     if time.tokens_per_second_per_gpu and not prefills and not isinstance(placed, DiffusionAssignment):
@@ -110,6 +107,24 @@ def _expected(placed: Assignment, program: Program, catalog: Catalog) -> Iterato
     if program.target not in catalog.releases.of_stack(stack := started_by(placed)):
         held = held_to(program.target, catalog)
         yield f"these figures are of {stack}" + (f"; for those of {program.target}, plan with {held}" if held else "")
+
+
+def _answered(placed: Assignment, serving: ServingFigures) -> Iterator[str]:
+    """Yield what a replica answers, and how fast: with vectors at once, with tokens one after another."""
+    kind = "replica" if serving.role == "whole" else f"{serving.role} replica"
+    first, each = serving.ttft_seconds, serving.tpot_seconds
+    each_takes = (f"TTFT {show_seconds(first.p50)} and TPOT {show_seconds(each.p50)} at p50, {show_seconds(first.p95)} "
+                  f"and {show_seconds(each.p95)} at p95" if serving.writes else
+                  f"answered in {show_seconds(first.p50)} at p50, {show_seconds(first.p95)} at p95")
+    yield (f"{plural(serving.replicas, kind)} of {placed.node}: {serving.requests_per_second:.4g} requests/s, "
+           f"{each_takes}")
+    if serving.kv_tokens:
+        yield f"key-value cache: {serving.kv_tokens:,} tokens of a replica"
+
+
+def _embeds(placed: Assignment) -> bool:
+    """Say whether requests are answered with vectors, of which no run that comes back tells."""
+    return placed.serving is not None and placed.serving.made is None and not placed.serving.writes
 
 
 def _back(program: Program, job: Job, release: Target) -> list[str]:

@@ -119,6 +119,7 @@ VALUES: Mapping[str, Callable[[Served], object]] = {
     "expert_tp": lambda s: s.placed.layout.expert_tp if s.model.mixes_experts else 1,
     "replicas": lambda s: s.serving.replicas,
     "role": lambda s: s.serving.role,
+    "answers": lambda s: "tokens" if s.serving.writes else "vectors",
     "prompts": lambda s: s.serving.prompts,
     "by_hour": lambda s: s.serving.nodes_by_hour or s.serving.replicas_by_hour,
     "memory_fraction": lambda s: s.fraction,

@@ -24,6 +24,7 @@ OTHER = {
     "candidate": {}, "precision": {"precision": "fp8"}, "tp": {"tp": 4}, "pp": {"pp": 2},
     "dp": {"dp": 4, "expert_tp": 4}, "ep": {"ep": 8, "expert_tp": 1}, "expert_tp": {"expert_tp": 2},
     "replicas": {"dp": 2, "serving": {"replicas": 2}}, "role": {"serving": {"role": "prefill"}},
+    "answers": {"serving": {"output_tokens_per_second_per_gpu": 0.0}},
     "prompts": {"serving": {"prompts": (1, 900)}}, "by_hour": {"serving": {"nodes_by_hour": (1,) * 12 + (2,) * 12}},
     "memory_fraction": {"serving": {"memory_fraction": 0.83}}, "max_sequences": {"serving": {"max_sequences": 48}},
     "max_batched_tokens": {"serving": {"max_batched_tokens": 1536}},
@@ -178,3 +179,19 @@ def test_an_engine_that_does_not_run_there_is_refused_with_those_that_do(tmp_pat
     placed = serving("tp=1", "mi300x-platform", gpus="1")
     with pytest.raises(InputError, match=r"tensorrt-llm does not run on cdna3 GPUs.*--for sglang or vllm"):
         write_all(placed, CATALOG, tmp_path, "tensorrt-llm")
+
+
+@pytest.mark.parametrize(("target", "told"), [("vllm", "--runner pooling"), ("sglang", "--is-embedding"),
+                                              ("llama-cpp", "--embedding")])
+def test_engines_are_told_to_answer_with_vectors(target, told, tmp_path):
+    asked = {"model": "qwen3-embedding-8b", "input": "500", "output": "0", "max_sequences": "64"}
+    one = serving("tp=1", gpus="1", engine=CATALOG.releases.target(target).stacks[0], **asked)
+    files = folder_of(one, tmp_path, "torchrun", target)
+    assert told in files["serve.sh"]
+    assert told not in folder_of(serving("tp=1", gpus="1", engine="vllm"), tmp_path, "torchrun")["serve.sh"]
+    page = files["README.md"]
+    assert "answered in " in page
+    assert "TPOT" not in page
+    assert "bench" not in page, "there is no load test whose result comes back"
+    with pytest.raises(InputError, match="vectors"):
+        write_all(one, CATALOG, tmp_path, "tensorrt-llm")

@@ -26,4 +26,5 @@ def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
     return {"gpus": parts, "tp": parts if mode == "tensor" else 1, "pp": parts if mode == "layer" else 1,
             "max_sequences": slots, "max_batched_tokens": int(said["--ubatch-size"]),
             "kv_cache": _CACHES[said["--cache-type-k"]], "drafts": drafts and int(drafts), "role": "whole",
+            "answers": "vectors" if "--embedding" in said else "tokens",
             **({"max_model_len": context // slots} if alone else {})}

@@ -91,7 +91,8 @@ def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
             "max_batched_tokens": args.chunked_prefill_size // _divided(args, words),
             "prefill_delay": args.prefill_delayer_max_delay_passes if args.enable_prefill_delayer else None,
             "max_model_len": args.context_length, "kv_cache": _CACHES.get(args.kv_cache_dtype, args.kv_cache_dtype),
-            **decodes, "adapters": args.max_loras_per_batch if args.enable_lora else
+            **decodes, "answers": "vectors" if args.is_embedding else "tokens",
+            "adapters": args.max_loras_per_batch if args.enable_lora else
             None, "lora_rank": args.max_lora_rank if args.enable_lora else None,
             "drafts": args.speculative_num_draft_tokens if args.speculative_algorithm else None,
             "precision": _ONLINE.get(name) or format_named(name, FORMATS.get(replica.shape["format"])),

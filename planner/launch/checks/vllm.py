@@ -142,4 +142,5 @@ def _axes(config: Any, replica: Replica) -> dict[str, object]:  # noqa: ANN401 -
             "prefix_cache": bool(cache.enable_prefix_caching), "drafts": drafts and drafts.num_speculative_tokens,
             "adapters": lora and lora.max_loras, "lora_rank": lora and lora.max_lora_rank,
             "precision": format_named(model.quantization, getattr(model.hf_config, "quantization_config", None)),
+            "answers": "vectors" if model.runner_type == "pooling" else "tokens",
             "role": "whole" if moved is None else _ROLES[moved.kv_role]}

@@ -66,6 +66,7 @@ TABLE: TableOf[Served] = {
         f"{s.value('ep')} (experts are where their layer is)", {"ep": 1}),
     ("replicas",): lambda s: {},
     ("role",): only("role", "whole", reason="one server does both", instead={"disaggregated": "no"}),
+    ("answers",): lambda s: {} if s.value("answers") == "tokens" else {"embedding": True},
     ("prompts",): any_number,
     ("by_hour",): any_number,
     ("memory_fraction",): only("memory_fraction", 1.0, reason="it takes what context and weights need",

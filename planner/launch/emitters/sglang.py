@@ -82,6 +82,7 @@ TABLE: TableOf[Served] = {
     ("ep", "expert_tp"): _experts,
     ("replicas",): lambda s: {},
     ("role",): _role,
+    ("answers",): lambda s: {} if s.value("answers") == "tokens" else {"is-embedding": True},
     ("prompts",): any_number,
     ("by_hour",): any_number,
     ("memory_fraction",): lambda s: {"mem-fraction-static": s.fraction},

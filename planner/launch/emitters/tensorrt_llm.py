@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.launch.axes import No, Settings, TableOf
+from planner.launch.axes import No, Settings, TableOf, only
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Program
@@ -84,6 +84,7 @@ TABLE: TableOf[Served] = {
     ("ep", "expert_tp"): _experts,
     ("replicas",): lambda s: {},
     ("role",): _role,
+    ("answers",): only("answers", "tokens", reason="its server writes", instead={}),
     ("prompts",): any_number,
     ("by_hour",): any_number,
     # of one section of the YAML, so that neither file nor option goes before the other

@@ -23,6 +23,8 @@ def job(program: Program, assignment: Assignment) -> Job:
     """Return the graph. Raises Unsupported for engines whose options are other ones there."""
     if program.target not in _ENGINES:
         raise Unsupported(f"{program.target} in a Dynamo graph (it has {', '.join(_ENGINES)})")
+    if assignment.serving is not None and not assignment.serving.writes:
+        raise Unsupported("vectors in a Dynamo graph, whose workers here write tokens")
     name, names = label(title(assignment)), {one.name: one.default for one in program.variables}
     image = f"nvcr.io/nvidia/ai-dynamo/{program.target}-runtime:{RELEASE}"
     frontend = _component("frontend", "frontend", 1, {
