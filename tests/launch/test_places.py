@@ -165,13 +165,13 @@ def test_skyserve_counts_nodes_and_every_replica_on_them():
 
 
 def test_a_dynamo_graph_has_the_options_of_the_engine():
-    graph = parse(made("dynamo", "vllm", *apart("tp=8,pp=2", "16"))["dynamo.yaml"], "dynamo.yaml").data
+    graph = parse(made("dynamo", "vllm", *apart("tp=16", "16"))["dynamo.yaml"], "dynamo.yaml").data
     parts = {one["name"]: one for one in graph["spec"]["components"]}
     assert set(parts) == {"frontend", "prefill", "decode"}
     for role in ("prefill", "decode"):
         words = parts[role]["podTemplate"]["spec"]["containers"][0]["args"]
         assert (parts[role]["type"], parts[role]["multinode"]) == (role, {"nodeCount": 2})
-        assert words[words.index("--tensor-parallel-size") + 1] == "8"
+        assert words[words.index("--tensor-parallel-size") + 1] == "16"
         assert words[-2:] == ["--disaggregation-mode", role]
         assert "--kv-transfer-config" not in words
 
