@@ -123,8 +123,11 @@ def second(asked: Serving, mine: Sequence[Assignment], catalog: Catalog) -> floa
         kinds = [kind_of(service, one, catalog, many) for one, many in zip(mine, there, strict=True) if many]
         readers = [kind for kind in kinds if kind.role == "prefill"]
         sent = float(sending(readers[0].d, readers[0].rows, 1.0)[0]) if readers else 0.0
+        host = kinds[0].d.engine.request
+        for one in requests if asked.clients else ():
+            one.think += host
         Fleet(kinds, sent).replay(requests, asked.clients or 0)
-        worst = max(worst, *over(asked, service, requests, kinds[0].d.engine.request))
+        worst = max(worst, *over(asked, service, requests, host))
     return worst
 
 

@@ -5,7 +5,8 @@ Each rank (copy of attention) takes whole prompts in turn as long as its cache h
 beside what decodes, or before it where the engine does so. Ranks go in lockstep: attention takes as long as on the
 fullest, experts as long as for all; where the engine is told so, none takes a new prompt for some steps while another
 has none. Stages of a pipeline hold a batch each, which enters a stage when the batch before
-it has left.
+it has left. Where an engine schedules ahead, prompts come through a door that closes for a step as the one before
+begins.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Request:
     """Whether its cache was computed elsewhere."""
     think: float = 0.0
     """Seconds for which a user thinks before asking."""
+    came: float = 0.0
+    """When its replica got it."""
     whole: int = 0
     """Tokens of the answer, where replicas that prefill make the first one."""
 
@@ -87,6 +90,7 @@ class Kind:
     def __post_init__(self) -> None:
         self.copies, self.stages = int(self.rows.dp[0]), int(self.rows.pp[0])
         self.chunk, self.first = self.d.engine.chunk, self.d.engine.prefill_first
+        self.doors = self.d.ahead and self.stages == 1 and self.role == "whole"
         self.on = rates_of(self.d, self.rows)
 
     def seconds(self, ranks: list[tuple[int, float, int, float]]) -> float:
@@ -121,11 +125,13 @@ class Rank:
         self.reading: list[Request] = []
         self.decoding: list[Request] = []
         self.used = self.there = self.busy = 0
+        self.door = np.inf
+        """Until when a prompt must have come to be in the next step."""
 
     @property
     def may_read(self) -> bool:
         """Whether it has a prompt to begin with, and room for it."""
-        return bool(self.waiting) and (
+        return bool(self.waiting) and self.waiting[0].came <= self.door and (
             self.used + self.waiting[0].held + 1 <= self.kind.cache or not self.used) and (
             self.busy + len(self.decoding) + len(self.reading) < self.kind.sequences)
 
@@ -200,6 +206,8 @@ class Engine:
         self.free = [0.0] * kind.stages
         """When each stage is."""
         self.outstanding = self.running = self.turn = self.waited = self.dealt = 0
+        self.closed = np.inf
+        """When the step after the last one to begin was chosen."""
 
     def _waits(self) -> bool:
         """Say whether prompts wait for those of other ranks in the next step."""
@@ -212,8 +220,9 @@ class Engine:
         self.waited = self.waited + 1 if waits else 0
         return waits
 
-    def put(self, request: Request) -> None:
+    def put(self, request: Request, now: float) -> None:
         """Queue a request on the rank with fewest, or on each in turn where the engine is known to deal so."""
+        request.came = now
         delay, self.dealt = self.kind.d.delay, (self.dealt + 1) % len(self.ranks)
         rank = self.ranks[self.dealt] if delay and delay.in_turn else min(self.ranks, key=lambda one: one.there)
         rank.there += 1
@@ -224,6 +233,10 @@ class Engine:
         """Return when the next batch leaves the first stage and the last, and what it is; none if there is none."""
         if self.running >= self.kind.stages or self.free[0] > now + 1e-12:
             return None
+        idle = not any(rank.reading or rank.decoding for rank in self.ranks)
+        for rank in self.ranks:
+            # nothing was chosen while there was nothing to choose from
+            rank.door = np.inf if idle else self.closed
         waits = self._waits()
         work = [rank.taken(waits=waits) for rank in self.ranks]
         if not any(decoding or chunks for decoding, chunks in work):
@@ -239,6 +252,7 @@ class Engine:
             at = max(at, self.free[stage]) + each
             self.free[stage] = at
         self.running += 1
+        self.closed = now if self.kind.doors else np.inf
         return self.free[0], at, work
 
 
@@ -293,7 +307,7 @@ class Fleet:
         among.sort(key=lambda one: one.turn)
         engine = min(among, key=lambda one: (one.outstanding + 1) / one.kind.weight)
         engine.turn = next(self.order)
-        engine.put(request)
+        engine.put(request, now)
         self._go(engine, now)
 
     def _ended(self, request: Request, now: float, *, closed: bool) -> None:

@@ -183,6 +183,8 @@ class Engine(Sourced):
     """Whether prefill and decode of a request may be on different replicas."""
     delays: Delays | None = None
     """None where every prompt is taken as soon as its copy of attention has room."""
+    ahead: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")
+    """The first release that chooses the batch of a step when the step before begins; none where none does."""
     crosses: tuple[Crosses, ...] = ()
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
@@ -235,6 +237,10 @@ class Engine(Sourced):
         """Return how a release can have prompts wait for each other; none where it cannot."""
         known = self.delays
         return known if known and (version is None or order_of(version) >= order_of(known.since)) else None
+
+    def chooses_ahead(self, version: str | None) -> bool:
+        """Say whether a release chooses the batch of a step when the step before begins."""
+        return self.ahead is not None and (version is None or order_of(version) >= order_of(self.ahead))
 
     @property
     def newest(self) -> str:

@@ -27,8 +27,8 @@ Flag = Literal[
     "fixed_answers", "frees_gradients", "fuses_operations", "gen_waits", "keeps_entropy", "keeps_half", "keeps_scores",
     "launched", "layers_apart", "liger", "loads_whole", "narrow_adapters", "optimizer_in_backward", "own_head",
     "padding_free", "prompts_wait", "recurrent", "reserves_answers", "returns_states", "run_interleaves",
-    "sends_each_expert", "several_batches", "slow_experts", "swaps", "trains_tables", "true_length", "tuned",
-    "tuned_engine", "warming", "whole_experts"]
+    "sends_each_expert", "several_batches", "slow_experts", "swaps", "synchronous", "trains_tables", "true_length",
+    "tuned", "tuned_engine", "warming", "waves", "whole_experts"]
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
     "held_in", "loss", "memory_engine", "node", "page", "peak_kind", "positions", "preference", "preset_recompute",

@@ -51,6 +51,8 @@ class ServingLaw(Sourced):
     """What sending a request from a prefill worker to a decode worker takes beside its cache."""
     handover_burst: Passes
     """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
+    serial: float = Field(ge=0, le=1)
+    """Share of a request's time on the host in which those that came with it wait."""
     pipeline: Annotated[float, Field(ge=0, le=10)]
     """Share of a step lost to uneven micro-batches for each doubling of the stages."""
     tuned: float = Field(ge=1e-4, le=1)

@@ -71,6 +71,10 @@ class ServingRow:
     """Steps that are scheduled at once."""
     in_step: bool
     """Whether prompts of all copies of attention and stages begin together."""
+    waves: bool
+    """Whether clients ask in step with each other."""
+    synchronous: bool
+    """Whether what ran chose no batch ahead, whatever its release does."""
     experimental: bool
     """Whether its source says that what ran was an experiment."""
     assumed: tuple[str, ...]
@@ -103,6 +107,7 @@ def serving_row(run: ServeRun, catalog: Catalog) -> ServingRow:
                       said.flag("tuned_engine", run),
                       said.whole("prompts", run) or (run.concurrency if regime == "offline" else None),
                       _uneven(run, said), said.whole("scheduled", run) or 1, _in_step(run, said),
+                      said.flag("waves", run), said.flag("synchronous", run),
                       said.flag("experiment", run),
                       tuple(assumed))
 

@@ -94,7 +94,7 @@ def shared(rows: Mapping[int, ServingRow], machine: int) -> list[list[int]]:
     groups: dict[tuple[object, ...], list[int]] = {}
     for at, row in rows.items():
         key = (row.model.name, row.model.layers, row.format, row.cache, row.engine, row.version, row.gpu,
-               row.gpus > machine, row.tuned, row.scheduled, row.output_cv, row.in_step)
+               row.gpus > machine, row.tuned, row.scheduled, row.output_cv, row.in_step, row.waves, row.synchronous)
         groups.setdefault(key, []).append(at)
     return list(groups.values())
 
@@ -113,7 +113,10 @@ def group_of(members: Sequence[int], rows: Mapping[int, ServingRow], catalog: Ca
     deployment = deployment_of(catalog, first.model, first.format, weights, formats.cache(first.cache), (candidate,),
                                speed)
     said = catalog.sources
-    return DeploymentRows(deployment, catalog.engine(said.word("memory_engine", first) or first.engine),
+    memory = catalog.engine(said.word("memory_engine", first) or first.engine)
+    # what stands in for the memory of another engine does not schedule as it does
+    ahead = memory.name == first.engine and memory.chooses_ahead(first.version) and not first.synchronous
+    return DeploymentRows(replace(deployment, ahead=ahead), memory,
                  said.flag("reserves_answers", first), tuple(rows[m] for m in members), tuple(members))
 
 
@@ -157,7 +160,7 @@ def _demand(rows: Sequence[ServingRow]) -> RequestMix:
     return RequestMix(np.array([r.input for r in rows]), np.array([r.output for r in rows]),
                   np.array([r.clients or 1.0 for r in rows]), rows[0].drafts, rows[0].accepted,
                   output_cv=rows[0].output_cv, prompts=np.array([r.prompts or np.inf for r in rows]),
-                      scheduled=rows[0].scheduled, in_step=rows[0].in_step)
+                      scheduled=rows[0].scheduled, in_step=rows[0].in_step, waves=rows[0].waves)
 
 
 def _stated(group: DeploymentRows, rows: Sequence[ServingRow], regime: str, tp: int) -> SteadyState:

@@ -64,6 +64,8 @@ class Replica:
         self.mixed, self.batch, self.grain = kind.mode == "mixed", kind.max_batch, kind.context_grain
         self.chunk = math.inf if kind.chunk is None else kind.chunk
         self.hashes, self.prefix_block, self.hit_rate = hashes, prefix_block, kind.hit_rate
+        self.ahead, self.chosen = kind.ahead, math.inf
+        """Whether a step's batch is chosen when the step before begins, and when that of the next one was."""
         self.finds = hashes is not None or kind.hit_rate > 0
         """Whether some of a prompt may be cached before it comes."""
         kept = kind.kv_tokens if kind.prefix_tokens is None else kind.prefix_tokens
@@ -88,14 +90,16 @@ class Replica:
         self.end = math.inf
 
     def arrive(self, job: InFlight, now: float) -> bool:
-        """Queue a request. True where it cuts the run of steps short, to be admitted at the next boundary."""
+        """Queue a request. True where it cuts the run of steps short, to be admitted at the next boundary, or at that
+        behind it where the next step's batch is chosen.
+        """
         blocks = self.pool.blocks(job.input + job.generated)
         cuts = (self.run > 1 and not self.waiting and len(self.running) < self.batch and blocks <= self.pool.free)
         self.asked += blocks
         job.queued = now
         self.waiting.append(job)
         self.loads[self.index] += 1
-        if cuts and (steps := self._steps_by(now)) < self.run:
+        if cuts and (steps := self._steps_by(now) + self.ahead) < self.run:
             self.run, self.end = steps, self._after(steps)
             return True
         return False
@@ -104,6 +108,8 @@ class Replica:
         """End the steps under way; return the requests that got their last token here."""
         ended: list[InFlight] = []
         self.busy += self.end - self.began
+        if self.ahead:
+            self.chosen = self._after(self.run - 1) if self.run > 1 else self.began
         if self.run:
             run, finishing, pool = self.run, self.finishing, self.pool
             pool.free -= pool.growth(run, self.counter)
@@ -134,6 +140,9 @@ class Replica:
         pool, times = self.pool, self.times
         if pool.decoding > pool.free and (self.mixed or not self.prefilling):
             self._make_room(now)
+        if not self.running:
+            # an engine that has nothing to do takes what there is
+            self.chosen = math.inf
         if self.waiting:
             self._admit(now)
         decoding = pool.decoding
@@ -146,7 +155,7 @@ class Replica:
             finishing = self.finishing
             while finishing[0][2] != finishing[0][3].dropped:
                 heappop(finishing)
-            self.run = pool.lasting(finishing[0][0] - self.counter, self.counter)
+            self.run = 1 if self._comes_next() else pool.lasting(finishing[0][0] - self.counter, self.counter)
             self.end = self._after(self.run)
         else:
             self.end = math.inf
@@ -208,6 +217,8 @@ class Replica:
         pool, waiting, running = self.pool, self.waiting, self.running
         while waiting and len(running) < self.batch:
             job = waiting[0]
+            if job.queued > self.chosen:
+                return
             tokens = job.input + job.generated
             blocks = pool.blocks(tokens)
             if pool.decoding > pool.free - blocks and not pool.grows(self.counter, beside=blocks):
@@ -224,6 +235,10 @@ class Replica:
                 pool.free -= blocks
                 job.left = tokens - min(self._hit(job), tokens - 1) if self.finds else tokens
                 self.prefilling.append(job)
+
+    def _comes_next(self) -> bool:
+        """Say whether a request waits only because it came after the batch of this step was chosen."""
+        return bool(self.waiting) and self.waiting[0].queued > self.chosen and len(self.running) < self.batch
 
     def _hit(self, job: InFlight) -> int:
         if self.hashes is None:

@@ -72,6 +72,8 @@ class ReplicaKind:
     """Of what decodes in a pipeline, which do not overtake each other: each takes prompts of its own."""
     delay: PromptDelay | None = None
     """How prompts wait for those on other copies, where they do."""
+    ahead: bool = False
+    """Whether the batch of a step is chosen when the step before begins: who comes later waits for one more."""
     context_grain: int = 1
     """Tokens to which the context of a prefill is rounded, so that its seconds are found again."""
 

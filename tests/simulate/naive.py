@@ -34,6 +34,7 @@ class Seq:
     first: float = math.nan
     last: float = math.nan
     preempted: int = 0
+    queued: float = 0.0
 
 
 @dataclass
@@ -43,6 +44,8 @@ class NaiveReplica:
     running: list = field(default_factory=list)
     busy_until: float | None = None
     plan: tuple = ()
+    chosen: float = math.inf
+    """When the batch of the next step was chosen: where it is ahead, when the step before began."""
 
     @property
     def outstanding(self):
@@ -69,15 +72,9 @@ class NaiveReplica:
                 dropped = self.running.pop()
                 dropped.cached = dropped.target = 0
                 dropped.preempted += 1
+                dropped.queued = now
                 self.waiting.insert(0, dropped)
-        while self.waiting and len(self.running) < kind.max_batch:
-            tokens = self.waiting[0].input + self.waiting[0].generated
-            if self.blocks(tokens) > self.free() - self.needed():
-                break
-            sequence = self.waiting.pop(0)
-            sequence.target = tokens
-            sequence.cached = min(int(kind.hit_rate * sequence.input), tokens - 1)
-            self.running.append(sequence)
+        self.admit()
         prefilling = [s for s in self.running if s.cached < s.target]
         decoding = self.decoding() if kind.mode == "mixed" or not prefilling else []
         left, chunks = kind.chunk or math.inf, []
@@ -96,6 +93,19 @@ class NaiveReplica:
         if chunks:
             seconds += kind.steps.prefill(sum(take for _, take in chunks), sum(s.cached for s, _ in chunks))
         self.plan, self.busy_until = (chunks, decoding), now + seconds
+        self.chosen = now if kind.ahead else math.inf
+
+    def admit(self):
+        if not self.running:
+            self.chosen = math.inf
+        while self.waiting and len(self.running) < self.kind.max_batch and self.waiting[0].queued <= self.chosen:
+            tokens = self.waiting[0].input + self.waiting[0].generated
+            if self.blocks(tokens) > self.free() - self.needed():
+                break
+            sequence = self.waiting.pop(0)
+            sequence.target = tokens
+            sequence.cached = min(int(self.kind.hit_rate * sequence.input), tokens - 1)
+            self.running.append(sequence)
 
     def complete(self):
         now = self.busy_until
@@ -131,6 +141,7 @@ def naive_fleet(trace, kinds, choose):
             if replica.busy_until == now:
                 replica.complete()
         while arrivals[at] == now:
+            todo[at].queued = now
             choose(replicas, at).waiting.append(todo[at])
             at += 1
         for replica in replicas:

@@ -75,6 +75,16 @@ def test_a_prompt_rides_on_the_step_that_begins_after_it_arrives_or_stalls_it():
     assert alone.e2e[0] == pytest.approx(0.205 + 0.045)
 
 
+def test_who_comes_when_the_next_batch_is_chosen_waits_for_one_step_more():
+    rows = (0, 100, 11), (0.131, 40, 1)  # steps end at 0.105, 0.115, 0.125, 0.135, 0.145
+    assert run(requests(*rows), ahead=True).ttft[1] == pytest.approx(0.145 + 0.050 - 0.131)
+    # an engine with nothing to do begins at once, and what came meanwhile is not in the step behind its own
+    lone = run(requests((0, 100, 1), (0.050, 40, 1)), ahead=True)
+    assert lone.ttft.tolist() == pytest.approx([0.105, 0.105 + 0.045 - 0.050])
+    behind = run(requests((0, 100, 11), (0.050, 40, 1)), ahead=True)
+    assert behind.ttft.tolist() == pytest.approx([0.105, 0.115 + 0.050 - 0.050])
+
+
 def test_a_long_prompt_is_cut_into_chunks_and_the_next_begins_in_the_rest_of_one():
     outcome = run(requests((0, 100, 1), (0, 60, 1)), chunk=64)
     assert outcome.ttft.tolist() == pytest.approx([0.069 * 2, 0.069 * 2 + 0.037])
@@ -140,7 +150,8 @@ def random_case(seed):
     kind = ReplicaKind(STEPS, kv_tokens=draw.choice([100, 120, 200, 5000]), max_batch=draw.choice([1, 2, 5, 50]),
                        chunk=draw.choice([None, 7, 16, 64]), mode=draw.choice(["mixed", "prefill first"]),
                        block=draw.choice([1, 1, 3, 8]), hit_rate=draw.choice([0.0, 0.4]))
-    return trace, replace(kind, apart=draw.choice([0, 40]) if kind.kv_tokens >= 200 else 0)
+    kind = replace(kind, apart=draw.choice([0, 40]) if kind.kv_tokens >= 200 else 0)
+    return trace, replace(kind, ahead=draw.choice([False, True]))
 
 
 @pytest.mark.parametrize("block", range(10))

@@ -38,7 +38,8 @@ def deployment(catalog: Catalog, service: Service, candidate: Candidate, name: s
     settings = settings or service.settings
     limits = cache_input(catalog, service, d, service.length, settings).limits
     speed = speed.model_copy(update={"chunk": limits.tokens, "sequences": limits.sequences})
-    d = delayed(catalog, service, replace(d, engine=speed, adapters=service.adapters), settings.delay)
+    ahead = catalog.engine(asked.engine).chooses_ahead(asked.engine_version)
+    d = delayed(catalog, service, replace(d, engine=speed, adapters=service.adapters, ahead=ahead), settings.delay)
     return seeing(catalog, d, service.seen, service.stream.input)
 
 

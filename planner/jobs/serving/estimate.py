@@ -220,7 +220,8 @@ def _steady(service: Service, d: Deployment, rows: Replicas, most: Floats, repli
                           stream.output) for rate, own in zip(served.rate.tolist(), served.own.tolist(), strict=True)]
     clients = (asked.concurrency or 0) / replicas
     demand = RequestMix(stream.input * many, stream.output * many, np.maximum(clients, 1.0), stream.drafts,
-                        stream.accepted, stream.hits, stream.input_cv, stream.output_cv, in_step=stream.in_step)
+                        stream.accepted, stream.hits, stream.input_cv, stream.output_cv, in_step=stream.in_step,
+                        waves=stream.in_step)
     found = closed(d, rows, demand, most) if asked.concurrency else offline(d, rows, demand, most)
     return [_of_steady(service, found.take(at)) for at in np.arange(len(rows))[:, None]]
 

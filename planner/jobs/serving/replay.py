@@ -136,7 +136,8 @@ def kind_of(catalog: Catalog, service: Service, candidate: Candidate, pick: Pick
                        "prefill first" if d.engine.prefill_first else "mixed", hit_rate=service.asked.prefix_hits,
                        context_grain=GRAIN, stages=column.pp if reads else 1, copies=column.dp,
                        batches=1 if reads else column.pp, apart=apart,
-                       delay=_delay(d.delay, column.dp) if d.delay and waits else None)
+                       delay=_delay(d.delay, column.dp) if d.delay and waits else None,
+                       ahead=column.role == "whole" and not reads and bool(d.steps_ahead(rows)[0]))
 
 
 def _delay(delay: Delay, copies: int) -> PromptDelay:
@@ -172,8 +173,9 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     transfer = transfer_of(catalog, service, candidates, picks)
 
     def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
-        result = run(service, groups, trace, policy, transfer, progress, phases=phases, seed=seed)
-        return result.delayed(outside(catalog, service, candidates, picks))
+        host = outside(catalog, service, candidates, picks)
+        result = run(service, groups, trace, policy, transfer, progress, phases=phases, seed=seed, host=host)
+        return result.delayed(host)
 
     if trace is None and (day := day_of(service)) is not None:
         hours, many = replace(day[0], seconds=day[0].seconds / load), day[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from planner.jobs.serving.service import Service
 from planner.layouts.table import Floats
@@ -17,12 +18,13 @@ Progress = Callable[[float], None]
 
 def run(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, policy: str = "least-outstanding",
         transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0,
-        phases: Sequence[Phase] = (), seed: int = 0) -> Outcome:
+        phases: Sequence[Phase] = (), seed: int = 0, host: float = 0.0) -> Outcome:
     """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
 
-    share: of the users that these replicas have. seed: of how long these think.
+    share: of the users that these replicas have. seed: of how long these think. host: seconds from a question until a
+    replica has it.
     """
-    users = _users(service, trace, share, seed)
+    users = _users(service, trace, share, seed, host)
     if users is None:
         return replayed_once(trace, groups, policy, transfer, progress, phases=phases)
     outcome = replayed_once(trace, groups, policy, transfer, progress, users)
@@ -35,7 +37,7 @@ def run_hoping(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, b
 
     delay: seconds before the first token of each request that no step has.
     """
-    users, groups_of_bars = _users(service, trace, share, seed), tuple(map(tuple, bars))
+    users, groups_of_bars = _users(service, trace, share, seed, delay), tuple(map(tuple, bars))
     if users is None:
         return hoped_once(Hopes(groups_of_bars, delay), trace, groups, transfer, None)
     ends = _ends(trace, users)
@@ -43,11 +45,16 @@ def run_hoping(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, b
     return None if outcome is None else outcome.within_ends(ends)
 
 
-def _users(service: Service, trace: Trace, share: float, seed: int) -> Users | None:
-    """Return the users who ask the requests of a trace; none where they come when the trace has them."""
+def _users(service: Service, trace: Trace, share: float, seed: int, host: Floats | float) -> Users | None:
+    """Return the users who ask the requests of a trace; none where they come when the trace has them.
+
+    Replicas have a question when the host has read it, which takes the user as long as thinking.
+    """
     asked = service.asked
-    return None if asked.clients is None else thinking(max(1, round(asked.clients * share)), asked.think or 0.0,
-                                                       len(trace), seed + 1)
+    if asked.clients is None:
+        return None
+    users = thinking(max(1, round(asked.clients * share)), asked.think or 0.0, len(trace), seed + 1)
+    return replace(users, think=users.think + host)
 
 
 def _ends(trace: Trace, users: Users) -> int:

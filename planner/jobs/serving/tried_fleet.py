@@ -74,7 +74,7 @@ class TriedFleet:
         """
         faster = replace(trace, arrival=trace.arrival / (load * self.part))
         return self._seen(run(self.service, self.groups, faster, transfer=self.transfer, share=load * self.part,
-                              seed=seed))
+                              seed=seed, host=self.delay))
 
     def seen_hoping(self, trace: Trace, load: float, seed: int, roles: Collection[Role]) -> Seen | None:
         """Replay likewise while one of these kinds of replicas may keep its targets; none where it ended before."""

@@ -135,6 +135,8 @@ class Deployment:
     """Positions that cross attention reads, for each prompt token."""
     delay: Delay | None = None
     """How prompts wait for each other, where they do."""
+    ahead: bool = False
+    """Whether the engine chooses a step's batch when the step before begins: who comes later waits for one more."""
 
     def computes(self, gpu: Gpu) -> str:
         """Return the format of quantized products on a GPU."""
@@ -155,6 +157,10 @@ class Deployment:
         gpu = self.candidates[0].gpu
         return {"release": self.engine.version, "architecture": gpu.architecture, "weights": self.held_as(gpu),
                 "gpu": gpu.name}
+
+    def steps_ahead(self, rows: Replicas) -> Floats:
+        """Return the whole steps that a prompt waits for after the one that it meets; none in pipelines."""
+        return np.where(rows.pp == 1, float(self.ahead), 0.0)
 
     def unpacked(self, gpu: Gpu) -> float:
         """Return the share of the rate that these keep."""

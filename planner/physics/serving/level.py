@@ -3,10 +3,11 @@
 A replica that decodes D sequences on average answers X requests/s, and the other way round:
     TPOT = T(D) / (1 - X W)        D = X (output - 1) TPOT        so X = D / ((output - 1) T(D) + D W)
 T(D) a step of D sequences, W what a prompt adds to steps. A prompt waits for the rest of a step, long ones being met
-more often, and then for others. Those that came in the same step share the next with it: a step of L draws X L prompts,
-so that steps of T / (1 - X W) on average vary by W^2 X L (spread of gaps and lengths) / (1 - (X W)^2). Those that a
-step has no room for are a queue: rho = X S of the time prompts are at work, S the share of a step full of prompt tokens
-that one takes, with the mean wait of Kingman (1961). The longer of both waits counts, and exceeds t with probability
+more often, where the engine chooses batches ahead for all of the next one, and then for others. Those that came in the
+same step share the next with it: a step of L draws X L prompts, so that steps of T / (1 - X W) on average vary by
+W^2 X L (spread of gaps and lengths) / (1 - (X W)^2). Those that a step has no room for are a queue: rho = X S of the
+time prompts are at work, S the share of a step full of prompt tokens that one takes, with the mean wait of Kingman
+(1961). The longer of both waits counts, and exceeds t with probability
 p exp(-p t / mean). TPOT varies with how many decode beside a request (about D, averaged over the time it takes) and
 with the prompts that come meanwhile (`pace.py`).
 """
@@ -230,9 +231,10 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     chunks = np.maximum(1.0, np.ceil(lengths / d.engine.chunk))[None, :]
     own = d.engine.request + (1 + (chunks - 1) / rows.pp[:, None]) * base[:, None]
     own = own + share * (slots.passes * (lone - base))[:, None]
-    left = np.maximum(1 - rate * cost, 1 - STEEPEST)
+    # while others decode the next step may be chosen already, and one waits for that too
+    left, chosen = np.maximum(1 - rate * cost, 1 - STEEPEST), d.steps_ahead(rows) * mean * -np.expm1(-batch)
     # users who wait for an answer ask no more until they have it
-    answer = over_all(own) + wait + later * plain / gain / left
+    answer = over_all(own) + chosen + wait + later * plain / gain / left
     asks = zero if stream.think is None else answer / max(stream.think, 1e-9)
     spread = crowding(stream.gap_cv, batch, lambda sequences: step(sequences, zero) / gain, left, asks)
     # prompts that come while a step has some go into the next together
@@ -249,7 +251,7 @@ def served(d: Deployment, rows: Replicas, stream: Stream, batch: Floats) -> Serv
     crowd = batch + extra + NormalDist().inv_cdf(ROOM) * np.sqrt(spread.variance)
     extra = extra + spread.more
     # of those that wait for others each does as long as the first in part, and the rest of it evenly
-    own, rest = own + together.least[:, None], np.maximum(rest, 2 * (together.wait - together.least))
+    own, rest = own + (together.least + chosen)[:, None], np.maximum(rest, 2 * (together.wait - together.least))
     return Served(batch + extra, rate, plain, prompts, rest, waits, wait, over_all(own), own, pace, crowd, stream.think)
 
 

@@ -4,7 +4,8 @@ An engine that is never idle gives every request W seconds for its prompt and a 
     rate X = 1 / (W + (output - 1) T(D) / D)        TPOT = T(D) + D W / (output - 1)
 with T(D) a step of D decoding sequences, and W what a prompt adds to the steps it runs in. In a closed loop of C
 clients D = C - X TTFT, of those who run: no more than the cache or the engine's limit holds, which is C offline. No
-token takes longer than a step that is full of prompts; who then does not decode waits for the first.
+token takes longer than a step that is full of prompts; who then does not decode waits for the first
+(`first_tokens.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from planner.layouts.table import Floats, Ints
 from planner.physics.serving.deployment import Deployment, Replicas
+from planner.physics.serving.first_tokens import Loop, first_token
 from planner.physics.serving.points import SHARES, lognormal, points_of
 from planner.physics.serving.slots import Joined, Slots, joined, slots_of
 from planner.physics.serving.step import StepLoad, step_times
@@ -46,6 +48,8 @@ class RequestMix:
     """Whether prompts of all copies and stages begin together: those who began together end together where answers are
     alike, and some engines have them wait for each other.
     """
+    waves: bool = False
+    """Whether clients whose lengths are all alike ask in step with each other."""
 
     @property
     def context(self) -> Floats:
@@ -175,13 +179,15 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     running = np.minimum(demand.clients, np.maximum(1.0, most))
     batch, together, later = running, np.full(len(rows), np.inf), np.maximum(demand.output - 1, 1.0)
     answer = np.maximum(demand.output - 1, 0.0)
+    whole = mixed_step(d, rows, demand, running, d.engine.chunk * (rows.dp * rows.pp).astype(np.float64))
     # no token takes longer than a step that is full of prompts: more of them wait ahead of their first
-    full = np.inf if d.engine.prefill_first else mixed_step(
-        d, rows, demand, running, d.engine.chunk * (rows.dp * rows.pp).astype(np.float64)) / demand.gain
+    full = np.inf if d.engine.prefill_first else whole / demand.gain
+    slots, ahead = _slots(d, rows, demand, running), d.steps_ahead(rows)
     for _ in range(ROUNDS):
         steps, rate, shared = _round(d, rows, demand, batch, together)
-        together, ahead = shared.prompts, d.engine.burst * np.maximum(0.0, running - 1) * steps.added
-        ttft = d.engine.request + steps.alone + demand.scheduled * steps.token / 2 + ahead + shared.wait
+        together, loop = shared.prompts, Loop(slots, running, batch, rate, steps.plain, steps.added, whole, steps.alone,
+                                              ahead, demand.scheduled)
+        ttft = first_token(d, loop, waves=demand.waves) + shared.wait
         # nobody is disturbed by prompts of their own
         rate = np.minimum(rate, running / (ttft + answer * steps.token))
         # who reads a prompt has a place too; while any decode, one does at least
