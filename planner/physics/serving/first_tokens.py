@@ -64,7 +64,8 @@ def first_token(d: Deployment, loop: Loop, *, waves: bool) -> Floats:
 
 def _spread(loop: Loop) -> Floats:
     """Return the wait, and what others add to a prompt's own steps, where clients ask at any time."""
-    mean = np.minimum(loop.plain / (1 - np.minimum(loop.rate * loop.added, STEEPEST)), np.maximum(loop.full, loop.plain))
+    busy = np.minimum(loop.rate * loop.added, STEEPEST)
+    mean = np.minimum(loop.plain / (1 - busy), np.maximum(loop.full, loop.plain))
     beside = np.minimum(loop.rate * mean, np.maximum(loop.slots.at_once - 1, 0.0)) * loop.added
     decodes = -np.expm1(-(loop.running - 1) * np.clip(loop.batch / loop.running, 0.0, 1.0))
     waited: Floats = (loop.scheduled / 2 + loop.ahead) * mean * decodes + beside
