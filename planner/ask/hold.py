@@ -22,6 +22,7 @@ from planner.errors import Unsupported
 from planner.jobs.columns import Run, joined
 from planner.jobs.holding import MOST_HOLDING, holding, holding_served, trained_by
 from planner.jobs.job import NOTHING_HELD, Held
+from planner.jobs.market import sold
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.physics.shapes import parameters
 from planner.scenario.default import Default
@@ -90,12 +91,16 @@ class _Found:
 def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], effort: Effort = UNLIMITED) -> Plan:
     """Return the fewest GPUs that hold the model, one assignment a method; other GPU kinds are the alternatives.
 
+    Providers and regions that are named limit the kinds to what they sell.
     Where the fewest keep something on the host, the fewest that need no host are an alternative too.
     Of several models the largest that fits is answered for, and where it needs the host the largest that does not is an
     alternative. Every count is proven: no layout of the space on fewer GPUs of that kind fits at the asked confidence;
     unless a time limit cut a search short, which the status says.
     """
     started, tally = time.monotonic(), _Found(effort)
+    nodes = sold(scenario.hardware.candidates, scenario.sourcing, catalog)
+    scenario = scenario.model_copy(update={"hardware": scenario.hardware.model_copy(update={
+        "candidates": tuple(nodes)})})
     work = trained_by(scenario)
     if work is None:
         open_engine = any(default.name == ENGINE for default in defaults)

@@ -40,7 +40,7 @@ MOST = 4
 """Values that are answered one by one, at most."""
 _COMPUTED = frozenset(("bf16", "fp16", "fp8", "fp32", "float16", "bfloat16"))
 """Formats of which training computes in, and stores no weights."""
-GENERAL = ("rlhf", "rl", "rlvr", "reinforcement")
+GENERAL = ("peft", "rlhf", "rl", "rlvr", "reinforcement")
 """What a method is one of."""
 _BEHIND = frozenset(("then", "after", "followed", "before", "afterwards", "vs", "versus", "or"))
 """Words between two methods that are one behind the other, or compared; a full DPO is one."""

@@ -95,6 +95,8 @@ _ASKING = {
             "maximum number of users|max users|maximum users|most users",
     "--objective=time": "fastest|as fast as possible|quickest|asap|finishes first|done first|soonest|"
             "as soon as possible",
+    "--objective=energy": "tokens per joule|tokens per watt|per joule|per watt|most energy efficient|"
+            "energy efficiency|energy efficient|energy-efficient|lowest energy|least energy|less energy",
     "--objective=gpus": "fewest gpus|fewest|smallest cluster|minimum gpus|least gpus",
     "--deadline=90d": "this quarter|within a quarter|in a quarter|in one quarter",
     "--quantization=bf16": "full precision|half precision|unquantized|without quantization|no quantization",

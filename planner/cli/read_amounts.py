@@ -41,6 +41,7 @@ _AROUND = 5
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
 _THEM = (["them"], ["these"], ["those"])
+_SETS = ("dataset", "corpus", "log")
 _MACHINES = frozenset(("server", "machine", "node", "box", "workstation", "cluster", "instance"))
 _WHOSE = frozenset(("of", "our", "my", "their", "your", "the", "these", "those", "his", "her"))
 """Words before a noun that say whose things are counted: 20k of our photos."""
@@ -91,7 +92,8 @@ def amount(said: Sentence) -> int:
 
 def _is_no_one(noun: str, behind: str) -> bool:
     """Say whether a noun behind "a" or "one" is no one thing: a sequence length of 16k, a chunk size, a GPU server."""
-    return noun_of(noun) == "context" or behind in LENGTHS or (noun_of(noun) == "gpus" and behind in _MACHINES)
+    return noun_of(noun) == "context" or behind in LENGTHS or behind in _SETS or (
+        noun_of(noun) == "gpus" and behind in _MACHINES)
 
 
 def _noun_before(said: Sentence) -> str:

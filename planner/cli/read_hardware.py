@@ -31,6 +31,8 @@ _SAID_OF_CARDS = frozenset(("used", "old", "older", "new", "idle", "spare", "fre
 """Words between how many cards there are and their name."""
 _TIMES = re.compile(r"\d{1,2}(\.\d)?x")
 _COMPARED = frozenset(("faster", "cheaper", "slower", "quicker", "as", "more", "less", "the", "better"))
+_CHOICES = (["or"], ["vs"], ["versus"])
+"""Words between cards, of which the second stands before the pace that is asked: a 4090 or 3090 tok/s."""
 _FAR = 4
 """Words of a name of hardware at most."""
 _CARDS = re.compile(r"\d+ ?x? ?(?P<card>[a-z]{0,4}\d.*)")
@@ -142,7 +144,8 @@ def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
     last, behind = words[-1], said.words[said.at + len(words):][:1]
     if _TIMES.fullmatch(last) and behind and behind[0] in _COMPARED:
         return False  # an H100 is 2x faster
-    counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind)
+    paced = behind in (["tok"], ["tokens"]) and said.words[max(0, said.at - 1):said.at] in _CHOICES
+    counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind) and not paced
     silent = text in SILENT or last in SILENT or last in ONES or last in MONEYED or (len(words) > 1 and last in FOLLOW)
     silent |= len(words) > 1 and named_as("workload.quantization", last) in SYNONYMS["workload.quantization"][0]
     named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)

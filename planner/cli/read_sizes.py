@@ -30,6 +30,8 @@ _SAYS = frozenset((",", "each", "with", "of", "and", "having", "has", "a", "per"
 """Words between hardware and the memory that it has."""
 _OF_MEMORY = frozenset(("vram", "memory", "gpu", "each", "total", "of", "in", "all", "per", "card", "combined", "hbm",
                         "graphic", "graphics"))
+_NEEDED = frozenset(("requirement", "requirements", "requires", "required", "needs", "need", "needed"))
+"""Words around memory that somebody says is needed."""
 _REACH = 3
 
 
@@ -76,6 +78,9 @@ def of_named(said: Sentence) -> int:
     if not last or not _MEMORY.fullmatch(words[at]) or not any(map(str.isdigit, last)):
         return 0
     between = words[max(places_of(last)) + 1:at]
+    if not _NEEDED.isdisjoint(words[max(0, at - _REACH):at + _REACH]):
+        said.assumed.append(f"{words[at]} is left out: what {last} holds is computed")
+        return 1
     if not _SAYS.issuperset(between) or (between[-1:] == ["or"]) or _MEMORY.fullmatch(last):
         return 0
     ends = at + 1

@@ -32,6 +32,7 @@ from planner.cli.memory_of import memory_of
 from planner.cli.named_work import NamedWork, named_work
 from planner.cli.not_understood import decisive, is_open, is_whole, noted
 from planner.cli.read_from import ReadFrom, places_of
+from planner.cli.read_slips import of_a_size
 from planner.cli.read_words import Sentence
 from planner.cli.single import once, one_kind
 from planner.cli.told import WORK, Told
@@ -47,6 +48,8 @@ PRICED = frozenset(("model", "on", "own", "method", "quantization", "provider"))
 """Flags that leave the load open: what a million tokens cost is then told of a batch, which keeps the GPUs busy."""
 _NOTHING: Mapping[str, str] = {}
 _KIND = re.compile(r"^an? (?=[^0-9])")
+_ONE = frozenset(("clip", "image", "video", "picture", "photo", "song"))
+"""One of what is made, where no number of them is said."""
 _SEEN = frozenset(("image", "images", "picture", "pictures", "photo", "photos", "screenshots", "image-text"))
 
 
@@ -78,6 +81,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     _kept(asks, flags, sentence)
     source(asks, flags)
     asks |= {"step"} & set(sentence.words)
+    asks |= {"one"} if _ONE.intersection(sentence.words) else set()
     if "saves" in asks and asks.isdisjoint(("serve", "tune", "train")) and not flags.get("method"):
         asks.add("train")  # what is saved is what is trained
         asks.discard("hold")
@@ -89,7 +93,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     known = flags | {flag: [value] for flag, value in beside.items() if flag not in flags}
     work = named_work(known.get("model", ()), catalog)
     with _numbers():
-        told.assumed += sentence.assumed + asked_of(sentence, known, work)
+        told.assumed += sentence.assumed + asked_of(sentence, known, work) + of_a_size(flags, catalog)
     longest_drawn(asks, flags, told.assumed)
     beside_own(asks, flags)
     if not _ENDLESS.isdisjoint(flags) and "input" not in flags and "samples" not in flags and "mean-length" in flags:
@@ -166,7 +170,7 @@ def _settle(asks: Set[str], flags: dict[str, list[str]], given: Collection[str],
         _made(asks, flags, given)
     if "embed" in asks and "output" not in given:
         flags["output"] = ["0"]
-    trains = not {"train", "tune"}.isdisjoint(asks) and LOADS.isdisjoint(given)
+    trains = not {"train", "tune"}.isdisjoint(asks) and (LOADS - {"samples"}).isdisjoint(given)
     runs = not {"serve", "hold"}.isdisjoint(asks) and "tokens" not in given and not trains and (
         "model" in given or "rent" not in asks)
     if (runs or (work.makes and asks.isdisjoint(("tune", "train")))) and not {"method", "documents"} & set(given):
@@ -174,11 +178,11 @@ def _settle(asks: Set[str], flags: dict[str, list[str]], given: Collection[str],
 
 
 def _made(asks: Set[str], flags: dict[str, list[str]], given: Collection[str]) -> None:
-    """Put what a model of images or clips is asked: samples are what it makes, and how long it takes is of one."""
+    """Put what a model of images or clips is asked: samples are what it makes, and what it takes is that of one."""
     flags.pop("images", None)  # a sample is one
     flags.update({"max": ["batch"]} if flags.get("max") == ["micro-batch"] else {})
     alone = asks.isdisjoint(("train", "tune")) and (LOADS | {"deadline", "budget", "method"}).isdisjoint(given)
-    flags.update({"samples": ["1"]} if "duration" in asks and alone else {})
+    flags.update({"samples": ["1"]} if alone and not asks.isdisjoint(("duration", "one")) else {})
 
 
 def _leave_out(sentence: Sentence, asks: Set[str], given: Set[str], command: Sequence[str], told: Told) -> None:
@@ -236,7 +240,7 @@ def _kept(asks: set[str], flags: dict[str, list[str]], sentence: Sentence) -> No
         asks.discard("rent")  # what an API takes is set beside what the answer costs
         asks |= {"cost", "versus"}
     known = asks <= {"cost", "energy", "own", "fit"}
-    if alone and kinds <= {"time", "share"} and (("cost" in asks and known) or (
+    if alone and kinds <= {"time", "share"} and ("worth" in asks or ("cost" in asks and known) or (
             "time" in kinds and len(flags.get("provider", ())) > 1)):
         asks.add("rent")
 
@@ -276,7 +280,8 @@ def _imply(asks: set[str], flags: dict[str, list[str]], given: Collection[str], 
 
 def _price(asks: set[str], flags: dict[str, list[str]], given: Collection[str]) -> None:
     """Put the amount of work that what is named is priced by, where nothing says how much."""
-    if not PRICED.issuperset(given) or "model" not in given:
+    if not PRICED.issuperset(set(given) - ({"objective"} if flags.get("objective") == ["energy"] else set())) or (
+            "model" not in given):
         return
     if "train" not in asks and flags.get("method") in (None, ["inference"]):
         flags.pop("method", None)

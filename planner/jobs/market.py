@@ -105,6 +105,17 @@ def of_nobody(market: Market, sourcing: Sourcing, catalog: Catalog) -> Sequence[
     return [market_of(nobodys, sourcing, catalog)] if nobodys and sourcing.rent == Rent() else []
 
 
+def sold(nodes: Iterable[str], sourcing: Sourcing, catalog: Catalog) -> list[str]:
+    """Return of node types those that the named providers and regions sell; all where any may be.
+
+    Raises InputError where they sell none of them.
+    """
+    rent = sourcing.rent
+    if rent is None or not (rent.providers or rent.regions) or sourcing.own or sourcing.buy:
+        return list(nodes)
+    return [candidate.node.name for candidate in market_of(nodes, sourcing, catalog).candidates]
+
+
 def unpriced(nodes: Iterable[str], catalog: Catalog) -> Market:
     """Return the market of a question without money: of every GPU the node type with most of them.
 

@@ -9,6 +9,7 @@ import pytest
 from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
+from planner.cli.main import main
 from planner.errors import InputError
 from planner.physics.shapes import parameters
 from planner.render.holding import asks_what_holds, holding_sentence
@@ -243,3 +244,11 @@ def test_without_a_model_it_is_the_largest_on_one_node() -> None:
     assert 30e9 < parameters(Catalog().model(alone.model)) < 40e9 < parameters(Catalog().model(largest.model))
     assert (f"full {alone.model} 8 x h100-sxm (with offload to local NVMe {largest.model} on {largest.gpus})"
             in holding_sentence(plan))
+
+
+def test_what_a_provider_sells_is_what_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """A provider that was named changed nothing where the fewest GPUs were asked for."""
+    assert main(["plan", "--provider", "aws", "--model", "mistral-nemo-12b", "--method", "inference"]) == 0
+    assert "mi355x" not in capsys.readouterr().out
+    assert main(["plan", "--model", "mistral-nemo-12b", "--method", "inference"]) == 0
+    assert "mi355x" in capsys.readouterr().out

@@ -64,6 +64,17 @@ def read(line: str) -> tuple[str, Told]:
     ("one GPU server with 8-GPU A800 (80G) to serve qwen2-7b", "--on '8 gpu a800 80g'"),
     ("ppo llama 3 8b on 16 a100 80gb, batch 512, 1k responses: sec per step", "--output 1k"),
     ("pre-train bert-large on 4 v100 for 100 epochs", "--tokens chinchilla"),
+    ("qwen2.5-32b on A100 80GB * 2 for 10 users", "--on 'a100 80gb x 2'"),
+    ("wan-2.1 lora on a 4080 with 16gb, others say 24gb vram needed", "--on 'a 4080'"),
+    ("serve qwen3-8b on 8 x H20(96G)", "--on '8 x h20 96g'"),
+    ("grpo of qwen2.5-7b on 8 H20 GPUs (96 GB each)", "--on '8 h20 gpus 96gb'"),
+    ("mistral small 24b on a 7900 xtx or 3090 tok/s", "--on 3090"),
+    ("tokens per joule llama 8b h100 vs l4", "--objective energy"),
+    ("is spot worth it for a 3 day job on 8 h100", "compare --terms on-demand,spot"),
+    ("ltx video 10s clip on 4090", "--samples 1"),
+    ("lora of qwen2.5-14b with peft, 25k samples", "--method lora --"),
+    ("fine-tune GPT-Neo-XT-Chat-Base-20B with 8 A100", "--model 20b"),
+    ("a chat dataset of 1M samples to tune llama 2 13b", "--samples 1M"),
     ("is there any way to train wan2.1 with a 16gb card", "--on 'a 16gb")])
 def test_a_rule_reads(line: str, flags: str) -> None:
     assert flags in read(line)[0]
@@ -88,6 +99,18 @@ def test_a_number_that_counts_nothing_is_named(line: str) -> None:
     """It ended as `tokens must be a whole number, got '2.5'`, which no question had."""
     with pytest.raises(InputError, match=r"not understood: '2\.5'"):
         read(line)
+
+
+def test_models_with_strokes_are_several() -> None:
+    command, told = read("how much to fine tune llama7/13/70b on a100 80gs")
+    assert "llama-70b" in command
+    assert [what for what, _ in told.first] == ["llama-7b", "llama-13b"]
+
+
+def test_a_name_with_a_slip_is_asked_back_and_one_of_nobody_is_its_size() -> None:
+    assert "--model chatglm1-6b" in read("lora on chatglm1-6b")[0]  # chatglm2-6b and chatglm3-6b are known
+    assert "--model 6b" in read("lora on my 6b model, like chatglm1-6b")[0]
+    assert "--model kimi-k3" in read("kimi-k3 on 16 h200")[0]  # no size, no guess
 
 
 def test_several_models_are_answered_one_by_one() -> None:
