@@ -52,9 +52,9 @@ _ASKING = {
             "most tokens per second|max throughput|maximum throughput|total throughput|aggregate throughput|"
             "peak throughput",
     "duration": "speed of|speed|throughput|throughput of|how long|how fast|how quickly|how soon|how many days|"
-            "training time|train time|time to train|time to finetune|time to fine-tune|"
-            "finetuning time|fine-tuning time|"
             "how many hours|how much time|days|eta|how much faster",
+    "duration train": "training time|train time|time to train",
+    "duration tune": "time to finetune|time to fine-tune|finetuning time|fine-tuning time",
     "duration better": "faster|quicker|more throughput|more tokens per second",
     "duration serve": "tokens per second|tokens per sec|tokens per s|token per second|token per sec|tok per s|"
             "tok per sec|"

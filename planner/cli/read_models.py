@@ -151,6 +151,10 @@ def _of_family(said: Sentence) -> int:
         said.put("model", newest)
         said.assumed.append(f"{said.words[said.at]} is a family of models: {newest} is taken")
         return 1
+    alone = [name for name in said.catalog.names("models") if name.startswith(f"{said.words[said.at]}-")]
+    if len(alone) == 1 and len(said.words[said.at]) > _SHORT and not noun_of(said.words[said.at]):
+        said.put("model", alone[0])  # grok
+        return 1
     known = {letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
     if letters(said.words[said.at]) not in known or noun_of(said.words[said.at]) or said.words[said.at] in SILENT:
         return 0
