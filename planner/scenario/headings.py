@@ -68,6 +68,10 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
     for name, (where, value) in found.items():
         if name in kept or name.replace("_", "-") in kept:
             raise InputError(f"{where} and {name} mean the same: give one of them")
+        path = NAMES.get(name, name)
+        block, _, inner = path.partition(".")
+        if isinstance(there := kept.get(block), dict) and inner in there:
+            raise InputError(f"{where} and {path} mean the same: give one of them")
         kept[name] = value
     return _in_places(kept)
 

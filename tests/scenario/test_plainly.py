@@ -131,6 +131,8 @@ def test_blocks_and_keys_as_people_call_them(guessed: dict[str, Any], meant: dic
 
 @pytest.mark.parametrize(("guessed", "told"), [
     ({"slo": {"beauty": 3}}, "slo.beauty"), ({"slo": {"ttft": "1s"}, "ttft": "2s"}, "mean the same"),
+    ({"limts": {"deadline": "3 d"}, "limits": {"deadline": "9 d"}},
+     "limts.deadline and limits.deadline mean the same"),
     ({"training": {"lr": 1e-4}}, "leave it out")])
 def test_what_nobody_knows_below_a_heading_is_refused(guessed: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
