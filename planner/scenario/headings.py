@@ -68,12 +68,16 @@ def read_headings(data: dict[Any, Any], own: Collection[str], usual: UsualReques
     for name, (where, value) in found.items():
         if name in kept or name.replace("_", "-") in kept:
             raise InputError(f"{where} and {name} mean the same: give one of them")
-        path = NAMES.get(name, name)
-        block, _, inner = path.partition(".")
-        if isinstance(there := kept.get(block), dict) and inner in there:
-            raise InputError(f"{where} and {path} mean the same: give one of them")
+        _refuse_twice(name, where, kept)
         kept[name] = value
     return _in_places(kept)
+
+
+def _refuse_twice(name: str, where: str, kept: Mapping[Any, Any]) -> None:
+    """Raise InputError where a value below a heading stands in its own block too."""
+    block, _, inner = (path := NAMES.get(name, name)).partition(".")
+    if isinstance(there := kept.get(block), dict) and inner in there:
+        raise InputError(f"{where} and {path} mean the same: give one of them")
 
 
 def _at_percentile(name: str, value: Any) -> Any:  # noqa: ANN401 - as a file has it
