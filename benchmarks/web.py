@@ -1,9 +1,9 @@
 """How long estimates take on the page while many people ask and searches run: `python -m benchmarks.web`.
 
-Each of USERS people moves a value of one of the page's kinds of work, waits for the answer, looks at it, and moves it
-again; four long searches run all the while. Then all ask at the same moment, each another question. Every question is a
-new one, so that no kept answer is found. Wall time is told with the processor time that the server took for it: on a
-machine that others use too, the latter decides.
+First one person moves a slider of each of the page's kinds of work, alone, and then while four long searches run, which
+go on in what follows. Each of USERS people moves a value, waits for the answer, looks at it, and moves it again. Then
+all ask at the same moment, each another question. Every question is a new one, so that no kept answer is found. Wall
+time is told with the processor time that the server took for it: on a machine that others use too, the latter decides.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Coroutine, Sequence
+from itertools import count
 from pathlib import Path
 from statistics import quantiles
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import httpx
@@ -27,6 +30,8 @@ LOOKS = 2.0
 """Mean seconds that a person looks at an answer before the next."""
 SECONDS = 30.0
 """Of the part in which people look at their answers."""
+STEPS = 10
+"""Of each slider that one person moves."""
 SEARCHES = ("deepseek-v3", "llama-3.1-405b", "qwen3-235b-a22b", "llama-3.1-70b")
 KINDS: tuple[tuple[dict[str, str], str, int, int], ...] = (
     ({"model": "llama-3.1-70b", "method": "lora", "node": "dgx-h100"}, "seq_len", 512, 8192),
@@ -79,6 +84,12 @@ class People:
         await asyncio.gather(self.get("/part/estimate", asked), self.get("/words/estimate", asked))
         self.took.append(time.perf_counter() - began)
 
+    async def slide(self) -> None:
+        """Move a slider of each kind of work, step by step, each when the answer to the one before is there."""
+        for kind in range(len(KINDS)):
+            for _ in range(STEPS):
+                await self.ask(kind)
+
     async def look(self, kind: int, until: float) -> None:
         """Ask again and again until a time."""
         await asyncio.sleep(self.draw.uniform(0, LOOKS))
@@ -93,22 +104,34 @@ async def measured(at: str, server: int) -> None:
         people = People(at)
         for kind in range(len(KINDS)):  # what is loaded once
             await asyncio.gather(people.ask(kind), people.ask(kind))
-        for model in SEARCHES:
-            question = {"model": model, "tokens": "1 T"}
-            answer = await client.post("/api/jobs", json={"verb": "plan", "question": question})
-            answer.raise_for_status()
+        await part("one who moves sliders, nothing else running", people, server, [people.slide()])
+        searches = [asyncio.create_task(search(client, model)) for model in SEARCHES]
         await asyncio.sleep(10)  # until their processes are there
-        for name, asking in (("people who look at their answers", [
-                people.look(user, time.perf_counter() + SECONDS) for user in range(USERS)]),
-                ("all at one moment", [people.ask(user) for user in range(USERS)])):
-            people.took.clear()
-            began, used = time.perf_counter(), answering_seconds(server)
-            await asyncio.gather(*asking)
-            took, used = sorted(people.took), answering_seconds(server) - used
-            p95 = quantiles(took, n=20)[-1]
-            print(f"{name}: {USERS} people, {len(took)} estimates in {time.perf_counter() - began:.1f} s; median "
-                  f"{took[len(took) // 2]:.3f} s, p95 {p95:.3f} s, longest {took[-1]:.3f} s; "
-                  f"{1000 * used / len(took):.0f} ms of a processor each", flush=True)
+        await part(f"one who moves sliders, {len(SEARCHES)} plans running", people, server, [people.slide()])
+        await part(f"{USERS} people who look at their answers, {len(SEARCHES)} plans running", people, server, [
+            people.look(user, time.perf_counter() + SECONDS) for user in range(USERS)])
+        await part(f"{USERS} people at one moment, {len(SEARCHES)} plans running", people, server, [
+            people.ask(user) for user in range(USERS)])
+        for running in searches:
+            assert not running.done(), "a search failed"
+            running.cancel()
+
+
+async def search(client: httpx.AsyncClient, model: str) -> None:
+    """Ask for one long search after the other."""
+    for tokens in count(1):
+        (await client.post("/api/plan", json={"model": model, "tokens": f"{tokens} T"})).raise_for_status()
+
+
+async def part(name: str, people: People, server: int, asking: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Print what people wait in one part of the benchmark."""
+    people.took.clear()
+    began, used = time.perf_counter(), answering_seconds(server)
+    await asyncio.gather(*asking)
+    took, used = sorted(people.took), answering_seconds(server) - used
+    print(f"{name}: {len(took)} estimates in {time.perf_counter() - began:.1f} s; p50 {took[len(took) // 2]:.3f} s, "
+          f"p95 {quantiles(took, n=20)[-1]:.3f} s, longest {took[-1]:.3f} s; {1000 * used / len(took):.0f} ms of a "
+          "processor each", flush=True)
 
 
 def answering_seconds(server: int) -> float:

@@ -27,8 +27,10 @@ LEAVE_SECONDS = 15.0
 """After a search was told to end; then its process is ended."""
 MOST_MEMORY = 8 << 30
 """Bytes of data of one process that answers."""
-BEHIND = 10
-"""By how much searches yield to estimates, as `nice` counts: at 19 other work on the machine would starve them."""
+BEHIND = 15
+"""By how much searches yield to estimates, as `nice` counts: at 10 they took a fourth of the processors from 50 people
+who ask at once, at 19 other work on the machine would starve them.
+"""
 MOST_KEPT = 1000
 """Finished answers kept on disk; the oldest go first."""
 MOST_REMEMBERED = 500

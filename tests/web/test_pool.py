@@ -58,6 +58,7 @@ def test_a_search_is_limited_in_memory_and_in_time(monkeypatch, memory, seconds,
         question_of("plan", {"model": "deepseek-v3", "tokens": "14 T"}), HELD))
     with monkeypatch.context() as tight:
         tight.setattr(pools, "MOST_MEMORY", memory)
+        tight.setattr(pools, "HEARTBEAT", 0.001)  # it is told to end before it has a plan
         pool = Pool(1, 0, (), lambda job, result: None, most_seconds=seconds)
         pool.add(large)
         assert said in large.result.result(60).message
