@@ -22,13 +22,14 @@ from planner.errors import InputError, MissingFact, did_you_mean
 from planner.yaml_io import Frozen
 
 Flag = Literal[
-    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "counts_rollouts", "drops_groups",
-    "eager_rollouts", "engine_log_probs", "experiment", "experts_in_turn", "fills_gpus", "first_writes",
-    "fixed_answers", "frees_gradients", "fuses_operations", "gen_waits", "keeps_entropy", "keeps_half", "keeps_scores",
-    "launched", "layers_apart", "liger", "loads_whole", "narrow_adapters", "optimizer_in_backward", "own_head",
-    "padding_free", "prompts_wait", "recurrent", "reserves_answers", "returns_states", "run_interleaves",
-    "sends_each_expert", "several_batches", "slow_experts", "swaps", "synchronous", "trains_tables", "true_length",
-    "tuned", "tuned_engine", "warming", "waves", "whole_experts"]
+    "adapters", "attention_copies", "balanced", "blocks", "capped", "copy_engines", "counts_rollouts",
+    "drops_groups", "eager_rollouts", "engine_log_probs", "experiment", "experts_in_turn", "fills_gpus",
+    "first_writes", "fixed_answers", "frees_gradients", "fuses_operations", "gen_waits", "keeps_entropy",
+    "keeps_half", "keeps_quantized_inputs", "keeps_scores", "launched", "layers_apart", "liger", "loads_whole",
+    "narrow_adapters", "no_autocast", "optimizer_in_backward", "own_head", "padding_free", "prompts_wait",
+    "recurrent", "reserves_answers", "returns_states", "run_interleaves", "sends_each_expert", "several_batches",
+    "slow_experts", "swaps", "synchronous", "trains_tables", "true_length", "tuned", "tuned_engine", "warming",
+    "waves", "whole_experts"]
 Word = Literal[
     "base", "cache", "card", "catalog_model", "critic", "engine", "engine_generation", "fabric", "fsdp2_stack",
     "held_in", "loss", "memory_engine", "node", "page", "peak_kind", "positions", "preference", "preset_recompute",
@@ -36,13 +37,13 @@ Word = Literal[
     "scaled_precision", "scenario", "stack", "targets", "usual_cache", "usual_engine", "usual_gpu", "usual_log_version",
     "usual_precision", "usual_recompute", "usual_version", "usual_weights", "version", "weights"]
 Number = Literal[
-    "answer_cv", "answer_length", "attended", "attention_ranks", "attention_rate", "context_ranks", "dies",
-    "draft_layers", "drafts", "dtype_moments", "epoch_steps", "half_share", "host_threads", "issue", "length_share",
-    "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches", "moments", "offload",
-    "offload_activations", "offload_parameters", "parallel_norms", "pipeline_micro_batch", "predictions", "prompts",
-    "recompute_layers", "rollout_fraction", "rollout_tp", "rounding", "run_batch", "run_length", "sample_tokens",
-    "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes", "trainer_gpus",
-    "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
+    "adapter_dropout", "answer_cv", "answer_length", "attended", "attention_ranks", "attention_rate",
+    "context_ranks", "dies", "draft_layers", "drafts", "dtype_moments", "epoch_steps", "half_share", "host_threads",
+    "issue", "length_share", "live_mlp", "lora_rank", "loss_bytes", "micro_batch_answers", "micro_batches",
+    "moments", "offload", "offload_activations", "offload_parameters", "parallel_norms", "pipeline_micro_batch",
+    "predictions", "prompts", "recompute_layers", "rollout_fraction", "rollout_tp", "rounding", "run_batch",
+    "run_length", "sample_tokens", "scheduled", "shard_group", "standing_buffers", "step_answers", "table_bytes",
+    "trainer_gpus", "unsaved_products", "usual_length", "usual_vpp", "usual_zero", "vpp", "zero"]
 Usual = Literal[
     "accepted_drafts", "cache_spread", "loose_cache_spread", "machine_gpus", "mean_sample", "longest_sample",
     "long_data", "sample_spread", "uneven_answers", "usual_days", "usual_head", "usual_heads", "usual_mfu",

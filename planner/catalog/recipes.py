@@ -162,8 +162,6 @@ class Recipes(Sourced):
     adapter: TrainedBytes
     table: TrainedBytes
     """Of an embedding or head that trains beside adapters."""
-    adapter_input: Held
-    """Saved per element of an adapted input, over the frozen layer's own: dropout copy, mask and cast."""
     tuning: UsualTuning
     encoding: UsualTuning
     """The same of what answers with vectors or scores."""

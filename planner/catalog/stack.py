@@ -205,6 +205,10 @@ class Stack(Sourced):
     """Times the input and output of an adapted product pass through memory forward for its adapter."""
     adapter_casts: Passes = 0.0
     """The same of the input alone, added on a base that is not quantized: PEFT casts it to 32 bits there and back."""
+    adapter_dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of an adapter's input that the stack's configs drop at random; experts' adapters have none."""
+    autocasts: bool = True
+    """Whether adapters in 32 bits run under autocast, whose products read 16-bit copies of what is cast for them."""
     quantized_adapter: TrainedBytes | None = None
     """Bytes per parameter of adapters on a quantized base; none as PEFT has them, in 32 bits."""
     fused_adapters: bool = False
@@ -248,6 +252,8 @@ class Stack(Sourced):
     launch_layer: Seconds
     """Host time to launch the kernels of a layer, forward and backward: it takes no less; near zero in CUDA graphs."""
     step_overhead: Seconds
+    ranks_wait: bool = False
+    """Whether that overhead is of ranks that wait for each other, so that one GPU has none."""
     slowdown: Factor = 1.0
     """Measured over counted step time of the stack that no counted cause explains."""
 

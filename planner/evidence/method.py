@@ -48,13 +48,16 @@ def tuning(run: TrainRun, stack: Stack, catalog: Catalog, assumed: list[str]) ->
     held = recipes.bases[quantization] if quantization else 2.0  # the dtype columns are of the adapters
     # FSDP 1 flattens what it shards, adapters with a quantized base, so that all of it is stored in one 16-bit type
     usual = (stack.quantized_adapter or recipes.adapter) if quantization else adapter_bytes(recipes, stack)
-    if quantization and run.sharding == "fsdp":
+    if (quantization and run.sharding == "fsdp") or sources.flag("narrow_adapters", run):
         usual = TrainedBytes(weight=2, gradient=2, moments=4)
+    dropout = sources.number("adapter_dropout", run)
     return Tuning(
         trains_base=False, adapter_rank=rank, quantized=quantization is not None, base_bytes=held,
         base=quantization,
         table_bytes=(sources.number("table_bytes", run) if quantization else None) or 2.0,
-        keeps_frozen_inputs=quantization is not None and stack.family == "hf-peft",  # bitsandbytes
+        keeps_frozen_inputs=quantization is not None and stack.family == "hf-peft" and sources.flag(
+            "keeps_quantized_inputs", run),
+        dropout=stack.adapter_dropout if dropout is None else dropout,
         targets=_targets(run, stack, sources, assumed),
         adapter=TrainedBytes(weight=WEIGHT_BYTES.get(run.weights_dtype or "", usual.weight),
                              gradient=WEIGHT_BYTES.get(run.gradients_dtype or "", usual.gradient),

@@ -114,8 +114,11 @@ def _kernels(run: TrainRun, stack: Stack, model: Model, catalog: Catalog) -> dic
     changes["fuses_operations"] = said.flag("fuses_operations", run, stack=stack.name)
     if run.attention_impl == "unfused" or said.flag("keeps_scores", run):
         changes["fused_attention"] = False
+    elif "flash" in (run.attention_impl or ""):
+        changes["fused_attention"] = True
     if said.flag("narrow_adapters", run):
         changes["adapter_casts"] = 0.0
+    changes["autocasts"] = stack.autocasts and not said.flag("no_autocast", run)
     if said.flag("keeps_half", run):
         changes |= {"upcast": 1.0, "casts_residual": False}
     if said.flag("liger", run):

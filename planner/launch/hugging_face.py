@@ -82,7 +82,7 @@ def adapters(file: str) -> Say:
         quantized = {f"{file}:load_in_4bit": True, f"{file}:bnb_4bit_quant_type": "nf4",
                      f"{file}:use_bnb_nested_quant": True} if work.method == "qlora" else {}
         return {f"{file}:use_peft": True, f"{file}:lora_r": rank, f"{file}:lora_alpha": 2 * rank,
-                f"{file}:lora_dropout": dropout(work.model), **quantized}
+                f"{file}:lora_dropout": dropout(work.model, work.stack.adapter_dropout), **quantized}
     return say
 
 

@@ -15,6 +15,8 @@ def left_wide(work: Work) -> bool:
     return work.method == "qlora" and work.model.mixes_experts
 
 
-def dropout(model: Model) -> float:
-    """Return TRL's dropout of adapters, or none where experts have adapters: PEFT refuses it there (ParamWrapper)."""
-    return 0.0 if model.mixes_experts else 0.05
+def dropout(model: Model, usual: float = 0.05) -> float:
+    """Return the dropout of adapters, TRL's unless said, or none where experts have them: PEFT refuses it there
+    (ParamWrapper).
+    """
+    return 0.0 if model.mixes_experts else usual

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import planner
+from planner.catalog.recipes import TrainedBytes
 from planner.catalog.stack import Stack
 from planner.layouts.axes import RECOMPUTE
 from planner.layouts.table import from_rows
@@ -74,3 +75,46 @@ def test_logits_of_preferences_are_made_where_those_of_text_are_not() -> None:
     pairs = planner.estimate(model="llama-3.1-8b", method="dpo", tuning="qlora", node="h100-sxm-1x", stack="unsloth",
                              samples=1000)
     assert plain.memory.components.logits == 0 < pairs.memory.components.logits
+
+
+@pytest.mark.parametrize(("method", "dropout", "adapter", "widths"), [
+    ("lora", 0.05, 4, 9.5 * 3), ("lora", 0, 4, 9.5 * 2), ("lora", 0, 2, 5.5 * 2), ("lora", 0.05, 2, 9.5 * 3),
+    ("qlora", 0, 4, 5.5 * 2), ("qlora", 0.05, 4, 9.5 * 3)])
+def test_an_adapter_keeps_a_copy_of_its_input_where_that_is_cast_or_dropped(method: str, dropout: float, adapter: int,
+                                                                           widths: float) -> None:
+    """Seven adapters of a layer of Llama 3 8B, in widths of the model: q, k, v, o, gate and up one each, down 3.5."""
+    stack = catalog().stack("hf-peft")
+    asked = question(method, stack)
+    none = replace(asked.tuning, targets=frozenset({"no such module"}), dropout=dropout)
+    held = replace(none, targets=None, adapter=replace_bytes(asked.tuning.adapter, adapter))
+    rows = from_rows([{"dp": 8, "micro_batch": 1, "recompute": RECOMPUTE.index("none")}], 64)
+    more = [memory_terms(replace(asked, tuning=one), rows).kept[0, RECOMPUTE.index("none")] for one in (none, held)]
+    assert more[1] - more[0] == pytest.approx(widths * HIDDEN * TOKENS)
+
+
+def replace_bytes(adapter: TrainedBytes | None, weight: int) -> TrainedBytes:
+    assert adapter is not None
+    return adapter.model_copy(update={"weight": weight})
+
+
+def test_adapters_without_autocast_keep_32_bits() -> None:
+    stack = catalog().stack("hf-peft")
+    rows = from_rows([{"dp": 8, "micro_batch": 1, "recompute": RECOMPUTE.index("none")}], 64)
+    kept = [memory_terms(question("lora", one), rows).kept[0, RECOMPUTE.index("none")] for one in (
+        stack, stack.model_copy(update={"autocasts": False}))]
+    assert kept[1] - kept[0] == pytest.approx(2 * 9.5 * HIDDEN * TOKENS)
+
+
+@pytest.mark.parametrize(("method", "gib"), [("lora", 47.46), ("qlora", 37.23)])
+def test_trl_takes_what_it_took_on_one_h100(method: str, gib: float) -> None:
+    """Llama 3.1 8B, rank 16 on all linear layers, two samples of 2,048 tokens, dropout 0.05 (H100-001 and H100-005)."""
+    made = planner.estimate(model="llama-3.1-8b", method=method, lora_rank=16, node="h100-sxm-1x", stack="trl",
+                            seq_len=2048, global_batch=2, layout="micro_batch=2,recompute=none")
+    assert made.memory.median.allocated / 2**30 == pytest.approx(gib, rel=0.04)
+
+
+def test_a_base_beside_adapters_is_as_wide_as_a_question_in_32_bits() -> None:
+    narrow, wide = (planner.estimate(model="llama-3.1-8b", method="lora", node="h200-sxm-1x", stack="hf-peft",
+                                     precision=precision, seq_len=512, global_batch=1).memory.components.weights
+                    for precision in ("bf16", "fp32"))
+    assert wide - narrow == pytest.approx(2 * 8.03e9, rel=0.01)

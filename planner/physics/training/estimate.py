@@ -178,7 +178,12 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     return TimeTerms(
         **{name: getattr(inner, name) for name in _INNER}, gather=step.per_layer, swap=swapped.layer,
         swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=optimizer_seconds(question, rows),
-        offload=swapped.step, overhead=np.full(len(rows), question.stack.step_overhead))
+        offload=swapped.step, overhead=step_overhead(question, rows))
+
+
+def step_overhead(question: Question, rows: Layouts) -> Floats:
+    """Return the seconds of each row's step that no layer, optimizer or collective takes."""
+    return np.where(question.stack.ranks_wait & (rows.gpus == 1), 0.0, question.stack.step_overhead)
 
 
 def faster_whole(question: Question, rows: Layouts) -> Mask:

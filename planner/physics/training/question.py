@@ -24,7 +24,7 @@ from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
 from planner.physics.training.preference import Sample, headed, longest_of
-from planner.physics.training.tuning import LANGUAGE, STILL, Tuning, tuning_of
+from planner.physics.training.tuning import LANGUAGE, STILL, Tuning, in_32_bits, tuning_of
 
 SUPERVISED = Sample()
 FULL_WIDTH = frozenset({"fp32", "tf32"})
@@ -258,7 +258,8 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
         raise Unsupported(f"model {model.name} writes what it hears, and no sound is given: it cannot be trained so")
     if shape.experts and stack.experts is None:
         raise Unsupported(f"model {model.name} on stack {stack.name}: the stack has no mixture of experts")
-    tuning = tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted)
+    tuning = in_32_bits(tuning or tuning_of(catalog.recipes, stack, method, lora_rank, trained_layers, adapted),
+                        precisions)
     if shape.experts and tuning.quantized and not stack.quantizes_experts:
         raise Unsupported(f"QLoRA of model {model.name} on stack {stack.name}: it quantizes linear layers alone, and "
                           "experts stay in 16 bits")

@@ -31,9 +31,11 @@ class Tuning:
     base: str | None = None
     """The quantization of the base, where it has one."""
     keeps_frozen_inputs: bool = False
-    """Whether frozen products keep their inputs: bitsandbytes' 4-bit product does, a plain one need not."""
+    """Whether frozen products keep their inputs: the 4-bit one of bitsandbytes did before 0.43.2, a plain one not."""
     targets: frozenset[str] | None = None
     """Matrices with an adapter, by the names of their modules, and `routed`; none means all of them."""
+    dropout: float = 0.0
+    """Share of an adapter's input that is dropped at random."""
     adapter: TrainedBytes | None = None
     """Bytes per adapter parameter, where there are adapters."""
     trains_tables: bool = False
@@ -77,12 +79,19 @@ def tuning_of(recipes: Recipes, stack: Stack, method: str, rank: int, trained_la
         return INFERENCE
     if method == "lora":
         return Tuning(False, rank, False, 2.0, adapter=_by(recipes, optimizer, adapter_bytes(recipes, stack)),
-                      targets=targets, trains_tables=tables)
+                      targets=targets, dropout=stack.adapter_dropout, trains_tables=tables)
     if method == "qlora":
         return Tuning(False, rank, True, recipes.bases[recipes.qlora], base=recipes.qlora,
-                      keeps_frozen_inputs=True, targets=targets, trains_tables=tables,
+                      targets=targets, dropout=stack.adapter_dropout, trains_tables=tables,
                       adapter=_by(recipes, optimizer, stack.quantized_adapter or recipes.adapter))
     return PRETRAIN
+
+
+def in_32_bits(tuning: Tuning, precisions: Collection[str]) -> Tuning:
+    """Return the method with a plain frozen base as wide as a question in 32 bits alone computes."""
+    if tuning.adapter is None or tuning.quantized or not set(precisions) <= {"fp32", "tf32"}:
+        return tuning
+    return replace(tuning, base_bytes=4.0, table_bytes=4.0)
 
 
 def _by(recipes: Recipes, optimizer: str | None, held: TrainedBytes) -> TrainedBytes:

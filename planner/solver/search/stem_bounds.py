@@ -10,7 +10,7 @@ from planner.layouts.axes import CHUNKS, SCHEDULES
 from planner.layouts.rules import even_chunks
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.communication import pipeline_traffic
-from planner.physics.training.estimate import LayerTerms
+from planner.physics.training.estimate import LayerTerms, step_overhead
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import FILLED, pipeline_seconds
 from planner.solver.search.bounds import even_slowest, least_slowest
@@ -68,7 +68,7 @@ class StemSends:
             least = np.where(self.chunks > 1, np.minimum(least, even), least)
         if max(question.stack.schedules, key=SCHEDULES.index) in ("zero-bubble", "dualpipe"):
             least = np.minimum(least, step(slowest, FILLED, self.plain))
-        found: Floats = (least + question.stack.step_overhead + besides) * terms.jitter
+        found: Floats = (least + step_overhead(question, stems) + besides) * terms.jitter
         return found
 
 
