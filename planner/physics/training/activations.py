@@ -59,7 +59,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     if kind.experts is not None:
         acted = fed * kind.experts.per_token * kind.experts.ffn / tp
     if not tuning.trains_base:
-        outputs, attention, mlp = _frozen(question, kind, tp, outputs, attention, mlp, fed)
+        outputs, mlp = _frozen(question, kind, tp, outputs, mlp, fed)
+        attention = attention + _adapter_inputs(question, kind, tp, e)
         # a frozen norm in plain kernels keeps its 32-bit copy alone
         inputs = inputs * (stack.fused_norm_and_activation or tuning.keeps_frozen_inputs)
     projected = e * kind.attention_width / tp if kind.latent_width else 0.0
@@ -130,21 +131,21 @@ def _feed_forward(question: Question, rows: Layouts, kind: LayerKind) -> tuple[F
     return dense, expert.per_token * (inner + (fed + returned) * expert.hidden) / tp
 
 
-def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, attention: Floats,
-            mlp: Floats, fed: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the saved parts under a frozen base: inputs of products go, those of adapters come.
+def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, mlp: Floats,
+            fed: Floats) -> tuple[Floats, Floats]:
+    """Return the saved outputs of norms and feed-forward under a frozen base, whose products keep no inputs.
 
     Attention keeps queries, keys, values and context for its own backward, the activation its two inputs.
     """
     tuning = question.tuning
     if question.stack.fused_adapters and tuning.adapter is not None:
-        return outputs, attention, mlp - fed * kind.ffn / tp
+        return outputs, mlp - fed * kind.ffn / tp
     if not tuning.keeps_frozen_inputs:
-        outputs, mlp = 0.0 * outputs, mlp - fed * kind.ffn / tp
-    return outputs, attention + _adapter_inputs(question, kind, tp, e), mlp
+        return 0.0 * outputs, mlp - fed * kind.ffn / tp
+    return outputs, mlp
 
 
-def _adapter_inputs(question: Question, kind: LayerKind, tp: Floats, e: Floats | float) -> Floats:
+def _adapter_inputs(question: Question, kind: LayerKind, tp: Floats, e: Floats) -> Floats:
     """Return what adapters keep of their inputs.
 
     An adapter keeps what its first product reads: a copy of its own where its input is cast or dropped, and then a byte
@@ -153,10 +154,10 @@ def _adapter_inputs(question: Question, kind: LayerKind, tp: Floats, e: Floats |
     tokens: 47.5 GiB dropped, 42.6 cast alone, 38.2 neither (peft/tuners/lora/layer.py and bnb.py, Linear.forward).
     """
     tuning, total = question.tuning, np.zeros_like(tp)
-    if tuning.adapter is None:
+    if tuning.adapter is None or question.stack.fused_adapters:
         return total
-    wide = np.maximum(e, tuning.adapter.weight)
-    casts = (wide > e) & (not (tuning.quantized and question.stack.autocasts))
+    wide, casting = np.maximum(e, tuning.adapter.weight), question.stack.adapter_casts > 0
+    casts = (wide > e) & (casting and not (tuning.quantized and question.stack.autocasts))
     element = e if question.stack.autocasts else np.where(casts, wide, e)
     dropped = tuning.dropout > 0 and not question.shape.experts  # which PEFT drops nothing of (lora.ParamWrapper)
     for linear in kind.linears:
