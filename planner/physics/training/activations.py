@@ -145,7 +145,7 @@ def _frozen(question: Question, kind: LayerKind, tp: Floats, outputs: Floats, ml
     return outputs, mlp
 
 
-def _adapter_inputs(question: Question, kind: LayerKind, tp: Floats, e: Floats) -> Floats:
+def _adapter_inputs(question: Question, kind: LayerKind, tp: Floats, e: Floats | float) -> Floats:
     """Return what adapters keep of their inputs.
 
     An adapter keeps what its first product reads: a copy of its own where its input is cast or dropped, and then a byte
