@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,7 +11,7 @@ from planner.answer.comparison import Comparison, Row, ServedFigures
 from planner.ask.explain.cause import infeasible_of
 from planner.ask.late import late
 from planner.ask.simple import only
-from planner.ask.unchosen import by_deadline, may_be_long, no_deadline, usual_deadline
+from planner.ask.unchosen import by_deadline, in_fewer_bits, may_be_long, no_deadline, usual_deadline
 from planner.catalog.hardware import Node
 from planner.catalog.load import Catalog
 from planner.catalog.price import Site
@@ -30,6 +30,7 @@ from planner.scenario.default import Default
 from planner.scenario.limits import Limits
 from planner.scenario.model_notes import text_notes
 from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.scenario import AnyScenario
 from planner.scenario.sites import site_of
 from planner.solver.fleet.problem import Goal
 from planner.solver.progress import part
@@ -95,7 +96,21 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     if long and (sooner := within_usual(solve_lifted(question, effort, "best", layout).assignments())):
         return sooner
     plans = ranked(question)
+    if not plans[0].assignments:
+        return _in_fewer_bits(scenario, defaults, partial(
+            compare, catalog=catalog, effort=effort, traced=traced, layout=layout)) or plans
     return within_usual(plans[0].assignments) or plans
+
+
+def _in_fewer_bits(scenario: AnyScenario, defaults: Sequence[Default], ask: Callable[..., list[Compared]]
+                   ) -> list[Compared]:
+    """Return the rows in fewer bits than those of a format that nobody asked for; none where that has no plan either.
+    """
+    for changed, said, note in in_fewer_bits(scenario, defaults):
+        rows = ask(changed, defaults=said)
+        if rows[0].assignments:
+            return [_noted(rows[0], [note]), *rows[1:]]
+    return []
 
 
 def _ranked(question: ResolvedScenario, effort: Effort, held: Held) -> list[Compared]:

@@ -242,3 +242,13 @@ def test_a_number_of_gpus_that_nobody_offers_is_planned_as_ones_own() -> None:
     assert (plan.status, plan.assignments[0].node) == ("optimal", "rtx-a6000-2x")
     assert any("has no plan on 2 GPUs" in note for note in plan.notes)
     assert any("taken as your own" in note for note in plan.notes)
+
+
+def test_a_comparison_is_in_fewer_bits_where_the_plan_is() -> None:
+    """It said that no candidate has a plan, where the plan of the same question was proven in 8 bits."""
+    asked: dict[str, Any] = {"model": "llama-3.3-70b", "rate": 0.2, "input": 500, "output": 100, "on": "h100-sxm-1x"}
+    plan, (best, *_) = planner.plan(**asked), planner.compare(**asked).rows
+    assert plan.assignments[0].layout.precision == "fp8"
+    assert best.cost_usd == plan.objective.value
+    assert (best.note or "").startswith(plan.notes[0])
+    assert not any(row.gpus for row in planner.compare(**asked, quantization="bf16").rows)
