@@ -124,7 +124,7 @@ def test_jobs_that_are_due_within_hours_are_planned_by_the_hour():
     assert (found.horizon.periods, found.horizon.period) == (720, 3600)
     assert any(default.name == "horizon" and "by the hour" in default.value for default in defaults)
     # what comes back, or is due in months, needs the year
-    assert asked({"jobs": [{**short, "every": "1 w"}], "on": "h100"}).horizon.periods == 364
+    assert asked({"jobs": [{**short, "every": "1 w", "late": "5 USD/h"}], "on": "h100"}).horizon.periods == 364
     assert asked({"jobs": [short, {"name": "b", **TUNED, "deadline": "90 d"}], "on": "h100"}).horizon.periods == 364
 
 

@@ -137,7 +137,7 @@ def memory_of(evaluation: Evaluation, residual: Residual) -> Memory:
                   nvme_usable_bytes=int(evaluation.memory.nvme_usable),
                   median=Median(allocated=round(evaluation.memory.allocated),
                                 reserved=round(evaluation.memory.reserved), device=round(evaluation.memory.device)),
-                  interval90_bytes=(round(evaluation.memory.device * held.q05),
+                  interval90_bytes=(round(max(evaluation.memory.certain, evaluation.memory.device * held.q05)),
                                     round(evaluation.memory.device * held.q95)),
                   evidence=evidence_of(held))
 

@@ -53,6 +53,11 @@ class MemoryBreakdown:
         return {"logits": self.components["logits"] / self.allocated}
 
     @property
+    def certain(self) -> float:
+        """Bytes of weights and optimizer states, which no interval goes below."""
+        return self.components["weights"] + self.components["master_weights"] + self.components["optimizer"]
+
+    @property
     def peak(self) -> float:
         """Bytes at the asked confidence."""
         return sum(self.components.values())
@@ -225,4 +230,4 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
         nvme_per_node=float(held.nvme_per_node[0]), nvme_usable=float(terms.nvme_capacity[row]),
         least=device)
     lower = question.memory_residuals[split].lowered(memory.shares)
-    return replace(memory, least=device * question.memory_least[split]**lower)
+    return replace(memory, least=max(memory.certain, device * question.memory_least[split]**lower))
