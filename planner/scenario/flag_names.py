@@ -86,7 +86,9 @@ FILLERS = frozenset(("num", "n", "number", "of", "count", "total", "target", "na
                      "the", "my", "max", "maximum", "slo", "sla", "limit", "goal", "time"))
 """Words in the name of a flag that change nothing: --total-tokens, --target-ttft, --num-documents."""
 OF_DATA = frozenset(("dataset", "data", "corpus"))
-"""Words in the name of a flag that say whose the number is: --dataset-tokens."""
+"""Words in the name of a flag that say whose the number is, --dataset-tokens, where they stand before what is counted.
+"""
+COUNTED = frozenset(("tokens", "samples", "examples", "rows", "epochs"))
 FOREIGN = frozenset(("max-total-tokens",))
 """Flags of other programs whose words would mean another of the planner's: the room in SGLang's cache."""
 LENGTHS = frozenset(("length", "lengths", "len", "tokens", "token", "toks", "size"))

@@ -60,7 +60,8 @@ def after(start: datetime, value: object, *, begins: bool = False) -> object:
         return written(start + timedelta(seconds=parse(value, SECONDS, "span of time", "3 d")))
     except (ValueError, OverflowError):
         text = value.strip() if isinstance(value, str) else ""
-        days = None if _DATE.fullmatch(text) else days_until(text, start.date())
+        # what is wrong with a date is told where it is read as one, with its place
+        days = None if _DATE.fullmatch(text) or of_two_days(text) else days_until(text, start.date())
         return value if days is None else written(_midnight(start.date()) + timedelta(days))
 
 

@@ -9,6 +9,7 @@ from planner.errors import InputError
 from planner.scenario.dates import days_until
 from planner.scenario.flag_names import (
     CALLED,
+    COUNTED,
     FILLERS,
     FOREIGN,
     LENGTHS,
@@ -49,7 +50,8 @@ def own_name(said: str, known: Collection[str]) -> str | None:
     words = [word for word in name.split("-") if word not in FILLERS or word in MEANS or word in OF_A_SAMPLE]
     mean = "mean-length" if MEANS & set(words) and set(words) <= MEANS | OF_A_SAMPLE else ""
     prefix = "prefix-hits" if set(words) <= _OF_CACHE and set(words) & _CACHED and set(words) & _FOUND else ""
-    plain = "" if MEANS & set(words) else "-".join(word for word in rest if word not in OF_DATA)  # --dataset-tokens
+    # --dataset-tokens are tokens, and neither is --prompt-corpus a prompt nor --dataset-config a config
+    plain = rest[1] if len(rest) == 2 and rest[0] in OF_DATA and rest[1] in COUNTED and not MEANS & set(words) else ""
     for each in (name, mean, prefix, "-".join(rest), side, plain):
         for spelling in (each, f"{each}s", each.removesuffix("s")):
             for own in (spelling, CALLED.get(spelling, "")) if spelling else ():
