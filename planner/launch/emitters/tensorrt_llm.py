@@ -84,7 +84,7 @@ TABLE: TableOf[Served] = {
     ("ep", "expert_tp"): _experts,
     ("replicas",): lambda s: {},
     ("role",): _role,
-    ("answers",): only("answers", "tokens", reason="its server writes", instead={}),
+    ("answers",): only("answers", "tokens", reason="its server writes", instead={"engine": "vllm"}),
     ("prompts",): any_number,
     ("by_hour",): any_number,
     # of one section of the YAML, so that neither file nor option goes before the other
