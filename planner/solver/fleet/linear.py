@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +14,6 @@ from planner.solver.fleet.program import FREE, Ints, Program
 
 Floats = NDArray[np.float64]
 MICRO = 1e6
-Where: TypeAlias = mathopt.BasisStatus
-NOTHING, SLACK = Where.AT_LOWER_BOUND, Where.BASIC
-"""Of a new variable, and of a new row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Basis:
-    """Where each variable, and each group of rows, was at an optimum: from there the next is a few steps away."""
-
-    variables: list[Where]
-    rows: list[Where]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +23,6 @@ class Optimum:
     value: float
     prices: Floats
     values: Floats
-    basis: Basis | None = None
 
 
 class Linear:
@@ -70,21 +57,13 @@ class Linear:
         self.model = mathopt.Model.from_model_proto(stated)
         self.rows = list(self.model.linear_constraints())
 
-    def solve(self, limit: timedelta | None = None, basis: Basis | None = None) -> Optimum | None:
-        """Return the optimum; none where it is out of reach, or not found in time. basis: where to start from."""
-        columns = list(self.model.variables())
-        # the dual simplex shifts prices that tie, of which there are many; presolve would lose where to start
-        asked = mathopt.SolveParameters(lp_algorithm=mathopt.LPAlgorithm.DUAL_SIMPLEX, time_limit=limit, presolve=(
-            None if basis is None else mathopt.Emphasis.OFF))
-        start = None if basis is None else mathopt.ModelSolveParameters(initial_basis=mathopt.Basis(
-            variable_status=dict(zip(columns, basis.variables, strict=True)),
-            constraint_status=dict(zip(self.rows, basis.rows, strict=True))))
-        found = mathopt.solve(self.model, mathopt.SolverType.GLOP, params=asked, model_params=start)
+    def solve(self, limit: timedelta | None = None) -> Optimum | None:
+        """Return the optimum; none where it is out of reach, or not found in time."""
+        # the dual simplex shifts prices that tie, of which there are many
+        asked = mathopt.SolveParameters(lp_algorithm=mathopt.LPAlgorithm.DUAL_SIMPLEX, time_limit=limit)
+        found = mathopt.solve(self.model, mathopt.SolverType.GLOP, params=asked)
         if not found.has_primal_feasible_solution() or not found.has_dual_feasible_solution():
-            late = found.termination.limit is not None
-            return None if basis is None or late else self.solve(limit)
+            return None
         prices = np.array(found.dual_values(self.rows)) / self.scale * MICRO
-        values = np.array(found.variable_values(columns))
-        ends = found.solutions[0].basis
-        return Optimum(found.objective_value() * MICRO, prices[self.groups], values, None if ends is None else Basis(
-            [ends.variable_status[one] for one in columns], [ends.constraint_status[row] for row in self.rows]))
+        values = np.array(found.variable_values(list(self.model.variables())))
+        return Optimum(found.objective_value() * MICRO, prices[self.groups], values)

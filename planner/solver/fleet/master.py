@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 import numpy as np
 
-from planner.solver.fleet.linear import NOTHING, SLACK, Basis, Floats, Linear, Optimum, Where
+from planner.solver.fleet.linear import Floats, Linear, Optimum
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.rounded import Rounded, Used
 from planner.solver.fleet.schedule import Placed, Problem
@@ -30,8 +30,6 @@ class Master:
         self.paused: list[list[Placed]] = [[] for _ in ways]
         self.held = sorted({held for task in problem.tasks for option in task.options for held in option.held})
         self.rounded = Rounded(problem, self.held)
-        self.last: tuple[int, dict[Hashable, Where], list[Where]] | None = None
-        """Where the last optimum left variables, by name, and rows; with how many neighboring periods as one."""
         self.dear = [OUT_OF_REACH * int(mine.micro_usd.max(initial=10**9)) for mine in ways]
         self.state()
 
@@ -90,32 +88,7 @@ class Master:
     def solve(self, block: int, seconds: float | None) -> Optimum | None:
         """Return the optimum with so many neighboring periods as one; none where it is out of reach."""
         limit = None if seconds is None else timedelta(seconds=max(1.0, seconds))
-        linear, names = Linear(self.model.program, self._groups(block)), self._names()
-        found = linear.solve(limit, self._start(block, names, len(linear.rows)))
-        if found is not None and found.basis is not None:
-            self.last = block, dict(zip(names, found.basis.variables, strict=True)), found.basis.rows
-        return found
-
-    def _names(self) -> list[Hashable]:
-        """Return what tells each variable from all others, whatever else is looked at."""
-        names: list[Hashable] = [None] * len(self.model.program.lower)
-        for number, other in enumerate(self.others.tolist()):
-            names[other] = number
-        for at, (rows, mine) in enumerate(zip(self.rows, self.model.tasks, strict=True)):
-            names[mine.whole.start:mine.whole.stop] = [(at, row) for row in rows.tolist()]
-            for placed, one in mine.patterns:
-                names[one] = at, placed
-        for at, one in enumerate(self.missing):
-            names[one] = "missing", at
-        return names
-
-    def _start(self, block: int, names: Sequence[Hashable], rows: int) -> Basis | None:
-        """Return where the last optimum left off: new ways are at nothing, and new rows, which come last, are slack."""
-        if self.last is None or self.last[0] != block:
-            return None
-        _, known, stood = self.last
-        return Basis([known.get(name, NOTHING) for name in names],
-                     [*stood, *[SLACK] * (rows - len(stood))])
+        return Linear(self.model.program, self._groups(block)).solve(limit)
 
     def _groups(self, block: int) -> Ints:
         """Return rows of neighboring periods as one: what they then cost is alike, and still a bound."""
