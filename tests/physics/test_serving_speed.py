@@ -125,8 +125,8 @@ def test_one_client_and_a_batch_of_one_are_alike():
 
 
 def test_who_comes_waits_for_half_of_the_steps_that_are_scheduled_at_once():
-    """SGLang's recipes of InferenceX look for new requests every 30 steps: measured TTFT jumps by some 15 of them. Those
-    who begin together are there before a step.
+    """SGLang's recipes of InferenceX look for new requests every 30 steps: measured TTFT jumps by some 15 of them.
+    Those who begin together are there before a step.
     """
     d, rows, most, asked = deployment(), replicas(4), np.array([64.0]), demand(16)
     one, thirty = (closed(d, rows, replace(asked, scheduled=many), most) for many in (1, 30))

@@ -150,7 +150,7 @@ def test_stop_is_heard_although_it_comes_before_the_server_has_said_which_search
 
 
 def test_what_a_stopped_search_has_is_not_said_to_be_the_answer_of_its_address(page):
-    page.goto("/plan?model=deepseek-v3&tokens=14+T")
+    page.goto("/plan?model=deepseek-v3&tokens=14+T&global_batch=15360+sequences+%2B-+10%25")
     expect(page.locator("#progress")).to_contain_text("best so far")
     page.get_by_role("button", name="Stop, with the best so far").click()
     expect(page.locator("#answer .answer")).to_contain_text("Best found")
