@@ -37,6 +37,8 @@ class RlFramework(Frozen):
     """Tokens of a micro-batch of one model copy."""
     loss: Literal["plain", "chunked", "fused"] = "chunked"
     """How log-probabilities are taken of logits."""
+    rollout_format: Literal["bf16", "fp8", "mxfp8"] = "bf16"
+    """Of the weights that answers are drawn with."""
     frozen: Held = 2.0
     """Bytes of a frozen weight under adapters."""
     written: Literal["first", "all"] | None = None

@@ -171,7 +171,8 @@ def nearest(given: dict[str, Given], target: str, asked: Reinforced, instead: Ma
 
 
 @pytest.mark.parametrize(("target", "changed", "told"), [
-    ("nemo-rl", {"stack": "megatron-core", "tp": 4, "cp": 2, "dp": 1, "sequence_parallel": True, "recompute": "full"},
+    ("nemo-rl", {"stack": "nemo-rl-megatron", "tp": 4, "cp": 2, "dp": 1, "sequence_parallel": True,
+                 "recompute": "full"},
      {"tensor_model_parallel_size": 4, "megatron_cfg.sequence_parallel": True, "divisible_by": 16,
       "megatron_cfg.activation_checkpointing": True, "dtensor_cfg.enabled": False}),
     ("nemo-rl", {**APART, "trainer_gpus": 8}, {"cluster.num_nodes": 2, "colocated.enabled": False, "async_engine": True,

@@ -106,5 +106,38 @@ def test_nemos_preferences_are_tuning(tmp_path: Path):
         "train_micro_batch_size: 2, max_total_sequence_length: 1024, dtensor_cfg: {enabled: true}}\n"
         "cluster: {gpus_per_node: 8}\n")
     reading = read_config(str(tmp_path / "dpo.yaml")).reading
-    assert (reading.values["workload.method"], reading.values["workload.stack"]) == ("dpo", "nemo-automodel")
+    assert (reading.values["workload.method"], reading.values["workload.stack"]) == ("dpo", "nemo-rl-fsdp")
     assert (reading.layout["mbs"], reading.steps) == ("2", 150)
+
+
+def test_what_a_recipe_lays_over_its_base_counts_where_a_key_stands_for_another(tmp_path: Path):
+    (tmp_path / "base.yaml").write_text(NEMO_BASE.replace("generation: {backend: vllm,", """train_micro_batch_size: 2
+  sequence_packing: {enabled: true, train_mb_tokens: "${..max_total_sequence_length}"}
+  generation: {backend: vllm, vllm_cfg: {gpu_memory_utilization: 0.6},"""))
+    (tmp_path / "nemo.yaml").write_text("defaults: base.yaml\npolicy: {max_total_sequence_length: 4096}\n"
+                                        "data: {max_input_seq_length: '${policy.max_total_sequence_length}'}\n")
+    reading = read_config(str(tmp_path / "nemo.yaml")).reading
+    assert (reading.longest_answer, reading.longest_prompt) == (4096, 4095)
+    assert (reading.layout["micro_batch_tokens"], reading.layout["memory_fraction"]) == ("4096", "0.6")
+    assert (reading.layout["trainer"], reading.layout["rollout_pp"]) == ("fsdp", "1")
+
+
+@pytest.mark.parametrize("block", ["data_plane: {enabled: true}", "value: {make_sequence_length_divisible_by: 8}"])
+def test_a_recipe_is_known_by_any_block_over_its_base(tmp_path: Path, block: str):
+    (tmp_path / "base.yaml").write_text(NEMO_BASE)
+    (tmp_path / "over.yaml").write_text(f"defaults: base.yaml\n{block}\n")
+    assert read_config(str(tmp_path / "over.yaml")).reading.values["workload.stack"] == "nemo-rl"
+
+
+def test_nemos_teacher_and_critic_are_read(tmp_path: Path):
+    policy = "policy: {model_name: Qwen/Qwen3-4B, max_total_sequence_length: 1024, dtensor_cfg: {enabled: true}}\n"
+    (tmp_path / "teach.yaml").write_text(
+        "distillation: {num_prompts_per_step: 64}\nteacher: {model_name: Qwen/Qwen3-32B}\n" + policy)
+    values = read_config(str(tmp_path / "teach.yaml")).reading.values
+    assert (values["workload.method"], values["workload.reward_model"]) == ("on-policy-distillation", "Qwen/Qwen3-32B")
+    assert "workload.reference" not in values
+    (tmp_path / "ppo.yaml").write_text(
+        "ppo: {num_prompts_per_step: 64, num_generations_per_prompt: 1}\n"
+        "value: {model_name: Qwen/Qwen3-1.7B}\n" + policy)
+    values = read_config(str(tmp_path / "ppo.yaml")).reading.values
+    assert (values["workload.method"], values["workload.critic"]) == ("ppo", "Qwen/Qwen3-1.7B")

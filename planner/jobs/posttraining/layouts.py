@@ -16,12 +16,19 @@ UNHEARD = frozenset({"whole_nodes", "sp_wins", "batch_divides"})
 """Rules that do not hold of a trainer: it may leave GPUs to rollouts, and packs batches of any size."""
 ANY_LENGTH, ANY_GPUS = 1 << 16, 10**9
 """What rules of lengths and of the cluster do not hold a trainer to."""
-DEGREES, STAGES, CONTEXTS = (1, 2, 4, 8), (1, 2, 3, 4, 6, 8, 12, 16), (1, 2, 4, 8)
+SEARCHED: Mapping[str, tuple[int, ...]] = {
+    "tp": (1, 2, 4, 8), "pp": (1, 2, 3, 4, 6, 8, 12, 16), "cp": (1, 2, 4, 8), "ep": (1, 2, 4, 8, 16, 32)}
+"""Degrees that are searched; a layout that is held may have others."""
+NOTHING: Mapping[str, int] = {}
 
 
-def layouts_of(trainer: Trainer, counts: Sequence[int]) -> dict[int, list[dict[str, float]]]:
-    """Return every legal layout of a trainer on each number of GPUs; numbers without one are left out."""
-    made = [(gpus, row) for gpus in counts for row in _every(trainer, gpus)]
+def layouts_of(trainer: Trainer, counts: Sequence[int], beyond: Mapping[str, int] = NOTHING
+               ) -> dict[int, list[dict[str, float]]]:
+    """Return every legal layout of a trainer on each number of GPUs; numbers without one are left out.
+
+    beyond: degrees that are tried whether or not they are searched, by axis.
+    """
+    made = [(gpus, row) for gpus in counts for row in _every(trainer, gpus, beyond)]
     legal: dict[int, list[dict[str, float]]] = {}
     for (gpus, row), keeps in zip(made, _legal(trainer, [row for _, row in made]) if made else (), strict=True):
         if keeps:
@@ -29,18 +36,19 @@ def layouts_of(trainer: Trainer, counts: Sequence[int]) -> dict[int, list[dict[s
     return legal
 
 
-def _every(trainer: Trainer, gpus: int) -> list[dict[str, float]]:
+def _every(trainer: Trainer, gpus: int, beyond: Mapping[str, int]) -> list[dict[str, float]]:
     stack, made = trainer.stack, list[dict[str, float]]()
     # a trainer that splits by data alone has no use for it while a micro-batch holds a sequence
     long = trainer.packed.longest > trainer.packed.tokens
     splits = stack.context_parallel and (long or stack.tensor_parallel)
     experts = max((kind.experts.count for kind, _ in trainer.typical.shape.kinds if kind.experts), default=1)
-    for tp in DEGREES if stack.tensor_parallel else (1,):
-        for pp in STAGES if stack.pipeline and not stack.fully_sharded else (1,):
-            for cp in CONTEXTS if splits else (1,):
+    tps, pps, cps, eps = (sorted({*searched, beyond.get(axis, 1)}) for axis, searched in SEARCHED.items())
+    for tp in tps if stack.tensor_parallel else (1,):
+        for pp in pps if stack.pipeline and not stack.fully_sharded else (1,):
+            for cp in cps if splits else sorted({1, beyond.get("cp", 1) if stack.context_parallel else 1}):
                 if gpus % (tp * pp * cp):
                     continue
-                for ep in ((1, 2, 4, 8, 16, 32) if experts > 1 and stack.expert_parallel else (1,)):
+                for ep in (eps if experts > 1 and stack.expert_parallel else (1,)):
                     made += [{"tp": tp, "pp": pp, "cp": cp, "ep": ep, "dp": gpus // (tp * pp * cp), **more}
                              for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1,
                                                   quantized=trainer.typical.tuning.quantized)

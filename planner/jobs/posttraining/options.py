@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.jobs.posttraining.held import Held
+from planner.jobs.posttraining.held import KINDS, Held
 from planner.jobs.posttraining.launchable import replica_facts, row_facts, split_facts
 from planner.jobs.posttraining.question import RlQuestion
 from planner.jobs.posttraining.way import RlWay, Rollouts, host_of, on_node, step_of
@@ -42,15 +42,20 @@ class _Half:
 def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str], *, lean: bool = True) -> Iterator[RlWay]:
     """Yield the ways on so many GPUs that keep the axes held; those that another matches may be left out.
 
-    Where none fits, and `lean`, also those of smaller micro-batches and a larger share for the engine.
+    Where none fits, and `lean`, also those of smaller micro-batches and a larger share for the engine, unless held.
     Raises InputError for an unknown axis, and PlannerError for what cannot be run.
     """
-    fits = False
-    for way in _every(question, gpus, Held(held)):
+    fits, asks = False, Held(held)
+    own = asks.own
+    if not asks.keeps("trainer", KINDS.index(question.kind)):
+        return
+    if own or asks.beyond:
+        question = question.having(own, asks.beyond)
+    for way in _every(question, gpus, asks):
         fits = fits or way.lacking <= 0
         yield way
-    if lean and not fits:
-        yield from _every(question.lean, gpus, Held(held))
+    if lean and not fits and not own:
+        yield from _every(question.lean, gpus, asks)
 
 
 def _every(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
@@ -64,7 +69,8 @@ def _every(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
             and told.admits(split_facts(gpus, 0, size, same=True)):
         yield from _colocated(question, gpus, asks)
     if placement != "colocated" and "disaggregated" in question.framework.placements and not question.asked.rollouts_on:
-        splits = [split for split in splits_of(gpus, size) if asks.keeps("rollout_gpus", gpus - split) and told.admits(
+        held = [gpus - int(asks.values["rollout_gpus"])] if asks.has("rollout_gpus") else splits_of(gpus, size)
+        splits = [split for split in held if 0 < split < gpus and told.admits(
             {**split_facts(split, gpus - split, size, same=True), "policy_lag": question.asked.policy_lag})]
         question.train(splits)  # together, as most of the time goes into calls and not into rows
         for split in splits:
@@ -162,7 +168,8 @@ def apart(question: RlQuestion, trainer: int, rollouts: int, on: int, asks: Held
     lag = question.asked.policy_lag
     placed = Placed(trainer, rollouts, lag, swaps=False)
     gpu = question.candidates[on].gpu
-    room = gpu.usable_memory * question.catalog.engine(question.engine).memory_fraction
+    room = gpu.usable_memory * asks.values.get(
+        "memory_fraction", question.catalog.engine(question.engine).memory_fraction)
     # many splits share the trainer of one, and the rollouts of another
     halves = question.once(("trainer", trainer, *asks), lambda: _halves(question, placed, asks))
     if halves:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -55,6 +55,8 @@ class RlQuestion:
     confidence: float
     own: RlFramework | None = None
     """The framework as a run has it, where that is not by its defaults."""
+    beyond: Mapping[str, int] = field(default_factory=dict)
+    """Degrees of the trainer that are tried whether or not they are searched."""
 
     @property
     def law(self) -> PostTrainingLaw:
@@ -79,6 +81,11 @@ class RlQuestion:
         known, most = self.framework, self.catalog.engine(self.engine).memory_fraction
         return replace(self, own=known.model_copy(update={
             "packed": min(known.packed, longest), "memory_fraction": max(known.memory_fraction, most)}))
+
+    def having(self, own: Mapping[str, object], beyond: Mapping[str, int]) -> RlQuestion:
+        """Return the same of a framework with some of its defaults set, and of more degrees of the trainer."""
+        known = self.own or self.law.frameworks[self.name]
+        return replace(self, own=known.model_copy(update=own), beyond=beyond)
 
     @property
     def stack(self) -> str:
@@ -121,7 +128,7 @@ class RlQuestion:
         unknown = sorted(set(counts) - self._trained.keys())
         if not unknown:
             return
-        legal = layouts_of(self.policy, unknown)
+        legal = layouts_of(self.policy, unknown, self.beyond)
         self._trained.update(dict.fromkeys(unknown))
         if not legal:
             return
@@ -219,7 +226,7 @@ class RlQuestion:
         gpu = candidate.gpu
         # four bits alone where the engine draws with the weights under the adapters
         shared = self.asked.tuning == "qlora" and self.framework.quantized == "shared"
-        name = FOUR_BITS if shared else "bf16"
+        name = FOUR_BITS if shared else self.framework.rollout_format
         engine = catalog.engine(self.engine)
         version = self.framework.release or engine.last_on(gpu.architecture)
         if (reason := engine.lacks(gpu.architecture, name, "bf16", version)) is not None:

@@ -139,7 +139,9 @@ class Config:
         if "mbs" in axes:
             axes.setdefault("tp", "1")  # a trainer splits nothing of itself: what its config leaves out is not searched
         width = degrees(axes, "tp", "pp", "cp")
-        together = lcm(width, degrees(axes, "pp", "ep", "expert_tp" if "expert_tp" in axes else "tp"))
+        # trainers of reinforcement learning do not split experts by tp
+        split = "tp" if "expert_tp" not in axes and values.get("workload.kind") != "posttraining" else "expert_tp"
+        together = lcm(width, degrees(axes, "pp", "ep", split))
         gpus = stated.get("limits.gpus") or (width * int(axes["dp"]) if axes.get("dp", "").isdigit() else None)
         gpus = int(str(gpus)) if gpus else self._gpus(together, node_gpus)
         if "dp" not in axes:

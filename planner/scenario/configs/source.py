@@ -21,7 +21,7 @@ _TEMPLATED = re.compile(
     r"^[ \t]{0,40}\{\{-?[ \t]{0,9}(?:if|else|end|with|range|define|include)\b[^{}\n]{0,200}\}\}[ \t]{0,40}$"
     r"|\"?\{\{[^{}\n]{0,200}\}\}\"?", re.MULTILINE)
 """What a template of Helm or Jinja fills in."""
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]{0,200})\}", re.ASCII)
+_REFERENCE = re.compile(r"\$\{(\.{0,8}[A-Za-z_][\w.]{0,200})\}", re.ASCII)
 _DEFAULTED = re.compile(r"\$\{(?:[A-Za-z_]\w{0,99}:-|oc\.env:[ ]?\w{1,99},[ ]?)([^{}$]{0,200})\}", re.ASCII)
 FILES = (".yaml", ".yml", ".json", ".toml", ".py", ".sh")
 """Of configs and scripts that a line starts."""
@@ -54,6 +54,8 @@ class Source:
     local: bool = False
     """Whether it is its user's own, who may have files beside it read; not where others than the machine's owner ask.
     """
+    raw: Mapping[str, object] = field(default_factory=dict)
+    """The keys as the file has them: what stands for another key does so once all files are laid over each other."""
 
     def named(self, key: str) -> str:
         """Return a key as the config has it: flags are known with dashes, however they are written."""
@@ -140,7 +142,8 @@ def text_source(text: str, given: str, scripts: Beside = NOTHING) -> Source:
                         word.endswith(FILES[:4]) for word in line.words):
                     return replace(line, carried=carried)
         if data is not None:
-            return Source(given, form, interpolated(dict(flat(data))))
+            keys = dict(flat(data))
+            return Source(given, form, interpolated(keys), raw=keys)
     if (script := script_of(text)) is not None:
         return Source(given, "python", script.keys, tuple(script.words))
     return _command(text, given, scripts)
@@ -190,17 +193,28 @@ def flat(data: object, prefix: str = "") -> Iterator[tuple[str, object]]:
 
 
 def interpolated(keys: dict[str, object]) -> dict[str, object]:
-    """Return keys with values that stand for those of other keys (`${model.name}`), or have a default, put in."""
+    """Return keys with values that stand for those of other keys (`${model.name}`), or have a default, put in.
 
-    def value(given: object, depth: int = 0) -> object:
+    A dot before a name is the table that the key stands in, each further dot the one around it.
+    """
+
+    def value(key: str, given: object, depth: int = 0) -> object:
         if not isinstance(given, str) or "${" not in given or depth > DEEPEST:
             return given
-        if (whole := _REFERENCE.fullmatch(given)) and whole.group(1) in keys:
-            return value(keys[whole.group(1)], depth + 1)
+        if (whole := _REFERENCE.fullmatch(given)) and (other := _meant(whole.group(1), key)) in keys:
+            return value(other, keys[other], depth + 1)
         text = _DEFAULTED.sub(lambda m: m.group(1), given)
-        return _REFERENCE.sub(lambda m: str(keys.get(m.group(1), m.group(0))), text)
+        return _REFERENCE.sub(lambda m: str(keys.get(_meant(m.group(1), key), m.group(0))), text)
 
-    return {key: value(given) for key, given in keys.items()}
+    return {key: value(key, given) for key, given in keys.items()}
+
+
+def _meant(name: str, key: str) -> str:
+    """Return the key that a name means where it stands under a key."""
+    bare = name.lstrip(".")
+    up = len(name) - len(bare)
+    around = key.split(".")[:-up] if up else []
+    return ".".join([*around, bare])
 
 
 def _says(command: Command) -> bool:

@@ -15,6 +15,7 @@ import pytest
 
 import planner
 from planner.catalog.load import Catalog
+from planner.errors import InputError
 from planner.jobs.posttraining.held import Held
 from planner.jobs.posttraining.options import ways_on
 from planner.jobs.posttraining.question import RlQuestion, questions
@@ -295,3 +296,33 @@ def test_states_come_back_over_the_link_that_a_gpu_has() -> None:
     waits, stays = (planner.estimate(**asked, layout=f"dp=4,rollout_tp=1,swap={swap}").phases[1].seconds
                     for swap in (1, 0))
     assert 0 < waits - stays < 0.5
+
+
+def held_ways(**held: str) -> list[Any]:
+    asked, _ = resolved_posttraining(PostTraining.model_validate({
+        "model": "qwen2.5-7b", "prompts": 64, "samples_per_prompt": 8, "input": 500, "output": 1000,
+        "max_model_len": 4096, "stack": "nemo-rl", "placement": "colocated"}), CATALOG, Document({}, "", {}))
+    (candidate,) = (usual_candidate(CATALOG.node("dgx-h100"), CATALOG),)
+    return [way for question in questions(asked, CATALOG, (candidate,), 0, 0.95)
+            for way in ways_on(question, 8, {"tp": "4", "recompute": "none", **held})]
+
+
+def test_what_a_run_sets_over_the_defaults_of_its_framework_is_held():
+    usual, small = held_ways(trainer="megatron"), held_ways(trainer="megatron", micro_batch_tokens="4096")
+    assert {way.question.kind for way in usual} == {"megatron"}
+    large = held_ways(trainer="megatron", micro_batch_tokens="32768")
+    fullest = [min(way.made.phases[-2].bytes for way in ways) for ways in (small, large)]
+    assert fullest[0] < fullest[1]
+    less, more = (max(way.rollouts.drawn.cache for way in held_ways(trainer="megatron", memory_fraction=share))
+                  for share in ("0.3", "0.6"))
+    assert less < more
+    halves = [min(way.rollouts.drawn.weights for way in held_ways(trainer="megatron", rollout_tp="1",
+                                                                  rollout_format=name)) for name in ("bf16", "fp8")]
+    assert halves[1] < 0.75 * halves[0]
+
+
+@pytest.mark.parametrize(("axis", "value"), [("trainer", "jax"), ("loss", "exact"), ("memory_fraction", "1.2"),
+                                             ("memory_fraction", "0"), ("rollout_format", "int3")])
+def test_a_word_or_share_that_is_none_is_refused(axis: str, value: str):
+    with pytest.raises(InputError, match=axis):
+        Held({axis: value})
