@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from planner.answer.schema import Measure
 from planner.solver.fleet.problem import Goal
-from planner.units import DAY, plural, show_kwh, show_seconds, show_usd
+from planner.units import DAY, plural, show_days, show_kwh, show_usd
 
 NAMES: dict[Goal, Measure] = {"cost": "cost_usd", "time": "duration_days", "gpus": "gpus", "energy": "energy_kwh"}
 _SCALES: dict[Goal, float] = {"cost": 100, "time": DAY * 1e6, "gpus": 1.0, "energy": 1000}
 _SHOWN: dict[Goal, Callable[[float], str]] = {
-    "cost": show_usd, "time": lambda days: show_seconds(days * DAY), "energy": show_kwh,
+    "cost": show_usd, "time": show_days, "energy": show_kwh,
     "gpus": lambda gpus: plural(round(gpus), "GPU")}
 
 

@@ -11,7 +11,6 @@ from planner.answer.schema import Plan
 from planner.ask.unchosen import ENGINE, FORMAT
 from planner.catalog.load import Catalog
 from planner.errors import PlannerError
-from planner.jobs.job import Tried
 from planner.jobs.kinds import question_of
 from planner.jobs.otherwise import affordable, by_engines, by_last_stacks, in_narrower_formats
 from planner.jobs.settle import settle
@@ -50,12 +49,14 @@ def _by_engine(plan: Plan, was: str, scenario: AnyScenario, catalog: Catalog, ef
                 if (solved := _computed(changed.model_copy(update=on_these), plan, catalog, effort)) is not None)
     least: tuple[float, str] | None = None
     for by_formula, name, solved in sorted(computed, key=lambda each: (each[0] or 0.0, each[1])):
-        # one that costs as much by formula as another by replay is not replayed
-        if least is not None and (by_formula or 0.0) >= least[0]:
-            break
-        cost, error = _replayed(solved, plan, catalog)
-        if cost is not None and error is not None and cost * (1.0 + OF_MEDIAN * error) < _clearly_below(plan, catalog):
-            least = min(least or (cost, name), (cost, name))
+        # replays of a fleet hardly tell more of its speed than is known before
+        sure = _surely_below(plan, catalog, _error_of(solved.assignments()))
+        enough = sure if least is None else min(sure, least[0])
+        if (by_formula or 0.0) >= enough:
+            continue
+        cost, error = _replayed(solved, enough)
+        if cost is not None and cost < _surely_below(plan, catalog, error):
+            least = cost, name
     return [] if least is None else [_said(plan, "engine", was, *least, "as far as its speed is known")]
 
 
@@ -102,7 +103,7 @@ def _cheaper(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
     told apart, and the median error of measured runs of the like; none where there are none.
     """
     solved = _computed(changed, plan, catalog, effort)
-    return (None, None) if solved is None else _replayed(solved, plan, catalog)
+    return (None, None) if solved is None else _replayed(solved, _clearly_below(plan, catalog))
 
 
 def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort) -> Solved | None:
@@ -121,19 +122,15 @@ def _computed(changed: AnyScenario, plan: Plan, catalog: Catalog, effort: Effort
     return None
 
 
-def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | None, float | None]:
-    """Return what a fleet costs at most by replay where that is clearly below the plan, and the median error of
-    measured runs of the like; none where there are none.
+def _replayed(solved: Solved, below: float) -> tuple[float | None, float | None]:
+    """Return what a fleet costs at most by replay where that is below a cost, and the median error of measured runs of
+    the like; none where there are none.
     """
-    known: dict[object, Tried] = {}
-    # the first fleet that holds is mostly told apart already, and a plan of it finds what may cost less still
-    for any_will_do in (True, False):
-        try:
-            found = settle(solved, known=known, any_will_do=any_will_do)
-        except PlannerError:
-            break
+    with suppress(PlannerError):
+        # the first that is below is told apart already, and a plan of it finds what may cost less still
+        found = settle(solved, enough=below)
         value = found.solved.objective.value
-        if found.met and value is not None and value < _clearly_below(plan, catalog):
+        if found.met and value is not None and value < below:
             return value, _error_of(found.solved.assignments())
     return None, None
 
@@ -141,6 +138,12 @@ def _replayed(solved: Solved, plan: Plan, catalog: Catalog) -> tuple[float | Non
 def _clearly_below(plan: Plan, catalog: Catalog) -> float:
     """Return a cost that is below the plan's by as much as can be told apart."""
     return (plan.objective.value or 0.0) / (1.0 + catalog.kernels.resolution)
+
+
+def _surely_below(plan: Plan, catalog: Catalog, error: float | None) -> float:
+    """Return a cost that is clearly below the plan's although measured runs like it scatter; zero where there are none.
+    """
+    return 0.0 if error is None else _clearly_below(plan, catalog) / (1.0 + OF_MEDIAN * error)
 
 
 def _error_of(assignments: Sequence[Assignment]) -> float | None:

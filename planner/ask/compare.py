@@ -99,7 +99,7 @@ def compare(scenario: AnyQuestion, catalog: Catalog, effort: Effort = UNLIMITED,
     if not plans[0].assignments:
         return _in_fewer_bits(scenario, defaults, partial(
             compare, catalog=catalog, effort=effort, traced=traced, layout=layout)) or plans
-    return within_usual(plans[0].assignments) or plans
+    return plans if long else within_usual(plans[0].assignments) or plans
 
 
 def _in_fewer_bits(scenario: AnyScenario, defaults: Sequence[Default], ask: Callable[..., list[Compared]]

@@ -75,12 +75,12 @@ def _held(question: ResolvedScenario, most: float, further: float, floor: Callab
     times as much.
     """
 
-    def at(load: float, *, any_will_do: bool = True) -> tuple[Solved, bool]:
+    def at(load: float, *, enough: float = math.inf) -> tuple[Solved, bool]:
         (job,) = question.jobs
         assert isinstance(job, Replayable)
         mine = job.at_load(load)
         solved = solve(replace(question, jobs=(mine,)), effort, so_far=True)
-        settled = settle(solved, replaying.trace, any_will_do=any_will_do)
+        settled = settle(solved, replaying.trace, enough=enough)
         if settled.interrupted:
             raise KeyboardInterrupt
         return settled.solved, settled.met and bool(settled.solved.picks)
@@ -104,7 +104,7 @@ def _held(question: ResolvedScenario, most: float, further: float, floor: Callab
         else:
             high = middle
     if met:
-        cheapest, holds = at(low, any_will_do=False)
+        cheapest, holds = at(low, enough=0.0)
         best = cheapest if holds else best
     return low, high, best, met
 

@@ -47,18 +47,18 @@ class Settled:
 
 
 def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried] | None = None, *,
-           any_will_do: bool = False) -> Settled:
+           enough: float = 0.0) -> Settled:
     """Return the best fleet that replays within every target, given: a trace to hold besides; training as it is.
 
-    known: what replays have shown of these jobs, on any offer; it is told what others show. any_will_do: whether a
-    fleet that meets the targets is enough, and no cheaper one is looked for. What Ctrl-C ends is the
-    best so far; where it ended the search already, nothing is replayed.
+    known: what replays have shown of these jobs, on any offer; it is told what others show. enough: below which
+    value of the objective a fleet that meets the targets will do, while none at it or above is of interest. What Ctrl-C
+    ends is the best so far; where it ended the search already, nothing is replayed.
     """
     if not any(columns.replicas or columns.doubtful() for columns in solved.columns):
         return Settled(solved, met=True)
     if solved.interrupted:
         return Settled(solved, met=False, interrupted=True)
-    search = Search(quicker(solved), given, known={} if known is None else known, any_will_do=any_will_do)
+    search = Search(quicker(solved), given, known={} if known is None else known, enough=enough)
     try:
         return _by_itself(search, _replayed(search))
     except KeyboardInterrupt:
@@ -80,13 +80,16 @@ def _by_itself(search: Search, settled: Settled) -> Settled:
     """
     has_day = any(demand.day is not None for demand in search.start.fleet.demands.values())
     for node in sorted(search.blamed & nodes_of(settled.solved) if has_day else search.blamed):
-        enough = search.any_will_do and settled.met and settled.solved.picks
-        if enough or settled.interrupted or search.start.effort.is_over:
+        found_enough = settled.met and search.will_do(settled.solved)
+        if found_enough or settled.interrupted or search.start.effort.is_over:
             break
-        alone = Search(only(search.start, node), search.given, known=search.known, any_will_do=search.any_will_do)
-        hoped, value = alone.solve(alone.further).solution.value, settled.solved.solution.value
+        alone = Search(only(search.start, node), search.given, known=search.known, enough=search.enough)
+        most = alone.solve(alone.further)
+        hoped, value = most.solution.value, settled.solved.solution.value
         # fewer replicas than hoped may do, too
         if hoped is None or (settled.met and value is not None and hoped >= value * MARGIN and not has_day):
+            continue
+        if search.enough and not search.will_do(most):
             continue
         found = _replayed(alone)
         if _is_better(found, settled):
@@ -152,7 +155,7 @@ def _settled(search: Search, best: Solved) -> Settled:
     for _ in range(ROUNDS):
         _tell(best, best.solution.value)
         missed, whole = list(search.misses(best)), False
-        if not missed and search.any_will_do:
+        if not missed and search.will_do(best):
             return Settled(best, met=True)
         if not missed:
             settled = _cheaper(search, best)
@@ -166,7 +169,7 @@ def _settled(search: Search, best: Solved) -> Settled:
                 return settled
             whole = True
         short = [(search.job(owner).name, shown) for owner, _, _, shown in missed]
-        if search.start.effort.is_over:
+        if search.is_over(best):
             break
         for owner, hour, picks, shown in missed:
             search.cut(owner, hour, picks, shown, whole=whole or search.job(owner).has_trace)
@@ -202,7 +205,7 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
     while best.solution.value:
         better, rounds = search.solve(margin), rounds + 1
         bound = better.solution.bound
-        if bound is None:
+        if bound is None or (search.enough and not search.will_do(better)):
             break
         if bound >= best.solution.value and _worth(better) >= _worth(best):
             # one replica less of few is further off than the margin, and of many it is nearer than what missed
@@ -221,6 +224,8 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
             # what they hold is at least what is asked of them, and may be still more
             best, margin = _held(search, better), margin * MARGIN
             found.append(best)
+            if search.will_do(best):
+                break
         else:
             search.refute(better, missed[0], *missed[2:])
     return Settled(best, met=True)

@@ -55,8 +55,8 @@ class Search:
     requests: int = 0
     changing: bool = True
     """Whether what a day's changes cost counts."""
-    any_will_do: bool = False
-    """Whether a fleet that meets the targets is enough."""
+    enough: float = 0.0
+    """Below which value of the objective a fleet that meets the targets will do; none at it or above is of interest."""
 
     @cached_property
     def jobs(self) -> dict[int, Replayable]:
@@ -95,6 +95,15 @@ class Search:
         return [(self.key((job, at), column), column) for job in self.jobs
                 for at, column in self.start.columns[job].doubtful()]
 
+    def will_do(self, solved: Solved) -> bool:
+        """Say whether a fleet is below what is enough."""
+        return (math.inf if (value := solved.objective.value) is None else value) < self.enough
+
+    def is_over(self, solved: Solved) -> bool:
+        """Say whether time is, or no fleet is below what is enough, whatever replays may still show."""
+        in_vain = 0 < self.enough < math.inf and not self.will_do(solved) and not self.will_do(self.solve(self.further))
+        return in_vain or self.start.effort.is_over
+
     def solve(self, margin: float = 1.0, raised: Mapping[Key, float] = NOTHING_RAISED) -> Solved:
         """Return the best fleet by what is known, with columns that did not miss at `margin` times their rate, and
         those `raised` at the rates told.
@@ -119,8 +128,8 @@ class Search:
 
     def _more(self, key: Key, rate: float, margin: float) -> float:
         """Return what a column may answer above its rate at most."""
-        # what a replay has shown already is tried further by one margin at a time; and what missed as one of several
-        # kinds, or among few users that ask in step, may alone or among many still answer all that is hoped of it
+        # what a replay has shown is tried further by one margin at a time; and what missed as one of several kinds, or
+        # among few users that ask in step, may alone or among many still answer all that is hoped of it
         further, most = rate * (min(margin, MARGIN) if key in self.rates else margin), self.most[key]
         return max(rate, min(max(further, most), most * self.caps.get(chunked(key), math.inf)))
 
@@ -223,8 +232,7 @@ class Search:
 
     def _known(self, owner: Owner, pick: Pick) -> float:
         """Return the rate of a replica by formula or by what was replayed; zero where it never keeps the targets."""
-        key = self.key(owner, pick.column)
-        return self.rates.get(key, self.computed.get(key, 0.0))
+        return self.rates.get(key := self.key(owner, pick.column), self.computed.get(key, 0.0))
 
     def misses_of_day(self, solved: Solved) -> Iterator[tuple[Owner, int, list[Pick], Tried]]:
         """Replay whole days, which the plan shows; yield what misses a target in the busiest hours."""
@@ -244,9 +252,8 @@ class Search:
 
     def hours(self) -> dict[Owner, list[int]]:
         """Return the hours of each demand in which anybody asks, the busiest first."""
-        days = {owner: demand.day or (1.0,) for owner, demand in self.start.fleet.demands.items()}
         return {owner: sorted((hour for hour, factor in enumerate(day) if factor), key=lambda hour: -day[hour])
-                for owner, day in days.items()}
+                for owner, day in ((at, each.day or (1.0,)) for at, each in self.start.fleet.demands.items())}
 
     def _factor(self, owner: Owner, hour: int) -> float:
         day = self.start.fleet.demands[owner].day

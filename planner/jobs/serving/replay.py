@@ -193,12 +193,12 @@ def groups_of(catalog: Catalog, service: Service, candidates: Sequence[Candidate
                   pick.column.role, weight=pick.column.rate) for pick in picks]
 
 
-def filling(service: Service, factor: float = 1.0, least: int = REQUESTS) -> float:
+def filling(service: Service, factor: float = 1.0, least: int | None = None) -> float:
     """Return how many requests it takes for the replicas to fill, and to stay so: more of long answers at a high rate.
 
-    factor: of the rate, in an hour of the day.
+    factor: of the rate, in an hour of the day. least: as many at least; as of any replay if not given.
     """
-    asked = service.asked
+    asked, least = service.asked, REQUESTS if least is None else least
     output = 1.0 if asked.output is None else asked.output.mean
     there = sum(level.seconds * (output if name == "tpot" else 1) for name, level in asked.levels)
     return max(least, LIVES * (asked.rate or 1.0) * factor * there, USER_ASKS * (asked.clients or 0))

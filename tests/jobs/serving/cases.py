@@ -14,6 +14,7 @@ from planner.answer.schema import Plan
 from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.jobs.kinds import question_of
+from planner.jobs.serving import replay
 from planner.jobs.solved import Solved, solve
 from planner.scenario.load import load_any
 from planner.scenario.scenario import ServingScenario
@@ -56,7 +57,8 @@ def resolved(**changes: Any) -> ServingScenario:
 
 
 @cache
-def _plan(text: str) -> Plan:
+def _plan(text: str, requests: int) -> Plan:
+    """Return a plan, once for each number of requests that are replayed."""
     return make_plan(resolved(**json.loads(text)), CATALOG)
 
 
@@ -67,7 +69,7 @@ def solved(**changes: Any) -> Solved:
 
 def plan(**changes: Any) -> Plan:
     """Return the plan of a changed question."""
-    return _plan(json.dumps(changes))
+    return _plan(json.dumps(changes), replay.REQUESTS)
 
 
 @cache

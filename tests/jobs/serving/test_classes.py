@@ -15,6 +15,8 @@ from planner.jobs.serving.service import Service, services_of
 from planner.simulate.trace import Lengths, synthetic
 from tests.jobs.serving.cases import CATALOG, plan, resolved, value
 
+pytestmark = pytest.mark.usefixtures("fewer_requests")
+
 TAIL: dict[str, Any] = {"rate": 40, "input": {"p50": 800, "p95": 8000}, "output": 200, "ttft": "500 ms",
                         "tpot": "30 ms", "quantization": ["fp8"],
                         "hardware": {"candidates": ["rtx-4090-1x", "h100-sxm-1x"]}}

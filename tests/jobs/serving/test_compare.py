@@ -12,6 +12,8 @@ from planner.cli.main import main
 from planner.jobs.settle import settle
 from tests.jobs.serving.cases import CATALOG, plan, resolved, solved, value
 
+pytestmark = pytest.mark.usefixtures("fewer_requests")
+
 WIDE: dict[str, Any] = {"rate": 3, "tpot": "100 ms",
                         "hardware": {"candidates": ["h100-sxm-1x", "l4-1x", "rtx-3090-1x", "p40-1x"]}}
 

@@ -24,10 +24,7 @@ BOTH: dict[str, Any] = {"quantization": ["bf16"], "hardware": {"candidates": ["l
                         "ttft": "500 ms", "tpot": "30 ms", "rate": 20}
 
 
-@pytest.fixture(autouse=True)
-def fewer_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replay a quarter of the usual requests: what is compared here is replayed alike on both sides."""
-    monkeypatch.setattr("planner.jobs.serving.replay.REQUESTS", 1000)
+pytestmark = pytest.mark.usefixtures("fewer_requests")
 
 
 def explained(*choices: str, **changes: Any) -> Explanation:

@@ -13,6 +13,8 @@ from planner.jobs.serving.assignment import MONTH_DAYS
 from planner.jobs.serving.job import ServingJob
 from tests.jobs.serving.cases import CATALOG, plan, resolved, solved, value
 
+pytestmark = pytest.mark.usefixtures("fewer_requests")
+
 PEAK = [0.2] * 8 + [1.0] * 4 + [0.5] * 12
 BIG = {"model": "llama-3.3-70b", "rate": 4, "quantization": ["fp8"], "hardware": {"candidates": ["dgx-h100"]}}
 

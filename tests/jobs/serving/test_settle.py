@@ -305,13 +305,15 @@ def test_what_has_no_use_for_a_part_ends_where_its_replays_are_interrupted(monke
 
 def test_what_missed_beside_another_kind_may_still_answer_all_that_is_hoped_of_it_alone() -> None:
     """Hardware more to choose from was eight times dearer: rates cut among several kinds were never hoped beyond."""
-    asked: dict[str, Any] = {"model": "llama-3.3-70b", "users": 400, "ttft": "0.5 s", "quantization": "bf16"}
+    asked: dict[str, Any] = {"model": "llama-3.3-70b", "users": 400, "ttft": "0.5 s", "quantization": "bf16",
+                             "engine": "vllm"}
     one, both = (planner.plan(**asked, on=on) for on in (["dgx-h100"], ["dgx-h100", "b200-1x"]))
     assert both.objective.value == one.objective.value
 
 
 def test_hardware_that_missed_beside_others_is_tried_by_itself() -> None:
-    asked: dict[str, Any] = {"model": "qwen3-32b", "users": 150, "ttft": "1 s", "tpot": "60 ms", "quantization": "bf16"}
+    asked: dict[str, Any] = {"model": "qwen3-32b", "users": 150, "ttft": "1 s", "tpot": "60 ms", "quantization": "bf16",
+                             "engine": "vllm"}
     kinds = ["gh200-96gb-1x", "b200-1x", "h200-sxm-1x", "rtx-6000-ada-2x", "a100-sxm-80gb-1x"]
     both, one = (planner.plan(**asked, on=on) for on in (kinds, kinds[:1]))
     assert both.objective.value <= one.objective.value
@@ -320,7 +322,7 @@ def test_hardware_that_missed_beside_others_is_tried_by_itself() -> None:
 def test_more_hardware_serves_no_fewer_users() -> None:
     """Loads are tried until they are within 2%, on the cheapest fleets that replays admit, also below the formula's."""
     asked: dict[str, Any] = {"model": "llama-3.3-70b", "input": 1000, "output": 300, "ttft": "1 s", "tpot": "40 ms",
-                             "objective": "users", "gpus": 8, "quantization": "bf16"}
+                             "objective": "users", "gpus": 8, "quantization": "bf16", "engine": "vllm"}
     both, one = (planner.plan(**asked, on=on).objective.value for on in (["dgx-h100", "dgx-a100"], ["dgx-h100"]))
     assert both >= 0.97 * one
 
