@@ -84,6 +84,8 @@ class Denoiser(Frozen):
     blocks: tuple[DenoiserBlock, ...] = Field(min_length=1)
     text_tokens: Few
     """That blocks read beside the image, as pipelines pad the prompt."""
+    text_kept: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    """Bytes that what makes them of several layers of a text encoder keeps of each for the backward pass."""
     head: Width = 128
     """Width of an attention head; of a UNet, that of its smallest blocks."""
     launches: Few | None = None

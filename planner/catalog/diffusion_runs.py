@@ -96,3 +96,5 @@ class DiffusionRuns(Sourced):
     """Models of which every run ended out of memory where a fit is said -> what those runs were."""
     ineffective: dict[str, str]
     """Models whose runs take the same memory by every setting -> the setting whose memory it is."""
+    acting: dict[str, str] = Field(default={})
+    """Of these, models that recompute all blocks by another page of the trainer -> its name in a row's source."""

@@ -75,7 +75,7 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     base = runs.bases.get(run.precision or "")
     if base is None:
         raise SkippedError(f"a base in {run.precision} is not modeled")
-    kept = _recomputing(run.checkpointing or "none", model.name, runs)
+    kept = _recomputing(run.checkpointing or "none", model.name, runs, run.source or "")
     factors = runs.kronecker.get(run.method or "")
     stated = resolution_of((run.resolution or "").partition(",")[0])
     if example is None and (stated is None or model.media == "audio"):
@@ -104,13 +104,14 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
     return tuning, replace(split, swapped=example.swapped) if example else split, assumed
 
 
-def _recomputing(how: str, model: str, runs: DiffusionRuns) -> Recomputing:
-    """Return what a setting of checkpointing does to a model. Raises SkippedError."""
+def _recomputing(how: str, model: str, runs: DiffusionRuns, source: str) -> Recomputing:
+    """Return what a setting of checkpointing does to a model in runs of a source. Raises SkippedError."""
     known = runs.recompute if model in runs.in_rows else runs.alone
     if how not in known:
         raise SkippedError(f"checkpointing {how} is not modeled")
     kept = known[how]
-    if kept.share and model in runs.ineffective:
+    acts = model in runs.acting and runs.acting[model] in source
+    if kept.share and model in runs.ineffective and not acts:
         kept = known[runs.ineffective[model]].model_copy(update={"spilled": kept.spilled})
     if kept.share == 1 and model in runs.unspilled:
         kept = kept.model_copy(update={"spilled": False})

@@ -73,3 +73,17 @@ def test_runs_of_other_stacks_are_predicted_with_a_wide_interval() -> None:
     assert all("stack=simpletuner" in entry.assumed for entry in entries)
     assert all(low <= entry.measured <= high for entry in entries  # type: ignore[operator]
                for low, high in [entry.interval90 or (0.0, 0.0)])
+
+
+def test_a_setting_acts_in_runs_of_the_page_that_measured_it(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    krea = {"model": "Krea 2", "gpu": "h100-sxm", "notes": "", "step_time_s": "", "fits": "yes"}
+    file.write_text("\n".join([
+        COLUMNS, row("page", source="SimpleTuner:KREA2.md#L243", batch="8", peak_mem_gib="67.88", **krea),
+        row("int8", source="SimpleTuner:KREA2.md#L249", batch="8", peak_mem_gib="58.84", precision="int8-torchao",
+            **krea),
+        row("table", source="SimpleTuner:SEGMENTED_CHECKPOINTING.md#L478", peak_mem_gib="40.06",
+            **krea | {"resolution": "512x512"})]))
+    held = {entry.id: entry for entry in planner.validate(file).rows if entry.quantity == "peak_mem_gib"}
+    assert {name: held[name].error for name in ("page", "int8", "table")} == pytest.approx(
+        {"page": 0, "int8": 0, "table": 0}, abs=0.1)

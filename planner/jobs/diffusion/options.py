@@ -138,7 +138,8 @@ def acting(found: Iterable[Split], model: Diffusion, held: Mapping[str, str], ca
     Raises InputError where what is held changes nothing.
     """
     runs = catalog.diffusion_runs
-    acts, unspilled = runs.ineffective.get(model.name), model.name in runs.unspilled
+    acts = "layer" if model.name in runs.acting else runs.ineffective.get(model.name)
+    unspilled = model.name in runs.unspilled
     holding = (model.like or model.name) in runs.holding
     taken = {"none": (0.0,), "layer": (0.0, 1.0)}.get(acts or "")
     every = list(found)

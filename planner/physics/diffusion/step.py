@@ -183,15 +183,15 @@ def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredB
 
 def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes that are kept of one sample for backward."""
-    blocks = tuning.model.denoiser.blocks
-    stays = 1 - law.spilled if split.spilled else 1.0
-    kept = [_kept(block, tuning, law, base, split.swapped) for block in blocks]
-    whole = (1 - split.recomputed) * stays * sum(block.count * each for block, each in zip(blocks, kept, strict=True))
-    at_work = max(kept)
+    denoiser, stays = tuning.model.denoiser, 1 - law.spilled if split.spilled else 1.0
+    kept = [_kept(block, tuning, law, base, split.swapped) for block in denoiser.blocks]
+    every = sum(block.count * each for block, each in zip(denoiser.blocks, kept, strict=True))
+    # what makes one text of several is no block that is recomputed
+    whole = (1 - split.recomputed) * stays * every + tuning.stretch * denoiser.text_kept * tuning.sample.text
     if not split.recomputed:
-        return whole + (at_work if split.spilled else 0.0)
+        return whole + (max(kept) if split.spilled else 0.0)
     entering = _entering(tuning) * (law.spill_inputs if split.spilled else split.entering)
-    return whole + split.recomputed * entering / split.segment + (law.working + split.segment - 1) * at_work
+    return whole + split.recomputed * entering / split.segment + (law.working + split.segment - 1) * max(kept)
 
 
 def _entering(tuning: Tuning) -> float:
