@@ -8,31 +8,34 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.intervals import ROOT, STEP, evidence_of
+from benchmarks.published_media import diffusion_lines, learning_lines, making_lines
 from planner.catalog.load import Catalog
-from planner.catalog.published import OWN
+from planner.catalog.published import DIFFUSION, LEARNING, MAKING, OWN, RUNS, TASK
 from planner.evidence.compare import compare
 from planner.evidence.residuals import speed_samples, step_samples
 from planner.evidence.rows import StatedRun
 
-RUNS = {STEP: "step-runs", "tpot-residuals": "tpot-runs"}
-"""File of residuals -> the file of its runs."""
 Line = Mapping[str, object]
 
 
 def main() -> int:
-    """Write the files of runs."""
+    """Write the files of runs, or those that are named."""
     catalog = Catalog()
-    for name, runs in RUNS.items():
-        law = (catalog.step_residuals if name == STEP else catalog.serving_residuals("tpot_ms")).law
-        lines = sorted((_step_lines if name == STEP else _token_lines)(catalog), key=str)
+    files: dict[str, tuple[Sequence[str], Callable[[Catalog], Iterator[Line]]]] = {
+        "step-runs": (catalog.step_residuals.law.traits, _step_lines),
+        "tpot-runs": (catalog.serving_residuals("tpot_ms").law.traits, _token_lines),
+        RUNS[LEARNING]: ((TASK, "framework"), learning_lines), RUNS[MAKING]: ((TASK, "stack"), making_lines),
+        RUNS[DIFFUSION]: ((TASK, "stack"), diffusion_lines)}
+    for name in sys.argv[1:] or files:
+        traits, lines = files[name]
         text = io.StringIO()
-        writer = csv.DictWriter(text, [*law.traits, *OWN], extrasaction="ignore", lineterminator="\n")
+        writer = csv.DictWriter(text, [*traits, *OWN], extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(lines)
-        (ROOT / "catalogs" / "calibration" / f"{runs}.csv").write_text(text.getvalue(), encoding="utf-8")
+        writer.writerows(sorted(lines(catalog), key=str))
+        (ROOT / "catalogs" / "calibration" / f"{name}.csv").write_text(text.getvalue(), encoding="utf-8")
     return 0
 
 

@@ -61,6 +61,11 @@ def without(law: PostTrainingLaw, fitted: Fitted) -> PostTrainingLaw:
     return law.model_copy(update={**fitted.law, "frameworks": {**law.frameworks, fitted.framework: own}, **unseen})
 
 
+def is_guessed(entry: Entry) -> bool:
+    """Say whether a row's answers are taken to be as long as such answers usually are."""
+    return any(said.startswith("response_len_mean") for said in entry.assumed)
+
+
 def left_out(read: EvidenceFile, source_of: Mapping[str, str]) -> list[Entry]:
     """Return the entries of every source by constants without it, with the intervals of a framework without runs."""
     made = list[Entry]()
@@ -80,8 +85,7 @@ def rl(path: Path) -> Iterator[str]:
     read = read_evidence(path)
     catalog = Catalog()
     found = compare(read, catalog)
-    guessed = {entry.id for entry in found.entries
-               if any(said.startswith("response_len_mean") for said in entry.assumed)}
+    guessed = {entry.id for entry in found.entries if is_guessed(entry)}
     runs = {row.id: row.run for row in read.rows if isinstance(row, RlRow)}
     frameworks = {name: run.framework or "" for name, run in runs.items()}
     source_of = {name: (run.source or "").partition("@")[0] for name, run in runs.items()}

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from planner.answer.assignment import Assignment
 from planner.errors import PlannerError
 from planner.jobs.posttraining.held import TRAINED
+from planner.layouts.axes import BY_NAME
 
 FUSED = {"loss": "fused"}
 """Of the work: a loss that never holds all logits (Liger, cut cross entropy)."""
@@ -25,6 +26,11 @@ class Ask(Protocol):
 
 _SAME = {"micro_batch": "mbs"}
 """Axes that have two names."""
+_LABELS = {"mbs": "micro-batch", "shard": "shard group", "offload_to": "offload to"}
+"""Names of axes that no axis of the table has -> how they read."""
+_MOVED = {"offload_optimizer": "optimizer states", "offload_parameters": "weights",
+          "offload_activations": "checkpoints"}
+"""Axes of what may lie on the host -> what that is."""
 LEAST_SHARE = 0.01
 """Share of usable memory below which a saving is not worth a line."""
 
@@ -81,10 +87,18 @@ def _freed(ask: Ask, layout: Mapping[str, str], now: Assignment, axes: Sequence[
     """Return what comes of the search where some of the axes that were asked for are left open."""
     then = ask({axis: value for axis, value in layout.items() if axis not in axes})
     stated = then.layout.stated
-    said = [f"{axis} {stated.get(_SAME.get(axis, axis), 'open')} instead of {layout[axis]}" for axis in axes]
+    said = [otherwise(axis, stated.get(_SAME.get(axis, axis), "open"), layout[axis]) for axis in axes]
     by = "" if then.stack == now.stack else f" ({then.stack})"
     return Lever(" + ".join(said) + by, now.memory.peak_bytes - then.memory.peak_bytes,
                  then.time.step_seconds / now.time.step_seconds - 1, then.memory.fits == "fits")
+
+
+def otherwise(axis: str, value: str, was: str) -> str:
+    """Return in words that an axis is otherwise, values as a layout is asked for with them."""
+    if axis not in _MOVED:
+        return f"{_LABELS.get(axis) or (BY_NAME[axis].label if axis in BY_NAME else axis)} {value} instead of {was}"
+    what, where = _MOVED[axis], "on the GPU" if float(value) == 0 else "on the host"
+    return f"{what} {where}" if float(value) in (0.0, 1.0) else f"{float(value):.0%} of {what} {where}"
 
 
 def together(ask: Ask, layout: Mapping[str, str], now: Assignment) -> Lever | None:

@@ -6,7 +6,8 @@ import re
 
 _ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{5})")
 _PINNED = re.compile(r"([\w-]+/[\w.-]+)@(\w+):([^\s#]+)(#L\d+)?")
-_FILE = re.compile(r"([\w-]+/[\w.-]+) ([\w.-]+(?:/[\w.-]+)+\.[a-z]+|[\w-]+\.md)")
+_FILE = re.compile(r"([\w-]+/[\w.-]+) ([\w.-]+(?:/[\w.-]+)+\.[a-z]+|[\w-]+\.md)(?![\w/])")
+_ASKED = re.compile(r"([\w-]+/[\w.-]+) (?:pull request|issue) (\d{1,6})")
 _NAME = re.compile(r"(?!docs/)([A-Za-z][\w-]*/[\w.-]*[A-Za-z][\w.-]*)")
 _REPOSITORY = re.compile(r"[\w-]+/[\w.-]+")
 _SITE = re.compile(r"[a-z0-9.-]+\.(?:com|ai|co|org|net|io|cloud|dev)(?:/[\w./-]*)?")
@@ -24,13 +25,20 @@ def page_of(text: str) -> str | None:
         return text.split(maxsplit=1)[0]
     if found := _ARXIV.search(text):
         return f"https://arxiv.org/abs/{found[1]}"
+    inside = _in_hub(text)
+    return None if inside is None else f"https://github.com/{inside}"
+
+
+def _in_hub(text: str) -> str | None:
+    """Return what a text begins with of GitHub: a file, a request, or a repository."""
     if found := _PINNED.match(text):
-        return f"https://github.com/{found[1]}/blob/{found[2]}/{found[3]}{found[4] or ''}"
+        return f"{found[1]}/blob/{found[2]}/{found[3]}{found[4] or ''}"
     if found := _FILE.match(text):
-        return f"https://github.com/{found[1]}/blob/HEAD/{found[2]}"
-    if found := _NAME.match(text):
-        return f"https://github.com/{found[1]}"
-    return None
+        return f"{found[1]}/blob/HEAD/{found[2]}"
+    if found := _ASKED.match(text):  # a pull request is found as an issue, too
+        return f"{found[1]}/issues/{found[2]}"
+    found = _NAME.match(text)
+    return found[1] if found else None
 
 
 def address_in(text: str) -> str | None:

@@ -233,7 +233,7 @@ class Catalog(Calibrated):
         return [stack for stack in self.all("stacks", Stack) if method in stack.last_resort_for]
 
     def published_runs(self, name: str) -> tuple[PublishedRun, ...]:
-        """Return the runs that the shipped intervals stand on: step-runs, of training, or tpot-runs, of serving."""
+        """Return the runs that the shipped intervals stand on: step-runs, tpot-runs of serving, or those of a task."""
         return published(self.roots[0] / "calibration" / f"{name}.csv")
 
     def site(self, name: str) -> Site:

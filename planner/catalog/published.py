@@ -12,6 +12,11 @@ from planner.catalog.addresses import page_of
 
 OWN = ("what", "gpus", "measured", "predicted", "unit", "source", "where")
 """Columns that are no traits."""
+TASK = "task"
+"""Trait of the runs of tasks that are no training of language models on text, and no serving of them."""
+LEARNING, MAKING, DIFFUSION = "reinforcement learning", "making images and clips", "training diffusion models"
+RUNS = {LEARNING: "rl-step-runs", MAKING: "call-runs", DIFFUSION: "diffusion-step-runs"}
+"""Task -> the file of its runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from planner.answer.assignment import Assignment, PostTrainingAssignment
 from planner.api.functions import estimate_asked
 from planner.ask.estimate import Estimating, estimating
 from planner.ask.largest import largest_model, largest_of
-from planner.ask.levers import Lever
+from planner.ask.levers import Lever, otherwise
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.posttraining.held import TRAINED
@@ -74,7 +74,7 @@ def test_levers_of_a_layout_that_was_chosen_are_changes_of_it() -> None:
 @pytest.mark.parametrize(("method", "node", "layout", "said"), [
     ("full", "8xa100", "tp=8,pp=1,zero=1,mbs=8", "None of these is enough. It fits with "),
     ("full", "4xa100", "tp=4,dp=1,zero=0,mbs=8", "None is enough, nor all together: "),
-    ("qlora", "rtx-4090-2x", "mbs=8,offload_activations=0", "It fits with mbs ")])
+    ("qlora", "rtx-4090-2x", "mbs=8,offload_activations=0", "It fits with micro-batch ")])
 def test_where_no_change_is_enough_the_fewest_that_are_enough_are_told(
         method: str, node: str, layout: str, said: str) -> None:
     asked = estimate_asked(None, model="llama-3.1-70b", method=method, node=node, layout=layout)
@@ -92,6 +92,15 @@ def test_where_no_change_is_enough_the_fewest_that_are_enough_are_told(
     elif enough.fits:
         then = asked(layout={**asked.layout, "offload_optimizer": "1", "mbs": "1"}, stack=(now.stack,))
         assert [then.memory.fits, now.memory.peak_bytes - then.memory.peak_bytes] == ["fits", enough.saved_bytes]
+
+
+@pytest.mark.parametrize(("axis", "value", "was", "said"), [
+    ("offload_optimizer", "1", "0", "optimizer states on the host"), ("mbs", "1", "8", "micro-batch 1 instead of 8"),
+    ("offload_optimizer", "0.5", "0", "50% of optimizer states on the host"),
+    ("offload_parameters", "0", "1", "weights on the GPU"),
+    ("tp", "4", "2", "TP 4 instead of 2"), ("recompute", "full", "none", "recompute full instead of none")])
+def test_an_axis_that_is_otherwise_is_said_in_words(axis: str, value: str, was: str, said: str) -> None:
+    assert otherwise(axis, value, was) == said
 
 
 def test_levers_are_of_the_stack_that_is_shown() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import planner
+from benchmarks.rl import is_guessed as guessed
 from benchmarks.rl import left_out
 from planner.answer.validation import Entry, Validation
 from planner.catalog.load import Catalog
@@ -42,11 +43,6 @@ def validation() -> Validation:
             writer.writeheader()
             writer.writerows(kept)
         return planner.validate(path)
-
-
-def guessed(entry: Entry) -> bool:
-    """Say whether a row's answers are taken to be as long as such answers usually are."""
-    return any(said.startswith("response_len_mean") for said in entry.assumed)
 
 
 @pytest.mark.parametrize(("quantities", "median", "p90"), [

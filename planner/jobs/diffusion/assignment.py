@@ -9,6 +9,7 @@ from planner.answer.bought import bought_of
 from planner.answer.breakdown import Evidence, Fits, Memory, MemoryComponents, Time, TimeComponents
 from planner.answer.layout import Layout, Offload
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
+from planner.catalog.published import DIFFUSION, TASK
 from planner.jobs.columns import Run
 from planner.jobs.diffusion.options import Option, interval, sure_bytes
 from planner.jobs.quanta import offered, used_by
@@ -76,9 +77,10 @@ def _called(split: Split) -> Literal["none", "mixed", "full"]:
     return "none" if not split.recomputed else "full" if split.recomputed == 1 else "mixed"
 
 
-def _evidence(residue: Residue, *, likely: bool) -> Evidence:
+def _evidence(residue: Residue, stack: str, *, likely: bool) -> Evidence:
     return Evidence(rows=residue.rows if likely else 0, sources=1 if likely else 0,
-                    median_abs_error=residue.error if likely else None, validated=likely)
+                    median_abs_error=residue.error if likely else None, validated=likely,
+                    alike={TASK: DIFFUSION, "stack": stack} if likely else None)
 
 
 def _memory(option: Option, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Memory:
@@ -89,7 +91,7 @@ def _memory(option: Option, candidate: Candidate, law: DiffusionLaw, confidence:
                   peak_bytes=sum(parts.values()), components=MemoryComponents(**parts),
                   host_bytes_per_node=round(option.host), host_usable_bytes=int(candidate.node.cpu.memory),
                   interval90_bytes=(round(option.peak * low), round(option.peak * high)),
-                  evidence=_evidence(law.memory, likely=option.likely))
+                  evidence=_evidence(law.memory, law.stack, likely=option.likely))
 
 
 def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | None, batch: int) -> Time:
@@ -102,4 +104,5 @@ def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | 
     tokens = tuning.sample.image() * batch / step / option.gpus
     return Time(step_seconds=step, components=TimeComponents(**option.seconds), steps=steps,
                 tokens_per_second_per_gpu=tokens, model_tflops_per_gpu=flops / step / 1e12, mfu=flops / step / peak,
-                interval90_seconds=(step * low, step * high), evidence=_evidence(law.step, likely=option.likely))
+                interval90_seconds=(step * low, step * high),
+                evidence=_evidence(law.step, law.stack, likely=option.likely))

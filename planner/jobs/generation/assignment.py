@@ -11,6 +11,7 @@ from planner.answer.layout import Layout, Offload
 from planner.answer.level import Made, Percentiles, Replayed, ServingFigures
 from planner.catalog.diffusion_law import Residue
 from planner.catalog.generation_law import GenerationLaw
+from planner.catalog.published import MAKING, TASK
 from planner.jobs.diffusion.options import interval
 from planner.jobs.generation.options import Option, ends, fits, sure_bytes
 from planner.jobs.generation.queue import Queue
@@ -67,9 +68,10 @@ def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
                 bytes={moment: round(way.bytes_at(moment)) for moment in way.moments})
 
 
-def _evidence(residue: Residue, sources: int, *, likely: bool) -> Evidence:
-    return Evidence(rows=residue.rows if likely else 0, sources=sources if likely else 0,
-                    median_abs_error=residue.error if likely else None, validated=likely)
+def _evidence(residue: Residue, law: GenerationLaw, *, likely: bool) -> Evidence:
+    return Evidence(rows=residue.rows if likely else 0, sources=law.sources if likely else 0,
+                    median_abs_error=residue.error if likely else None, validated=likely,
+                    alike={TASK: MAKING, "stack": law.stack} if likely else None)
 
 
 def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float, replicas: int) -> Memory:
@@ -84,7 +86,7 @@ def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: f
                   components=MemoryComponents(**parts), host_bytes_per_node=round(way.host * together),
                   host_usable_bytes=int(candidate.node.cpu.memory),
                   interval90_bytes=(round(way.peak * low), round(way.peak * high)),
-                  evidence=_evidence(law.memory, law.sources, likely=way.alike))
+                  evidence=_evidence(law.memory, law, likely=way.alike))
 
 
 def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:
@@ -98,4 +100,4 @@ def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:
     return Time(step_seconds=math.fsum(parts.values()), components=TimeComponents(**parts),
                 tokens_per_second_per_gpu=0.0, model_tflops_per_gpu=rate / 1e12, mfu=rate / peak,
                 interval90_seconds=(way.call * low, way.call * high),
-                evidence=_evidence(law.seconds, law.sources, likely=way.likely))
+                evidence=_evidence(law.seconds, law, likely=way.likely))

@@ -11,6 +11,7 @@ from planner.answer.breakdown import Evidence, Fits, Memory, MemoryComponents, T
 from planner.answer.layout import Layout, Offload
 from planner.answer.posttraining import RlPhase, RlRollouts
 from planner.catalog.posttraining import FrameworkResidue, ModelKind, PostTrainingLaw
+from planner.catalog.published import LEARNING, TASK
 from planner.jobs.columns import Run
 from planner.jobs.posttraining.way import RlWay, batch_bytes, on_node
 from planner.jobs.quanta import offered, used_by
@@ -158,7 +159,8 @@ def _evidence(residue: FrameworkResidue, way: RlWay) -> Evidence:
     if runs is None:
         return Evidence(rows=0, validated=False)
     return Evidence(rows=runs.rows, sources=runs.sources, median_abs_error=runs.error, validated=True,
-                    unlike=residue.unlike(way.framework, kind_of(way)))
+                    unlike=residue.unlike(way.framework, kind_of(way)),
+                    alike={TASK: LEARNING, "framework": way.framework})
 
 
 def _time(way: RlWay, work: PostTraining, candidate: Candidate, law: PostTrainingLaw) -> Time:
