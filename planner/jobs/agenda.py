@@ -18,7 +18,9 @@ from planner.jobs.offering import MOST_WAYS, Offering, beyond, spread
 from planner.jobs.pools import MOST_STARTS, Supplier
 from planner.jobs.purchases import as_late_as_may_be
 from planner.scenario.moment import months_since
-from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio_job import PortfolioJob
+from planner.scenario.quarters import quarter_after, quarter_of
 from planner.scenario.recurring import releases
 from planner.solver.column import Column
 from planner.solver.fleet.schedule import (
@@ -35,7 +37,8 @@ from planner.solver.fleet.schedule import (
     Turn,
 )
 
-MONTHS_OF_QUARTER = 3
+QUARTER = "budget_by_quarter"
+"""The limit of calendar quarters; of one of them with its name, as in budget_by_quarter.2027-Q1."""
 Alike: TypeAlias = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
 """Of a period what a service needs in how many hours, and what is there of the pools that have nodes."""
 POWER = ("max_power", "site_power")
@@ -83,6 +86,8 @@ class Agenda:
     """Jobs without any column on any pool."""
     ceilings: tuple[str, ...] = ()
     """Names of the problem's ceilings."""
+    purses: tuple[str, ...] = ()
+    """Names of the limits that the problem's purses are of: of one amount for all quarters one name."""
     missed: tuple[str, ...] | None = None
     """Which targets services miss by replay, and by how much; none where nothing was replayed."""
 
@@ -160,13 +165,15 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
                  for at, supplier in enumerate(suppliers)]
     ceilings = dict(_ceilings(portfolio, suppliers))
     last = max([horizon.periods, *(lot.end for supplier in suppliers for lot in supplier.pool.lots)])
+    purses = list(_quarters(portfolio, last))
     problem = Problem(
         horizon.periods, round(horizon.period), tuple(supplier.pool for supplier in suppliers),
         tuple(tasks), tuple(services),
         tuple(ceilings.values()), None if limits.budget is None else math.floor(limits.budget * MICRO),
-        () if limits.budget_by_quarter is None else tuple(_quarters(portfolio, last, limits.budget_by_quarter)))
+        tuple(purse for _, purse in purses))
     return Agenda(portfolio, tuple(jobs), tuple(columns), market, tuple(suppliers), problem, tuple(items),
-                  tuple(standing), offering, left_out, tuple(best), tuple(empty), tuple(ceilings))
+                  tuple(standing), offering, left_out, tuple(best), tuple(empty), tuple(ceilings),
+                  tuple(name for name, _ in purses))
 
 
 def _bought(portfolio: Portfolio, at: int, supplier: Supplier, tasks: Sequence[Task]) -> Supplier:
@@ -208,7 +215,8 @@ def _instances(portfolio: Portfolio, asked: PortfolioJob) -> Iterator[tuple[int 
 def _task(portfolio: Portfolio, asked: PortfolioJob, release: datetime, options: Sequence[Option],
           after: tuple[int, ...]) -> Task:
     start = portfolio.horizon.start
-    deadline = None if asked.deadline is None else math.floor((asked.deadline - start).total_seconds())
+    due = asked.due(release)
+    deadline = None if due is None else math.floor((due - start).total_seconds())
     hard = asked.late is None
     return Task(tuple(options), math.ceil((release - start).total_seconds()), deadline if hard else None,
                 None if hard else deadline, 0 if asked.late is None else math.ceil(round(asked.late * 100, 3)),
@@ -271,14 +279,16 @@ def _ceilings(portfolio: Portfolio, suppliers: Sequence[Supplier]) -> Iterator[t
                                     math.floor(limits.site_power))
 
 
-def _quarters(portfolio: Portfolio, periods: int, usd: float) -> Iterator[Purse]:
-    """Yield every calendar quarter that money may be spent in."""
-    start = portfolio.horizon.start
+def _quarters(portfolio: Portfolio, periods: int) -> Iterator[tuple[str, Purse]]:
+    """Yield every calendar quarter that has a budget, with the limit that this is."""
+    start, by_quarter = portfolio.horizon.start, portfolio.limits.budget_by_quarter
     end = start + timedelta(seconds=periods * portfolio.horizon.period)
     begin = start
-    while begin < end:
-        month = (begin.month - 1) // MONTHS_OF_QUARTER * MONTHS_OF_QUARTER + MONTHS_OF_QUARTER + 1
-        then = begin.replace(year=begin.year + month // 13, month=(month - 1) % 12 + 1, day=1, hour=0, minute=0)
-        yield Purse(round((begin - start).total_seconds()), round((min(then, end) - start).total_seconds()),
-                    math.floor(usd * MICRO))
+    while by_quarter is not None and begin < end:
+        then, quarter = quarter_after(begin), quarter_of(begin)
+        usd = by_quarter.get(quarter) if isinstance(by_quarter, dict) else by_quarter
+        if usd is not None:
+            yield QUARTER if not isinstance(by_quarter, dict) else f"{QUARTER}.{quarter}", Purse(
+                round((begin - start).total_seconds()), round((min(then, end) - start).total_seconds()),
+                math.floor(usd * MICRO))
         begin = then

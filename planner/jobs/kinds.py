@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeGuard
@@ -38,7 +37,8 @@ from planner.money.rent import usual_candidate
 from planner.scenario.diffusion import DiffusionScenario, DiffusionTraining
 from planner.scenario.generation import Generation
 from planner.scenario.limits import Deadline, Limits, ServingLimits
-from planner.scenario.portfolio import AnyWork, Portfolio
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio_job import AnyWork
 from planner.scenario.posttraining import PostTraining, PostTrainingScenario
 from planner.scenario.scenario import AnyScenario, Scenario, ServingScenario, only_training
 from planner.scenario.serving import LOADS, Serving
@@ -107,10 +107,7 @@ def jobs_of(portfolio: Portfolio, catalog: Catalog, market: Market) -> list[Job]
             terms = Terms(market, ServingLimits(), "cost")
             jobs.append(_job_of(asked.name, asked.workload, catalog, terms, portfolio.confidence))
             continue
-        until = horizon.end if asked.deadline is None or asked.late is not None else asked.deadline
-        # jobs start with a period
-        release = ((asked.release or horizon.start) - horizon.start).total_seconds() / horizon.period
-        window = max((until - horizon.start).total_seconds() - math.ceil(release) * horizon.period, 1.0)
+        window = asked.time_given(horizon)
         limits = Limits().model_copy(update={"deadline": Deadline(window), **most})
         terms = Terms(market, limits, "cost", min(horizon.period, window))
         jobs.append(_job_of(asked.name, asked.workload, catalog, terms, portfolio.confidence))

@@ -10,7 +10,8 @@ from planner.catalog.calibration import Reliability
 from planner.errors import Unsupported
 from planner.jobs.columns import MICRO, Columns, ReplicaColumn
 from planner.jobs.pools import Supplier
-from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio_job import PortfolioJob
 from planner.solver.column import Column
 from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Block, Option
 from planner.solver.quantize import DURATION_QUANTUM, cost_cents, duration_limit, price

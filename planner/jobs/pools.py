@@ -15,7 +15,8 @@ from planner.jobs.purchases import MOST_BOUGHT, delivered, purchases
 from planner.layouts.candidate import Candidate
 from planner.money.rent import RentalOffer
 from planner.scenario.horizon import Horizon
-from planner.scenario.portfolio import Owned, Portfolio
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio_supply import Owned
 from planner.solver.fleet.schedule import HOUR_SECONDS, Lot, Pool
 from planner.solver.quantize import price
 from planner.units import DAY
@@ -153,10 +154,7 @@ def _owned(horizon: Horizon, owned: Sequence[Owned]) -> tuple[int, ...]:
 def _works(owned: Owned, begin: datetime, end: datetime) -> bool:
     if (owned.from_ is not None and begin < owned.from_) or (owned.until is not None and end > owned.until):
         return False
-    if owned.maintenance is None:
-        return True
-    first, last = owned.maintenance
-    return end <= first or begin >= last + timedelta(days=1)
+    return all(end <= first or begin >= last + timedelta(days=1) for first, last in owned.maintenance or ())
 
 
 def _reservations(portfolio: Portfolio, offer: RentalOffer, node: str, each: int) -> list[Lot]:

@@ -27,7 +27,7 @@ from planner.launch.served import Served, served_of
 from planner.launch.serving import names_of
 from planner.launch.shape import facts_of
 from planner.launch.work import Work, work_of
-from planner.scenario.portfolio import AnyWork
+from planner.scenario.portfolio_job import AnyWork
 from planner.text_io import read_text
 
 ROOT = Path(__file__).parents[1]

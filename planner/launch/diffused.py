@@ -14,7 +14,7 @@ from planner.errors import InputError, Unsupported
 from planner.launch.hosts import on_hosts
 from planner.launch.work import STEPS, gpus_each
 from planner.scenario.diffusion import DiffusionTraining
-from planner.scenario.portfolio import AnyWork
+from planner.scenario.portfolio_job import AnyWork
 
 SHARES = {"none": 0.0, "mixed": 0.5, "full": 1.0}
 """Of the blocks that are recomputed; another share stands in the assignment."""

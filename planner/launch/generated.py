@@ -14,7 +14,7 @@ from planner.catalog.releases import Target
 from planner.errors import InputError
 from planner.launch.hosts import host, on_hosts
 from planner.scenario.generation import Generation
-from planner.scenario.portfolio import AnyWork
+from planner.scenario.portfolio_job import AnyWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from planner.answer.assignment import KINDS, Assignment, PostTrainingAssignment
 from planner.answer.schema import Plan, to_json
 from planner.errors import InputError
 from planner.scenario.load import as_question
-from planner.scenario.portfolio import AnyQuestion, AnyWork, Portfolio
+from planner.scenario.portfolio import AnyQuestion, Portfolio
+from planner.scenario.portfolio_job import AnyWork
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.tuned import without_idle_rank
 from planner.yaml_io import Document, Frozen, validate

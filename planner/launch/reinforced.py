@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.launch.axes import No, SayOf, Settings
 from planner.launch.hosts import host, on_hosts
 from planner.launch.work import STEPS
-from planner.scenario.portfolio import AnyWork
+from planner.scenario.portfolio_job import AnyWork
 from planner.scenario.posttraining import PostTraining
 
 PROMPTS = 0.999

@@ -14,7 +14,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError, Unsupported
 from planner.launch.hosts import host, on_hosts
-from planner.scenario.portfolio import AnyWork
+from planner.scenario.portfolio_job import AnyWork
 from planner.scenario.serving import Serving as Asked
 
 DIGITS = 4

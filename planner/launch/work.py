@@ -16,7 +16,7 @@ from planner.catalog.stack import Stack
 from planner.errors import InputError, Unsupported
 from planner.launch.hosts import host, on_hosts
 from planner.launch.older import attention_on
-from planner.scenario.portfolio import AnyWork
+from planner.scenario.portfolio_job import AnyWork
 from planner.scenario.workload import Training
 
 STEPS = 100

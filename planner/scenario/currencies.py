@@ -18,6 +18,8 @@ _NAMED = re.compile("|".join(f"(?<![a-z]{{2}}){re.escape(said)}(?![a-z])" for sa
     _NAMES, key=len, reverse=True)), re.IGNORECASE)
 _KEYS = {("limits",): ("budget", "budget_by_quarter"), ("sourcing",): ("electricity",),
          ("sourcing", "rent"): ("price",)}
+_OF_JOBS = ("late", "worth")
+"""Of a job of a portfolio."""
 
 
 def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document, Defaults]:
@@ -25,6 +27,11 @@ def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document
     if not isinstance(document.data, dict):
         return document, []
     said, changed = Defaults(), dict(document.data)
+    jobs = changed.get("jobs")
+    if isinstance(jobs, list):
+        changed["jobs"] = [{**job, **{key: _dollars(f"{job.get('name', at)}.{key}", job[key], rates, said)
+                                      for key in _OF_JOBS if key in job}} if isinstance(job, dict) else job
+                           for at, job in enumerate(jobs)]
     for path, keys in _KEYS.items():
         held: object = changed
         for block in path:
@@ -33,8 +40,15 @@ def in_dollars(document: Document, rates: Mapping[str, float]) -> tuple[Document
                 held[block] = values = {**values}
             held = values
         if isinstance(held, dict):
-            held |= {key: _dollars(key, held[key], rates, said) for key in keys if key in held}
+            held |= {key: _of(key, held[key], rates, said) for key in keys if key in held}
     return replace(document, data=changed), said
+
+
+def _of(key: str, value: object, rates: Mapping[str, float], said: Defaults) -> object:
+    """Return a value in dollars; of amounts by quarter each."""
+    return {part: _dollars(f"{key}.{part}", amount, rates, said) for part, amount in value.items()} if isinstance(
+        value, dict) else [_dollars(key, amount, rates, said) for amount in value] if isinstance(
+        value, list) else _dollars(key, value, rates, said)
 
 
 def _dollars(key: str, text: object, rates: Mapping[str, float], said: Defaults) -> object:

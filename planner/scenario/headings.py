@@ -17,7 +17,7 @@ from planner.scenario.flags import NAMES
 from planner.scenario.kind import KEYS, kind_by_method
 from planner.scenario.limits import Limits, ServingLimits
 from planner.scenario.phrased import LATENCIES, Phrased, phrased
-from planner.scenario.portfolio import PortfolioLimits, PortfolioSourcing
+from planner.scenario.portfolio_supply import PortfolioLimits, PortfolioSourcing
 from planner.scenario.said import in_their_places, own_name
 from planner.scenario.words import SYNONYMS, WORKS, named, says_no_more
 

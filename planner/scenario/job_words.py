@@ -127,9 +127,17 @@ def _length(count: object, unit: str) -> str:
 
 
 def after_dates(jobs: list[Any]) -> list[Any]:
-    """Return jobs of which those that come after a date, and after no job of that name, are released then."""
+    """Return jobs of which those that come after a date, and after no job of that name, are released then; of several
+    jobs that are named with commas between, a list.
+    """
     names = {job.get("name") for job in jobs if isinstance(job, dict)}
-    return [_released(job, names) if isinstance(job, dict) else job for job in jobs]
+    return [_released(_listed(job, names), names) if isinstance(job, dict) else job for job in jobs]
+
+
+def _listed(job: dict[Any, Any], names: Collection[object]) -> dict[Any, Any]:
+    said = job.get("after")
+    parts = [part.strip() for part in said.split(",")] if isinstance(said, str) and said not in names else []
+    return {**job, "after": parts} if len(parts) > 1 and set(parts) <= set(names) else job
 
 
 def _released(job: dict[Any, Any], names: Collection[object]) -> dict[Any, Any]:
@@ -153,28 +161,6 @@ def in_a_stretch(said: str | int) -> dict[str, object]:
     except ValueError:
         return {"length": said}
     return {"start": written(start), "length": f"{(end - start).total_seconds() / DAY:g} d"}
-
-
-_QUARTERS = ("budget_by_quarter", "budget_per_quarter", "quarterly_budget")
-_MONTHS = ("budget_by_month", "budget_per_month", "monthly_budget", "max_cost_per_month")
-
-
-def with_quarters(data: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a portfolio with its budget of a quarter among its limits. Raises InputError for one of a month."""
-    limits = data.get("limits") or {}
-    stated = {**{key: data[key] for key in (*_QUARTERS, *_MONTHS) if key in data},
-              **(limits if isinstance(limits, dict) else {})}
-    if (month := next((key for key in stated if key in _MONTHS), None)) is not None:
-        raise InputError(f"{month}: a portfolio has budget_by_quarter, the most spent in any calendar quarter, and "
-                         "budget, the most in all: three months' money is a quarter's")
-    quarter = next((key for key in stated if key in _QUARTERS), None)
-    if quarter is None or not isinstance(limits, dict):
-        return data
-    if isinstance(stated[quarter], dict | list):
-        raise InputError(f"{quarter}: one amount holds for every calendar quarter: write for example 4 MUSD")
-    left = {key: value for key, value in limits.items() if key not in _QUARTERS}
-    return {key: value for key, value in data.items() if key not in _QUARTERS} | {
-        "limits": {**left, "budget_by_quarter": stated[quarter]}}
 
 
 def in_words_of_jobs(job: dict[Any, Any], at: int) -> dict[Any, Any]:

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cache
 from typing import get_args, get_origin
 
-from planner.scenario.portfolio import Portfolio, PortfolioJob
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio_job import PortfolioJob
 from planner.scenario.scenario import SCENARIOS
 from planner.yaml_io import Frozen
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from planner.catalog.price import Term
 from planner.catalog.recipes import UsualRequests
 from planner.errors import InputError, UnknownName
+from planner.scenario.budget_words import with_quarters
 from planner.scenario.flags import NAMES
 from planner.scenario.headings import USUAL, read_headings
 from planner.scenario.job_words import (
@@ -19,7 +20,6 @@ from planner.scenario.job_words import (
     in_words_of_jobs,
     with_horizon,
     with_jobs_listed,
-    with_quarters,
 )
 from planner.scenario.limits import Buy, Rent
 from planner.scenario.scenario import SCENARIOS

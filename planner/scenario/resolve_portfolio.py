@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 from planner.catalog.load import Catalog
 from planner.scenario.dates import stretch
@@ -13,8 +14,12 @@ from planner.scenario.horizon import Horizon
 from planner.scenario.limits import Hardware, Limits, Sourcing
 from planner.scenario.moment import written
 from planner.scenario.pool import named, pool
-from planner.scenario.portfolio import DATES, AnyWork, Portfolio, PortfolioJob, PortfolioSourcing
+from planner.scenario.portfolio import DATES, Portfolio
+from planner.scenario.portfolio_job import AnyWork, PortfolioJob
+from planner.scenario.portfolio_supply import PortfolioSourcing
 from planner.scenario.posttraining import PostTraining
+from planner.scenario.quarters import quarter_after, quarter_of
+from planner.scenario.recurring import due_written
 from planner.scenario.resolve import NO_FILE, in_precision, named_nodes, resolve_service, resolve_training
 from planner.scenario.resolve_diffusion import resolved_diffusion
 from planner.scenario.resolve_posttraining import resolved_posttraining
@@ -43,7 +48,7 @@ def resolve_portfolio(portfolio: Portfolio, catalog: Catalog, document: Document
         defaults.append(Default(name="horizon", value=f"{horizon.length / DAY:g} d from {written(horizon.start)}" + (
             " by the hour" if hourly else ""), why="unless said: services run, and cost, to its end" if not hourly else
             "some jobs are due within hours, which a year of days does not tell apart: services cost this long"))
-    defaults += told_of_dates(portfolio, document)
+    defaults += [*told_of_dates(portfolio, document), *told_of_quarters(portfolio)]
     jobs: list[tuple[PortfolioJob, AnyWork]] = []
     for at, job in enumerate(portfolio.jobs):
         work, decided = _resolved(job.workload, catalog, document, ("jobs", at, "workload"))
@@ -72,10 +77,13 @@ def told_of_dates(portfolio: Portfolio, document: Document) -> Iterator[Default]
     """Yield what dates without a year, and deadlines that are more than a day, were taken for."""
     said = document.data.get("jobs") if isinstance(document.data, dict) else None
     for job, given in zip(portfolio.jobs, said if isinstance(said, list) else (), strict=False):
+        if isinstance(job.deadline, timedelta):
+            yield Default(name=f"{job.name}.deadline", value=f"{due_written(job.deadline)} from each release", why=(
+                "beside every, a span of time is that of each instance; a date is that of all"))
         for key in DATES if isinstance(given, dict) else ():
             text, moment = given.get(key), getattr(job, "from_" if key == "from" else key)
             named = stretch(text, portfolio.horizon.start.date()) if isinstance(text, str) else None
-            if named is None or moment is None:
+            if named is None or not isinstance(moment, datetime):
                 continue
             long = key == "deadline" and (named[1] - named[0]).days > 1
             if long or stretch(text, None) is None:
@@ -84,10 +92,22 @@ def told_of_dates(portfolio: Portfolio, document: Document) -> Iterator[Default]
                     if long else f"{text} is the first from the start of the horizon on"))
 
 
+def told_of_quarters(portfolio: Portfolio) -> Iterator[Default]:
+    """Yield which quarters have no budget where some have one of their own."""
+    by_quarter, moment = portfolio.limits.budget_by_quarter, portfolio.horizon.start
+    left = []
+    while isinstance(by_quarter, dict) and moment < portfolio.horizon.end:
+        left += [quarter_of(moment)] if quarter_of(moment) not in by_quarter else []
+        moment = quarter_after(moment)
+    if left:
+        yield Default(name="budget_by_quarter", value=f"none in {', '.join(left)}", why=(
+            "other quarters have an amount, and these have not"))
+
+
 def due_in_hours(portfolio: Portfolio) -> bool:
     """Say whether all that ends is due within a month, and some of it within hours, and nothing comes back or grows."""
     start, runs = portfolio.horizon.start, [job for job in portfolio.jobs if job.ends]
-    spans = [(job.deadline - start).total_seconds() for job in runs if job.deadline is not None]
+    spans = [(job.deadline - start).total_seconds() for job in runs if isinstance(job.deadline, datetime)]
     stays = all(job.every is None and job.growth is None and job.release is None and job.from_ is None
                 and job.late is None for job in portfolio.jobs)
     dated = any((owned.from_, owned.until, owned.maintenance) != (None,) * 3 for owned in portfolio.sourcing.own)

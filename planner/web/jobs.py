@@ -16,7 +16,7 @@ from planner.errors import EXIT_OK, InputError, PlannerError
 from planner.scenario.flags import NAMES, TABLE
 from planner.scenario.horizon import Horizon
 from planner.scenario.load import document_of
-from planner.scenario.portfolio import PortfolioJob
+from planner.scenario.portfolio_job import PortfolioJob
 from planner.web.answering import Answered, Folders, open_catalog
 from planner.web.forms import FORMS, Input, called, form_of, inputs
 from planner.web.question import FILE, SCENARIO, TEXT, question_of, typed

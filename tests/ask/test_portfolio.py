@@ -26,9 +26,9 @@ CHAT = {"kind": "serving", "model": "llama-3.1-8b", "rate": "150 requests/s", "i
 RENT = {"providers": ["nebius"]}
 
 
-def plan_of(jobs, own=0, length="28 d", **blocks):
+def plan_of(jobs, own=0, length="28 d", start="2027-01-04", **blocks):
     sourcing = {**({"own": [{"node": "dgx-h100", "nodes": own}]} if own else {}), **blocks.pop("sourcing", {})}
-    horizon = {"start": "2027-01-04", "length": length}
+    horizon = {"start": start, "length": length}
     data = {"horizon": horizon, "hardware": {"candidates": ["dgx-h100"]},
             "jobs": jobs, "sourcing": sourcing, **blocks}
     scenario, defaults = load_question(data, {}, CATALOG)
@@ -37,6 +37,15 @@ def plan_of(jobs, own=0, length="28 d", **blocks):
 
 def moment(text):
     return datetime.fromisoformat(text.removesuffix("Z"))
+
+
+def due_of(job, assignment):
+    """Return a deadline; of what comes back, a span from a release in whole weeks from the first day."""
+    if "every" not in job or "-" in job["deadline"]:
+        return moment(job["deadline"])
+    first = moment("2027-01-04")
+    weeks = (moment(assignment["start"]) - first).days // 7
+    return first + timedelta(weeks=weeks, days=float(job["deadline"].removesuffix(" d")))
 
 
 def recheck(plan: Plan) -> dict:
@@ -60,7 +69,7 @@ def recheck(plan: Plan) -> dict:
         assert all(moment(one["end"]) < moment(two["start"]) for one, two in pairwise(segments))
         worked = sum((moment(one["end"]) - moment(one["start"])).total_seconds() for one in segments)
         assert worked >= a["duration_days"] * 86400 - 1
-        assert "deadline" not in job or "late" in job or moment(a["end"]) <= moment(job["deadline"])
+        assert "deadline" not in job or "late" in job or moment(a["end"]) <= due_of(job, a)
         assert all(done[other] <= moment(a["start"]) for other in job["after"])
         done[a["job"]] = max(done.get(a["job"], datetime.min), moment(a["end"]))
         if a["sourcing"] == "rent":
@@ -149,6 +158,33 @@ def test_a_job_that_is_released_often_while_it_waits_is_warned_of():
     assert [note for note in plan.notes if f"{early} of 10 tune are released before base has ended" in note]
     late = plan_of([base, {**tune, "release": "2027-01-28"}], own=1, length="30 d")
     assert not [note for note in late.notes if "released" in note]
+
+
+def test_each_instance_keeps_a_span_from_its_release():
+    back = {"name": "tune", "workload": {**RUN, "tokens": "2 G"}, "every": "7 d", "deadline": "2 d"}
+    first = {"name": "first", "workload": RUN, "deadline": "2027-01-12"}
+    plan = plan_of([back, first], own=1)
+    ends = [one["end"] for one in recheck(plan)["assignments"] if one["job"] == "tune"]
+    assert [end[:10] for end in ends] == ["2027-01-04", "2027-01-11", "2027-01-18", "2027-01-25"]
+    # the longer run leaves no room for all of them on one node: what would do is said as a span, and does
+    tight = [{**back, "deadline": "8 h"}, {**first, "release": "2027-01-10", "deadline": "2027-01-14"}]
+    no = plan_of(tight, own=1)
+    assert no.status == "infeasible"
+    (change,) = [one for one in no.infeasible.relaxations if one.limit == "tune.deadline"]
+    assert (change.from_, change.to) == ("8 h", "56 h")
+    assert plan_of([{**tight[0], "deadline": change.to}, tight[1]], own=1).status == "optimal"
+
+
+def test_a_quarter_has_a_budget_of_its_own():
+    job = {"name": "a", "workload": RUN, "release": "2027-03-15"}
+    asked = {"length": "56 d", "sourcing": {"rent": RENT}, "start": "2027-03-01"}
+    late = plan_of([job], limits={"budget_by_quarter": {"Q1": "10 USD"}}, **asked)
+    assert late.assignments[0].start == "2027-04-01T00:00:00Z"
+    no = plan_of([job], limits={"budget_by_quarter": {"Q1": "10 USD", "Q2": "20 USD"}}, **asked)
+    limits = {one.limit: one.to for one in no.infeasible.relaxations}
+    assert limits.keys() == {"budget_by_quarter.2027-Q1", "budget_by_quarter.2027-Q2"}
+    enough = {"Q1": "10 USD", "Q2": limits["budget_by_quarter.2027-Q2"]}
+    assert plan_of([job], limits={"budget_by_quarter": enough}, **asked).status == "optimal"
 
 
 def test_the_power_of_a_site_is_of_its_own_nodes():

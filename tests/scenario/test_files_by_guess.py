@@ -109,7 +109,8 @@ def test_a_horizon_has_its_length_by_its_unit_or_between_dates(horizon: object, 
 
 def test_maintenance_goes_from_one_day_to_another():
     own = [{"node": "dgx-h100", "nodes": 1, "maintenance": "2027-04-05 to 2027-04-07"}]
-    assert [f"{day:%m-%d}" for day in portfolio(own=own).sourcing.own[0].maintenance or ()] == ["04-05", "04-07"]
+    ((first, last),) = portfolio(own=own).sourcing.own[0].maintenance or ()
+    assert [f"{day:%m-%d}" for day in (first, last)] == ["04-05", "04-07"]
 
 
 def test_values_of_a_guessed_file_have_their_paths():

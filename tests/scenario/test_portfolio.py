@@ -6,8 +6,10 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.errors import InputError
+from planner.scenario.horizon import USUAL
 from planner.scenario.load import load_any, load_question
 from planner.scenario.moment import months_since
+from planner.scenario.recurring import expect_in_time
 from planner.scenario.writing import to_yaml
 from planner.yaml_io import parse
 
@@ -45,8 +47,74 @@ def test_a_deadline_is_that_of_every_instance():
     back = {"name": "tune", "workload": RUN, "release": "2027-01-11", "every": "1 week", "deadline": "2027-02-01"}
     with pytest.raises(InputError, match=r"released 2027-02-22: give count: 3, or a later deadline"):
         load_question(asked([back]), {}, CATALOG)
+    with pytest.raises(ValueError, match="give a later deadline, or for each instance its own"):
+        # no number of instances would do: the first is released with the deadline
+        expect_in_time("jobs.0", USUAL, None, 86_400, None, USUAL.start, None, None)
     for more in ({"count": 3}, {"late": "20 USD/d"}, {"worth": "200 USD"}, {"deadline": "2027-02-23"}):
         load_question(asked([{**back, **more}]), {}, CATALOG)
+
+
+@pytest.mark.parametrize("said", ["8 h", "within 8 h", "8 h after release", "8 h after each release"])
+def test_a_span_is_the_deadline_of_each_instance(said):
+    portfolio, told = load_question(asked(job(release="2027-01-11", every="1 week", deadline=said)), {}, CATALOG)
+    (back,) = portfolio.jobs
+    assert [back.due(released) for released in (datetime(2027, 1, 11), datetime(2027, 1, 18))] == [
+        datetime(2027, 1, 11, 8), datetime(2027, 1, 18, 8)]
+    assert back.time_given(portfolio.horizon) == 8 * 3600
+    assert ("base.deadline", "8 h from each release") in [(one.name, one.value) for one in told]
+    again, _ = load_question(parse(to_yaml(portfolio), "again.yaml").data, {}, CATALOG)
+    assert again == portfolio
+    # what does not come back is due from the start of the horizon, or from the release that it names
+    once, _ = load_question(asked(job(release="2027-01-11", deadline="2 weeks")), {}, CATALOG)
+    named, _ = load_question(asked(job(release="2027-01-11", deadline="2 weeks after release")), {}, CATALOG)
+    assert (once.jobs[0].deadline, named.jobs[0].deadline) == (datetime(2027, 1, 18), datetime(2027, 1, 25))
+
+
+@pytest.mark.parametrize("blocks", [
+    {"limits": {"budget_by_quarter": {"2027-Q1": "4 MUSD", "2027-Q2": "3 MUSD"}}},
+    {"limits": {"budget_by_quarter": {"q2": "3 MUSD", "Q1 2027": 4_000_000}}},
+    {"limits": {"budget_by_quarter": ["4 MUSD", "3 MUSD"]}}, {"budget_by_quarter": {"Q1": "4M", "Q2": "3M"}},
+    {"limits": {"budget": {"Q1": "4 MUSD", "Q2": "3 MUSD"}}},
+    {"budget": {"by_quarter": {"Q1": "4 MUSD", "Q2": "3 MUSD"}}}])
+def test_quarters_have_budgets_of_their_own(blocks):
+    horizon = {"start": "2027-01-04", "length": "39 weeks", "period": "1 week"}
+    portfolio, told = load_question({**asked(), "horizon": horizon, **blocks}, {}, CATALOG)
+    assert portfolio.limits.budget_by_quarter == {"2027-Q1": 4e6, "2027-Q2": 3e6}
+    assert [one.value for one in told if one.name == "budget_by_quarter"] == ["none in 2027-Q3, 2027-Q4"]
+    again, _ = load_question(parse(to_yaml(portfolio), "again.yaml").data, {}, CATALOG)
+    assert again == portfolio
+
+
+@pytest.mark.parametrize(("budget", "limits"), [
+    ("4 MUSD/quarter", (None, 4e6)), ("4 MUSD per quarter", (None, 4e6)), ("4 MUSD", (4e6, None)),
+    ({"total": "12 MUSD", "quarter": "4 MUSD"}, (12e6, 4e6))])
+def test_a_budget_is_of_all_or_of_a_quarter(budget, limits):
+    portfolio, _ = load_question(asked(limits={"budget": budget, "max_nodes": 9}), {}, CATALOG)
+    assert (portfolio.limits.budget, portfolio.limits.budget_by_quarter) == limits
+    assert portfolio.limits.max_nodes == 9
+
+
+def test_money_of_a_job_is_in_any_currency():
+    (paid,) = load_question(asked(job(worth="100 kEUR", deadline="2027-02-01", late="500 EUR/d")), {}, CATALOG)[0].jobs
+    dollars = load_question(asked(limits={"budget": "100 kEUR"}), {}, CATALOG)[0].limits.budget
+    assert paid.worth == dollars > 100_000
+    assert paid.late == pytest.approx(dollars / 200)
+
+
+def test_jobs_that_are_waited_for_are_listed_with_commas():
+    jobs = [{"name": name, "workload": RUN} for name in "ab"]
+    portfolio, _ = load_question(asked([*jobs, {"name": "c", "workload": RUN, "after": "a, b"}]), {}, CATALOG)
+    assert portfolio.jobs[2].after == ("a", "b")
+
+
+def test_nodes_are_maintained_several_times():
+    times = [["2027-02-01", "2027-02-03"], {"from": "2027-02-10", "until": "2027-02-11"}]
+    portfolio, _ = load_question(asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "maintenance": times}]}),
+                                 {}, CATALOG)
+    assert portfolio.sourcing.own[0].maintenance == ((datetime(2027, 2, 1), datetime(2027, 2, 3)),
+                                                     (datetime(2027, 2, 10), datetime(2027, 2, 11)))
+    again, _ = load_question(parse(to_yaml(portfolio), "again.yaml").data, {}, CATALOG)
+    assert again == portfolio
 
 
 def test_any_kind_of_work_is_a_job():
@@ -88,13 +156,13 @@ def test_a_horizon_is_a_year_a_quarter_or_ends_with_a_month(horizon, first, days
 def test_nodes_are_maintained_and_bought_as_people_say_it(maintenance):
     portfolio, _ = load_question({"portfolio": asked(sourcing={"buy": True, "own": [
         {"node": "dgx-h100", "nodes": 2, "maintenance": maintenance}]})}, {}, CATALOG)
-    assert portfolio.sourcing.own[0].maintenance == (datetime(2027, 2, 1), datetime(2027, 2, 5))
+    assert portfolio.sourcing.own[0].maintenance == ((datetime(2027, 2, 1), datetime(2027, 2, 5)),)
     assert portfolio.sourcing.buy is not None
     month, _ = load_question(asked(sourcing={"own": [
         {"node": "dgx-h100", "nodes": 2, "maintenance": "February", "from": "January", "until": "end of Q1"}]}), {},
                               CATALOG)
     (owned,) = month.sourcing.own
-    assert owned.maintenance == (datetime(2027, 2, 1), datetime(2027, 2, 28))
+    assert owned.maintenance == ((datetime(2027, 2, 1), datetime(2027, 2, 28)),)
     assert (owned.from_, owned.until) == (datetime(2027, 1, 4), datetime(2027, 4, 1))
 
 
@@ -130,7 +198,13 @@ def test_a_number_of_nodes_is_varied_by_their_type(own):
     (asked(job(deadline="2027-02-30")), "there is no such day"),
     (asked(job(deadline="02/03/2027")), "may be two days: write 2027-02-03 or 2027-03-02"),
     (asked(sourcing={"rent": {"quota": 16}}), "a quota is of a node type: write for example {dgx-h100: 16}"),
-    (asked(limits={"budget_by_quarter": {"2027-Q1": "1 MUSD"}}), "one amount holds for every calendar quarter"),
+    (asked(limits={"budget_by_quarter": {"2027-Q3": "1 MUSD"}}), "2027-Q3 is outside the horizon, 2027-01-04 to"),
+    (asked(limits={"budget_by_quarter": {"spring": "1 MUSD"}}), "'spring' is not a calendar quarter"),
+    (asked(limits={"budget_by_quarter": {"Q1": "1 parsec"}}), "2027-Q1: unknown unit 'parsec'"),
+    (asked(limits={"budget_by_quarter": {}}), "expected an amount, or quarters with theirs"),
+    (asked(limits={"budget": "4 MUSD/quarter", "budget_by_quarter": "3 MUSD"}), "given twice: give one of them"),
+    (asked(job(deadline="5 d", release="2027-02-01")), "or as 3 d after release from there"),
+    (asked(job(every="5 weeks", release="2027-02-01")), "so that it is never released"),
     (asked(job(optional=True)), "worth: 20 kUSD says that a job may be left out"),
     (asked(job(duration="10 d")), "how long a job takes follows from its model and its tokens"),
     (asked(job(every="fortnight")), "'fortnight' is not a span of time"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from planner.answer.relaxation import Relaxation
-from planner.ask.portfolio.cause import asked_limit
-from planner.ask.portfolio.elsewhere import BUDGET, DEADLINE, NODES, QUARTER, Elsewhere
+from planner.ask.portfolio.elsewhere import BUDGET, DEADLINE, NODES, Elsewhere
+from planner.ask.portfolio.enough import put_off
+from planner.ask.portfolio.limited import asked_limit
 from planner.jobs.agenda import POWER, Agenda
 from planner.jobs.columns import MICRO
-from planner.scenario.moment import written
 from planner.solver.fleet.schedule import DAY_SECONDS
 from planner.units import plural
 
@@ -32,30 +33,33 @@ def admitting(agenda: Agenda, at: int, known: Elsewhere, worth: int) -> Iterator
     pays = (known.against == 1) & (known.more <= worth)
     for name, lack in known.lacks.items():
         rows = np.flatnonzero(pays & (lack > 0))
-        if len(rows) and (change := _least(agenda, asked.name, name, known, rows)) is not None:
+        if len(rows) and (change := _least(agenda, at, name, known, rows)) is not None:
             yield change
 
 
-def _least(agenda: Agenda, job: str, name: str, known: Elsewhere, rows: np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+def _least(agenda: Agenda, at: int, name: str, known: Elsewhere, rows: np.ndarray[tuple[int, ...], np.dtype[np.intp]]
            ) -> Relaxation | None:
     """Return the least that has to change of one limit."""
     lack = known.lacks[name]
     way = int(rows[np.argmin(lack[rows])])
     short, pool = int(lack[way]), known.options[int(known.ways.option[way])].pool
     limits, rent = agenda.portfolio.limits, agenda.portfolio.sourcing.rent
+    job = agenda.portfolio.jobs[agenda.items[at].job].name
     if name == NODES:
         supplier = agenda.suppliers[pool]
         had = sum(stock.nodes for stock in agenda.portfolio.sourcing.own if stock.node == supplier.node)
         return _change(f"own.{supplier.node}", plural(had, "node"), plural(had + short, "node")) if (
             supplier.how == "own") else None
     if name == DEADLINE:
-        deadline = next(one.deadline for one in agenda.portfolio.jobs if one.name == job)
-        end = -(-int(known.end[way]) // DAY_SECONDS) * DAY_SECONDS
-        return None if deadline is None or end > agenda.problem.horizon else _change(
-            f"{job}.deadline", written(deadline), written(agenda.moment(end)))
+        number = agenda.items[at].job
+        release, end = agenda.problem.tasks[at].release, int(known.end[way])
+        return None if agenda.portfolio.jobs[number].deadline is None or -(
+            -end // DAY_SECONDS) * DAY_SECONDS > agenda.problem.horizon else _change(
+            f"{job}.deadline", asked_limit(agenda, f"{job}.deadline"), put_off(agenda, number, [(release, end)]))
     more: dict[str, Callable[[], str]] = {
         BUDGET: lambda: _usd((limits.budget or 0) * MICRO + short),
-        QUARTER: lambda: _usd((limits.budget_by_quarter or 0) * MICRO + short),
+        **{quarter: partial(_usd, purse.micro_usd + short) for quarter, purse in zip(
+            agenda.purses, agenda.problem.purses, strict=True)},
         **dict.fromkeys(POWER, lambda: f"{(getattr(limits, name) or 0) + short:,.0f} W"),
         "max_nodes": lambda: f"{(limits.max_nodes or 0) + short:,}",
         "max_gpus": lambda: f"{(limits.max_gpus or 0) + short:,}"}

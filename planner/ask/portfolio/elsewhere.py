@@ -15,7 +15,7 @@ from planner.solver.fleet.schedule import Option, Placed, Problem, Schedule, Tas
 from planner.solver.fleet.ways import Ways, late_of, nodes_of, paid_of, paid_within
 
 NODES, RELEASE, DEADLINE, AFTER, BEFORE = "nodes", "release", "deadline", "after", "before"
-BUDGET, QUARTER = "budget", "budget_by_quarter"
+BUDGET = "budget"
 Value = TypeVar("Value")
 
 
@@ -128,8 +128,10 @@ class Rest:
     def money(self, paid: Ints, within: Sequence[Ints]) -> dict[str, Ints]:
         """Return what budgets lack for ways that pay so much, and so much in each quarter, in micro-USD."""
         lacks = {} if self.budget is None else {BUDGET: np.maximum(0, paid - self.budget)}
-        over = [np.maximum(0, mine - int(left)) for mine, left in zip(within, self.purses, strict=True)]
-        return {**lacks, **({QUARTER: np.max(over, axis=0)} if over else {})}
+        for name, mine, left in zip(self.agenda.purses, within, self.purses, strict=True):
+            over = np.maximum(0, mine - int(left))
+            lacks[name] = np.maximum(lacks[name], over) if name in lacks else over
+        return lacks
 
 
 def elsewhere(agenda: Agenda, schedule: Schedule, at: int, options: Sequence[Option], *, in_time: bool = False

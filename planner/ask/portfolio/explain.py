@@ -12,19 +12,22 @@ from datetime import timedelta
 
 from planner.answer.explanation import Explanation, WhyNot, Worth
 from planner.ask.explain.worth import HUNDREDTH
-from planner.ask.portfolio.cause import asked_limit, no_plan, taken_of
+from planner.ask.portfolio.cause import no_plan
 from planner.ask.portfolio.dated import assignments_of
 from planner.ask.portfolio.ledger import objective_of
+from planner.ask.portfolio.limited import asked_limit, taken_of
 from planner.ask.portfolio.plan import answered, solved
 from planner.ask.portfolio.searching import Searching
 from planner.catalog.load import Catalog
 from planner.errors import InputError, UnknownName
-from planner.jobs.agenda import POWER, Agenda
+from planner.jobs.agenda import POWER, QUARTER, Agenda
 from planner.jobs.columns import MICRO
 from planner.jobs.pools import Supplier
 from planner.scenario.hardware_names import candidate_nodes
 from planner.scenario.moment import written
-from planner.scenario.portfolio import Owned, Portfolio
+from planner.scenario.portfolio import Portfolio
+from planner.scenario.portfolio_supply import Owned
+from planner.scenario.recurring import due_written
 from planner.solver.check_schedule import used
 from planner.solver.fleet.schedule import Schedule
 from planner.solver.progress import part
@@ -91,16 +94,23 @@ def _worths(agenda: Agenda, schedule: Schedule, catalog: Catalog, search: Search
 def _knobs(agenda: Agenda, schedule: Schedule) -> Iterator[_Knob]:
     asked = agenda.portfolio
     steps: dict[str, Callable[[float], tuple[str, float]]] = {
-        **dict.fromkeys(("budget", "budget_by_quarter"), lambda usd: ("1%", usd * (1 + HUNDREDTH))),
+        **dict.fromkeys(("budget", QUARTER), lambda usd: ("1%", usd * (1 + HUNDREDTH))),
         **dict.fromkeys(POWER, lambda watts: ("1 kW", watts + WATTS)), "max_nodes": lambda count: ("1 node", count + 1),
         "max_gpus": lambda count: ("8 GPUs", count + 8)}
     for name, step in steps.items():
         value = getattr(asked.limits, name)
-        if value is not None:
+        if isinstance(value, int | float):
             unit, more = step(value)
             yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, schedule), unit,
-                        *(asked.model_copy(update={"limits": asked.limits.model_copy(update={name: limit})})
-                          for limit in (more, None)))
+                        *(_limited(asked, name, limit) for limit in (more, None)))
+    amounts = asked.limits.budget_by_quarter
+    by_quarter = amounts if isinstance(amounts, dict) else {}
+    for quarter, usd in by_quarter.items():
+        if (name := f"{QUARTER}.{quarter}") in agenda.purses:
+            unit, more = steps[QUARTER](usd)
+            rest = {other: each for other, each in by_quarter.items() if other != quarter}
+            yield _Knob(name, asked_limit(agenda, name), taken_of(agenda, name, schedule), unit, *(
+                _limited(asked, QUARTER, limit) for limit in ({**rest, quarter: more}, rest or None)))
     rent = asked.sourcing.rent
     for node, most in rent.quota.items() if rent is not None else ():
         name = f"quota.{node}"
@@ -120,13 +130,18 @@ def _knobs(agenda: Agenda, schedule: Schedule) -> Iterator[_Knob]:
         if job.deadline is not None:
             ends = [placed.end(agenda.problem, task) for task, item, placed in zip(
                 agenda.problem.tasks, agenda.items, schedule.tasks, strict=True) if item.job == at and placed]
-            later = job.deadline + timedelta(days=1)
-            yield _Knob(f"{job.name}.deadline", written(job.deadline),
+            day = timedelta(days=1)
+            later = job.deadline + day if isinstance(job.deadline, timedelta) else min(
+                job.deadline + day, asked.horizon.end)
+            yield _Knob(f"{job.name}.deadline", due_written(job.deadline),
                         f"ends {written(agenda.moment(max(ends)))[:10]}" if ends else "rejected", "1 d",
                         *(asked.model_copy(update={"jobs": (*asked.jobs[:at], job.model_copy(update=update),
                                                             *asked.jobs[at + 1:])})
-                          for update in ({"deadline": min(later, asked.horizon.end)}, {"deadline": None,
-                                                                                        "late": None})))
+                          for update in ({"deadline": later}, {"deadline": None, "late": None})))
+
+
+def _limited(asked: Portfolio, name: str, limit: object) -> Portfolio:
+    return asked.model_copy(update={"limits": asked.limits.model_copy(update={name: limit})})
 
 
 def _sourced(asked: Portfolio, name: str, value: object) -> Portfolio:

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from planner.ask.portfolio.cause import asked_limit
-from planner.ask.portfolio.elsewhere import (
-    AFTER,
-    BEFORE,
-    BUDGET,
-    DEADLINE,
-    NODES,
-    QUARTER,
-    RELEASE,
-    Elsewhere,
-    Rest,
-)
+from planner.ask.portfolio.elsewhere import AFTER, BEFORE, BUDGET, DEADLINE, NODES, RELEASE, Elsewhere, Rest
+from planner.ask.portfolio.limited import asked_limit
 from planner.jobs.agenda import POWER, Agenda
 from planner.jobs.columns import MICRO
 from planner.scenario.moment import written
@@ -53,7 +43,7 @@ def _said(agenda: Agenda, rest: Rest, name: str, lack: int, at: int, pool: int, 
                                         if name == AFTER or schedule.tasks[other] is not None))
         return f"it waits for {shown}" if name == AFTER else f"{shown} waits for it, and starts before it would end"
     asked = asked_limit(agenda, name)
-    if name in (BUDGET, QUARTER):
+    if name in (BUDGET, *agenda.purses):
         return f"{show_usd(lack / MICRO)} above {name} {asked}"
     return f"{lack:,} {'W ' if name in POWER else ''}above {name} {asked}"
 

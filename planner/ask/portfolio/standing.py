@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from planner.answer.portfolio import OtherWay
-from planner.ask.portfolio.cause import asked_limit
 from planner.ask.portfolio.elsewhere import NODES, Rest
+from planner.ask.portfolio.limited import asked_limit
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
 from planner.scenario.moment import iso
