@@ -45,3 +45,10 @@ def pytest_collection_modifyitems():
 def pytest_collection_finish():
     """Look for no garbage among the tests themselves."""
     gc.freeze()
+
+
+@pytest.fixture
+def fewer_requests(monkeypatch):
+    """Replay a quarter of the usual requests, where replays are compared with replays."""
+    for place, many in (("replay.REQUESTS", 1000), ("trial.REQUESTS", 1000), ("day.PEAK_REQUESTS", 500)):
+        monkeypatch.setattr(f"planner.jobs.serving.{place}", many)

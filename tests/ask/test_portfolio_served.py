@@ -15,6 +15,7 @@ from planner.scenario.load import load_question
 from planner.solver.settings import UNLIMITED
 from tests.ask.test_portfolio import CATALOG, CHAT, RUN, plan_of
 
+pytestmark = pytest.mark.usefixtures("fewer_requests")
 JOBS = [{"name": "chat", "workload": CHAT, "growth": "50%/month"}]
 
 
