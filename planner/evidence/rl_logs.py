@@ -125,7 +125,7 @@ def _ran(plan: Plan, placed: PostTrainingAssignment) -> Cells:
     asked = (plan.provenance.scenario or {}).get("workload")
     work = asked if isinstance(asked, Mapping) else {}
     apart = placed.placement == "disaggregated"
-    engine = {"deepspeed": "deepspeed"}.get(placed.stack, "megatron" if "megatron" in placed.stack else "fsdp")
+    engine = next((kind for kind in ("deepspeed", "megatron") if kind in placed.stack), "fsdp")
     method = f"lora {work.get('lora_rank') or ''}".strip() if placed.tuning == "lora" else "full"
     cells: dict[str, object] = {
         "kind": "rl_step", "source": "own run", "framework": placed.framework, "algorithm": placed.method,

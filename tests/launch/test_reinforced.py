@@ -233,9 +233,10 @@ def test_a_value_that_is_not_the_plans_is_named(given: dict[str, Given]) -> None
     assert list(differences(work, {"prompts": 65})) == ["prompts is 65, the plan has 64"]
 
 
-@pytest.mark.parametrize("framework", ["openrlhf", "trl-grpo"])
-def test_a_plan_of_deepspeed_is_not_told_to_verl_as_one_of_fsdp(given: dict[str, Given], framework: str) -> None:
-    planned = given[framework].placed.model_copy(update={"stack": "deepspeed"})
+@pytest.mark.parametrize(("framework", "stack"), [("openrlhf", "openrlhf-deepspeed"), ("trl-grpo", "deepspeed")])
+def test_a_plan_of_deepspeed_is_not_told_to_verl_as_one_of_fsdp(given: dict[str, Given], framework: str, stack: str
+                                                                ) -> None:
+    planned = given[framework].placed.model_copy(update={"stack": stack})
     with pytest.raises(CannotExpress, match="trainer: deepspeed"):
         launched(replace(given[framework], placed=planned), CATALOG, "verl", "slurm")
 

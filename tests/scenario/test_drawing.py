@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.catalog.load import Catalog
 from planner.scenario.configs.read import read_config
 
 SKYRL = (": \"${MODEL:=Qwen/Qwen3-4B}\"\nuv run -m skyrl.train.entrypoints.main_base trainer.policy.model.path=$MODEL "
@@ -141,3 +142,41 @@ def test_nemos_teacher_and_critic_are_read(tmp_path: Path):
         "value: {model_name: Qwen/Qwen3-1.7B}\n" + policy)
     values = read_config(str(tmp_path / "ppo.yaml")).reading.values
     assert (values["workload.method"], values["workload.critic"]) == ("ppo", "Qwen/Qwen3-1.7B")
+
+
+VERL = ("M=${M:-\"$DATA/models/Qwen3-4B\"}\npython3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=$M "
+        "algorithm.adv_estimator=gpg data.train_batch_size=64 actor_rollout_ref.rollout.n=5 "
+        "data.max_prompt_length=512 data.max_response_length=1000 trainer.nnodes=1 trainer.n_gpus_per_node=8 "
+        "actor_rollout_ref.actor.ppo_mini_batch_size=16 actor_rollout_ref.rollout.gpu_memory_utilization=0.6 ")
+
+
+@pytest.mark.parametrize(("more", "tokens"), [
+    # three answers of 130 and 350 tokens; no more than the ten that a GPU has of an update; as packed, and no more
+    ("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=3", 3 * 480),
+    ("actor_rollout_ref.actor.ppo_micro_batch_size=160", 10 * 480),
+    ("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=4000", 4000),
+    ("actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.actor.ppo_max_token_len_per_gpu=24000", 4800)])
+def test_a_micro_batch_holds_no_more_than_a_copy_has_of_an_update(tmp_path: Path, more: str, tokens: int):
+    (tmp_path / "run.sh").write_text(VERL + more)
+    config = read_config(str(tmp_path / "run.sh"))
+    values = config.values({}, Catalog())
+    assert (values["workload.method"], values["workload.model"]) == ("grpo", "Qwen3-4B")
+    assert (config.reading.layout["micro_batch_tokens"], config.reading.layout["memory_fraction"]) == (
+        f"{tokens}", "0.6")
+
+
+def test_a_path_below_a_variable_names_a_model_and_its_format(tmp_path: Path):
+    text = (SLIME % "--colocate").replace("/root/Qwen3-4B\n   #", "$BASE/Qwen3-4B-FP8/\n   #")
+    (tmp_path / "slime.sh").write_text(text)
+    reading = read_config(str(tmp_path / "slime.sh")).reading
+    assert "Qwen3-4B-FP8" in reading.names
+    assert reading.layout["rollout_format"] == "fp8"
+
+
+def test_a_command_that_a_script_reads_into_a_variable_is_read(tmp_path: Path):
+    (tmp_path / "dpo.sh").write_text(
+        "read -r -d '' training_commands <<EOF\nopenrlhf.cli.train_dpo \\\n   --model.model_name_or_path Qwen/Qwen3-4B "
+        "\\\n   --train.batch_size 256 --train.micro_batch_size 1 --data.max_len 8192 --ds.zero_stage 3\nEOF\n"
+        "deepspeed --module $training_commands\n")
+    values = read_config(str(tmp_path / "dpo.sh")).reading.values
+    assert (values["workload.method"], values["workload.model"]) == ("dpo", "Qwen/Qwen3-4B")

@@ -54,7 +54,7 @@ def ways_on(question: RlQuestion, gpus: int, held: Mapping[str, str], *, lean: b
     for way in _every(question, gpus, asks):
         fits = fits or way.lacking <= 0
         yield way
-    if lean and not fits and not own:
+    if lean and not fits and not own.keys() & {"packed", "memory_fraction"}:
         yield from _every(question.lean, gpus, asks)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _OPENED = re.compile(r"<<-?[ \t]?\\?['\"]?([A-Za-z_]\w{0,40})['\"]?", re.ASCII)
-_HELD = re.compile(r"[ \t]{0,40}(?:export |local )?[A-Za-z_]\w{0,99}=\"?\$\([ ]?cat\b", re.ASCII)
+_HELD = re.compile(r"[ \t]{0,40}(?:(?:export |local )?[A-Za-z_]\w{0,99}=\"?\$\([ ]?cat\b|read -r -d '' \w)", re.ASCII)
 _INTO = re.compile(r"(?:>|\btee(?: -a)?)[ \t]{0,4}(\"?[^\s<>|;&]{1,300})", re.ASCII)
 
 

@@ -81,6 +81,12 @@ class Config:
                 values[path] = max(1, min(most, round(mean)))
                 self.reading.defaults.append(f"{path.removeprefix('workload.')} {values[path]} of at most {most:,} "
                                              "tokens, as is usual: --input and --output say yours")
+        lengths = values.get("workload.input"), values.get("workload.output")
+        if self.reading.micro_answers and all(isinstance(length, int) for length in lengths):
+            layout = self.reading.layout
+            # GPUs that share sequences have a part of each
+            tokens = -(-self.reading.micro_answers * sum(map(int, map(str, lengths))) // int(layout.get("cp", "1")))
+            layout["micro_batch_tokens"] = str(max(1, min(tokens, int(layout.get("micro_batch_tokens", tokens)))))
 
     def planned(self, stated: Mapping[str, object], catalog: Catalog) -> dict[str, object]:
         """Return what a plan is asked: the values, with the batch of a step where the config counts micro-batches.

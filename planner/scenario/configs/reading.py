@@ -47,6 +47,8 @@ class Reading:
     longest_prompt: int | None = None
     longest_answer: int | None = None
     """Tokens of prompts and of drawn answers at most; how long they are is what is usual."""
+    micro_answers: int | None = None
+    """Answers, with their prompts, of a micro-batch of one model copy at most."""
     of_samples: dict[str, object] = field(default_factory=dict)
     """Scenario values that count only where the question has samples: passes over them, and packing."""
     defaults: list[str] = field(default_factory=list)
@@ -118,6 +120,16 @@ class Reading:
         """Return text in small letters."""
         text = self.text(*keys)
         return None if text is None else text.lower()
+
+    def named(self, *keys: str) -> str | None:
+        """Return text, and of a path whose folder is a variable that the file does not set its last name."""
+        text = self.text(*keys)
+        for key in map(self.source.named, keys):
+            last = self.unknown.get(key, "").rstrip('/"}').rpartition("/")[2]
+            if text is None and last and "$" not in last:
+                del self.unknown[key]
+                return last
+        return text
 
     def on(self, *keys: str) -> bool:
         """Say whether a switch is on: true, yes, 1, or a flag without a value."""

@@ -8,7 +8,9 @@ from planner.scenario.configs.reading import Reading
 from planner.scenario.tuned import RANK
 
 METHODS = {"grpo": "grpo", "gae": "ppo", "ppo": "ppo", "rloo": "rloo", "remax": "reinforce", "gspo": "grpo",
-           "group_norm": "grpo", "dr_grpo": "grpo", "grpo_passk": "grpo", "dapo": "grpo", "opo": "grpo",
+           "group_norm": "grpo", "dr_grpo": "grpo", "grpo_passk": "grpo", "dapo": "grpo", "opo": "grpo", "gpg": "grpo",
+           "grpo_vectorized": "grpo", "rloo_vectorized": "rloo", "optimal_token_baseline": "grpo",
+           "tir_optimal_token_baseline": "grpo",
            "reinforce": "reinforce", "reinforce_baseline": "reinforce", "reinforce_plus_plus": "reinforce",
            "reinforce_plus_plus_baseline": "reinforce", "reinforce++": "reinforce"}
 """Estimators of the advantage -> the method whose step they have."""
@@ -37,14 +39,14 @@ class Keys:
 
 def policy(reading: Reading, keys: Keys, estimator: str | None = None) -> None:
     """Put down the policy, the method, answers, what trains and how long; estimator: where no key names it."""
-    reading.put("workload.model", reading.text(*keys.model), keys.model[-1])
+    reading.put("workload.model", reading.named(*keys.model), keys.model[-1])
     method(reading, estimator or reading.word(*keys.estimator), keys.estimator[-1], keys.usual)
     answers(reading, keys.prompts, keys.each, keys.counts)
     lengths(reading, keys.prompt, keys.answer)
     if not keys.adapts or reading.on(keys.adapts):
         adapters(reading, rank_of(reading, *keys.rank), keys.rank[-1], four_bits=reading.on(*keys.four_bits))
     if keys.critic and reading.values["workload.method"] == "ppo":
-        reading.put("workload.critic", reading.text(*keys.critic), keys.critic[0])
+        reading.put("workload.critic", reading.named(*keys.critic), keys.critic[0])
     if any(map(reading.source.has, keys.checkpointing)):
         reading.axis("recompute", "full" if reading.on(*keys.checkpointing) else "none", keys.checkpointing[-1])
     if keys.steps:
@@ -80,6 +82,13 @@ def lengths(reading: Reading, prompt: tuple[str, ...], answer: tuple[str, ...]) 
     reading.longest_prompt, reading.longest_answer = reading.number(*prompt), longest
     if longest and reading.longest_prompt:
         reading.put("workload.max_model_len", longest + reading.longest_prompt, answer[0])
+
+
+def sized(reading: Reading, tokens: int | None, key: str, *, fraction: str) -> None:
+    """Put down the tokens of a micro-batch, and the share of a GPU that the engine takes beside the trainer."""
+    reading.axis("micro_batch_tokens", tokens, key)
+    share = reading.text(fraction)
+    reading.axis("memory_fraction", reading.share(fraction) if share and "$" not in share else None, fraction)
 
 
 def adapters(reading: Reading, rank: int | None, key: str, *, four_bits: bool = False) -> None:

@@ -50,6 +50,10 @@ def read(reading: Reading) -> None:
                  "ds-tensor-parallel-size")
     reading.axis("cp", reading.number("ds.ring-attn-size", "ring-attn-size") or 1, "ring-attn-size")
     reading.axis("pp", 1, "the program")
+    reinforced.sized(reading, None, "", fraction="vllm.gpu-memory-utilization" if reading.source.has(
+        "vllm.gpu-memory-utilization") else "vllm-gpu-memory-utilization")
+    if not reading.on("train.dynamic-batch-enable", "use-dynamic-batch"):
+        reading.micro_answers = reading.number("train.micro-batch-size", "micro-train-batch-size")
     if "recompute" not in reading.layout:
         reading.axis("recompute", "none", "gradient-checkpointing")
     if (stage := reading.text("ds.zero-stage", "zero-stage")) not in (None, "3"):

@@ -18,7 +18,7 @@ def tells(source: Source) -> bool:
 
 def read(reading: Reading) -> None:
     """Read the policy, the method, the answers of a step, degrees and GPUs."""
-    named = reading.text("hf-checkpoint") or ""
+    named = reading.named("hf-checkpoint") or ""
     reading.names = (named, PurePosixPath(named).name)
     reinforced.method(reading, reading.word("advantage-estimator"), "advantage-estimator", "grpo")
     reinforced.answers(reading, ("rollout-batch-size",), ("n-samples-per-prompt",), (32, 1))
@@ -31,6 +31,10 @@ def read(reading: Reading) -> None:
     megatron.offloaded(reading)
     trains = (reading.number("actor-num-nodes") or 1) * (reading.number("actor-num-gpus-per-node") or NODE)
     reading.axis("rollout_tp", reading.number("rollout-num-gpus-per-engine") or 1, "rollout-num-gpus-per-engine")
+    if named.upper().endswith("-FP8"):  # the engine draws with the files as they are
+        reading.axis("rollout_format", "fp8", "hf-checkpoint")
+    reinforced.sized(reading, reading.number("max-tokens-per-gpu") if reading.on("use-dynamic-batch-size") else None,
+                     "max-tokens-per-gpu", fraction="sglang-mem-fraction-static")
     if reading.on("colocate"):
         reading.put("workload.placement", "colocated", "colocate")
         reading.gpus = trains

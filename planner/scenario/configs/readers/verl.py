@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from planner.scenario.configs import reinforced
 from planner.scenario.configs.launchers import NODE
 from planner.scenario.configs.reading import Reader, Reading
@@ -11,7 +13,8 @@ MODEL = "actor_rollout_ref.model.path"
 KEYS = reinforced.Keys(
     model=(MODEL,), estimator=("algorithm.adv_estimator",), usual="gae", counts=(1024, 1),
     prompts=("data.train_batch_size",), each=("actor_rollout_ref.rollout.n",), prompt=("data.max_prompt_length",),
-    answer=("data.max_response_length",), rank=("actor_rollout_ref.model.lora_rank",), critic=("critic.model.path",),
+    answer=("data.max_response_length",), critic=("critic.model.path",),
+    rank=("actor_rollout_ref.model.lora_rank", "actor_rollout_ref.model.lora.rank"),
     checkpointing=("actor_rollout_ref.model.enable_gradient_checkpointing",), epochs="trainer.total_epochs",
     steps="trainer.total_training_steps")
 
@@ -29,7 +32,7 @@ def read(reading: Reading) -> None:
     judge = next((key for key in ("reward.reward_model.model_path", "reward_model.model.path")
                   if reading.source.has(key)), None)
     if judge is not None and (reading.on("reward_model.enable", "reward.reward_model.enable")):
-        reading.put("workload.reward_model", reading.text(judge), judge)
+        reading.put("workload.reward_model", reading.named(judge), judge)
     reinforced.together(reading, ("trainer.nnodes",), ("trainer.n_gpus_per_node",))
     rollout = "actor_rollout_ref.rollout."
     if reading.word("actor_rollout_ref.hybrid_engine") == "false" and reading.gpus:
@@ -66,9 +69,28 @@ def _held(reading: Reading) -> None:
     reading.axis("offload_optimizer", f"{float(share):g}" if share else int(reading.on(policy)), policy)
     # what waits on the host while answers are drawn comes back to be updated
     reading.axis("swap", int(reading.on(away)), away)
+    most = f"{actor}.ppo_max_token_len_per_gpu"
+    reinforced.sized(reading, reading.number(most) if reading.on(f"{actor}.use_dynamic_bsz") else None, most,
+                     fraction="actor_rollout_ref.rollout.gpu_memory_utilization")
+    reading.axis("trainer", "megatron" if by_megatron else "fsdp", f"{actor}.strategy")
+    _micro_batch(reading, actor)
     granularity = f"{actor}.megatron.override_transformer_config.recompute_granularity"
     if by_megatron:
         reading.axis("recompute", reading.word(granularity) or "none", granularity)
+
+
+def _micro_batch(reading: Reading, actor: str) -> None:
+    """Count the answers of a micro-batch: as many as are said, and no more than one copy has of an update."""
+    degrees = [int(reading.layout.get(axis, "1")) for axis in ("tp", "pp", "cp")]
+    copies = max(1, (reading.gpus or 0) // prod(degrees))
+    each, mini = reading.values.get("workload.samples_per_prompt"), reading.number(f"{actor}.ppo_mini_batch_size")
+    most = -(-mini * int(str(each)) // copies) if mini and reading.gpus else None
+    if not reading.on(f"{actor}.use_dynamic_bsz"):
+        whole = reading.text(f"{actor}.ppo_micro_batch_size")  # of all copies, as in older scripts
+        mine = -(-int(whole) // copies) if whole and whole.isdecimal() and reading.gpus else None
+        micro = reading.number(f"{actor}.ppo_micro_batch_size_per_gpu") or mine
+        most = micro and min(filter(None, (most, micro)))
+    reading.micro_answers = most
 
 
 READER = Reader("a config of verl", tells, read)
