@@ -1,6 +1,7 @@
 """The fleet model of portfolios held against what others measured: write sections of docs/scheduling.md.
 
 `python -m benchmarks.scheduling --drawn` portfolios that are drawn, at the sizes of the goals
+`python -m benchmarks.scheduling --judged` 30 more, held against a greedy and a bound that the solver does not have
 `python -m benchmarks.scheduling --brute` 5,000 small questions, of which every schedule is tried
 `python -m benchmarks.scheduling --mmlib FOLDER` projects, from a checkout of PyJobShop/Experiments
 `python -m benchmarks.scheduling --gavel FILE` a job's speed on several GPUs, from simulation_throughputs.json of Gavel
@@ -22,6 +23,9 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.gavel import gavel
+from benchmarks.judged import faults
+from benchmarks.placed import apart, bound, listed
+from benchmarks.placed import drawn as dealt
 from benchmarks.portfolios import portfolio
 from benchmarks.projects import projects
 from benchmarks.table import table
@@ -35,6 +39,8 @@ from tests.solver.schedules import by_night, cheapest, holding_more, paying, ran
 PAGE = Path(__file__).parents[1] / "docs" / "scheduling.md"
 SIZES = ((40, 4, 52, 3), (100, 10, 182, 2), (300, 10, 182, 1), (1000, 10, 182, 1))
 """Jobs, pools, periods, and how many such portfolios."""
+JUDGED = 30
+"""Portfolios that are judged."""
 SMALL = 1000
 """Small questions of each kind, of which every schedule is tried."""
 KINDS: Mapping[str, Callable[[Problem, Random], Problem]] = {
@@ -55,6 +61,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("size", nargs="*", type=int)
     parser.add_argument("--drawn", action="store_true")
+    parser.add_argument("--judged", action="store_true")
     parser.add_argument("--brute", action="store_true")
     parser.add_argument("--mmlib", type=Path)
     parser.add_argument("--sample", type=int, default=20, help="instances of each set")
@@ -66,6 +73,8 @@ def main(argv: Sequence[str]) -> int:
             print(line, flush=True)
     if asked.drawn:
         _write("Drawn portfolios", chain(DRAWN, table(HEADS, drawn(SIZES))))
+    if asked.judged:
+        _write("Judged apart", judged(range(JUDGED)))
     if asked.brute:
         _write("Every schedule tried", brute(range(SMALL)))
     if asked.mmlib:
@@ -78,6 +87,9 @@ def main(argv: Sequence[str]) -> int:
 DRAWN = ("Jobs that all compete for few nodes, with purchases that cost less by the node the more they are, without a "
          "limit on time.", "")
 HEADS = ("jobs, pools, periods", "seed", "status", "gap", "cheaper than job after job", "CPU s")
+
+
+JUDGED_HEADS = ("seed", "jobs, pools, periods", "with", "status", "gap", "greedy", "apart", "bound", "CPU s")
 
 
 def drawn(sizes: Sequence[tuple[int, int, int, int]]) -> Iterator[list[str]]:
@@ -94,6 +106,38 @@ def drawn(sizes: Sequence[tuple[int, int, int, int]]) -> Iterator[list[str]]:
             less = "-" if plain is None or not plain.value or found.value is None else (
                 f"{1 - found.value / plain.value:.1%}")
             yield [f"{jobs}, {pools}, {periods}", str(seed), found.status, gap, less, f"{took:.0f}"]
+
+
+def judged(seeds: Sequence[int]) -> Iterator[str]:
+    """Yield what each answer is beside a greedy, the jobs apart and a bound, none of which share a predicate with the
+    solver. Raises RuntimeError where one of them, or the check beside them, contradicts an answer.
+    """
+    rows = []
+    for seed in seeds:
+        problem, began = dealt(seed), time.process_time()
+        found = schedule(problem, LIMITED)
+        took, plain = time.process_time() - began, listed(problem)
+        size = f"{len(problem.tasks)}, {len(problem.pools)}, {problem.periods}"
+        more = ", ".join(said for said, there in (("service", problem.services), ("ceiling", problem.ceilings),
+                                                  ("quarters", problem.purses)) if there)
+        if found.value is None or found.bound is None:
+            if plain is not None:
+                raise RuntimeError(f"seed {seed}: {found.status}, and there is a schedule")
+            rows.append((str(seed), size, more, found.status, "", "", "", "", f"{took:.0f}"))
+            continue
+        wrong = faults(problem, found)
+        floor, alone = bound(problem), apart(problem)
+        values = [usd for usd in (None if plain is None else plain.value, alone) if usd is not None]
+        if wrong or not floor <= found.value <= min(values, default=found.value) or found.bound > found.value:
+            raise RuntimeError(f"seed {seed}: {wrong[:1]} bounds {floor} {found.bound}, costs {found.value}, {values}")
+        rows.append((str(seed), size, more, found.status, f"{1 - found.bound / found.value:.2%}", *(
+            "-" if usd is None else f"{usd / found.value - 1:+.1%}" for usd in (
+                None if plain is None else plain.value, alone)), f"{floor / found.value - 1:+.1%}", f"{took:.0f}"))
+    yield "Drawn portfolios of 5 to 40 jobs, each checked, and held against others, by `benchmarks/judged.py` and"
+    yield "`benchmarks/placed.py`, which share the question alone with the solver: a greedy that places job after job,"
+    yield "all jobs apart on rented nodes, and a bound."
+    yield ""
+    yield from table(JUDGED_HEADS, rows)
 
 
 def brute(seeds: Sequence[int]) -> Iterator[str]:

@@ -138,3 +138,11 @@ class PortfolioLimits(Frozen):
     """Maximum power of all nodes at work, under load."""
     site_power: Watts | None = None
     """The same of nodes at your site: owned and bought."""
+
+    @field_validator("max_nodes", "max_power", "site_power", mode="before")
+    @classmethod
+    def _of_all(cls, value: object) -> object:
+        if isinstance(value, dict):
+            raise ValueError("one figure holds for all nodes: those that are owned and bought are at one site, "
+                             "sourcing.site, and rented ones of one type have sourcing.rent.quota")
+        return value

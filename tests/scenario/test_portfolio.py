@@ -235,6 +235,8 @@ def test_a_number_of_nodes_is_varied_by_their_type(own):
     (asked(sourcing={"own": [{"node": "dgx-h100", "nodes": 2, "maintenance": ["2027-02-02", "2027-02-01"]}]}),
      "its last day is before its first"),
     (asked(limits={"deadline": "30 d"}), "unknown key 'deadline'"),
+    (asked(limits={"max_power": {"us-average": "1 MW"}}), "are at one site, sourcing.site"),
+    (asked(limits={"max_nodes": {"dgx-h100": 4}}), "of one type have sourcing.rent.quota"),
     (asked(limits={"site_power": "30 kW"}), "site_power: has no effect here: it is of nodes that are owned or bought"),
     (asked(objective="time"), "objective"),
 ])
