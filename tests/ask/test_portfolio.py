@@ -166,6 +166,8 @@ def test_each_instance_keeps_a_span_from_its_release():
     plan = plan_of([back, first], own=1)
     ends = [one["end"] for one in recheck(plan)["assignments"] if one["job"] == "tune"]
     assert [end[:10] for end in ends] == ["2027-01-04", "2027-01-11", "2027-01-18", "2027-01-25"]
+    drawn = report(plan, CATALOG)
+    assert [f'class="due" data-job="{name}"' in drawn for name in ("first", "tune")] == [True, False]
     # the longer run leaves no room for all of them on one node: what would do is said as a span, and does
     tight = [{**back, "deadline": "8 h"}, {**first, "release": "2027-01-10", "deadline": "2027-01-14"}]
     no = plan_of(tight, own=1)

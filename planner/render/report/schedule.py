@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from html import escape
@@ -27,6 +28,9 @@ MOST_DATES = 9
 LABEL = 26
 """Letters of a name beside what is drawn; the whole name is shown on pointing at it."""
 
+_DATED = re.compile(r"\d{4}-", re.ASCII)
+"""Begins a deadline that is a date, and has a mark: a span of time is each instance's."""
+
 
 class Scale:
     """Moments as px from the left."""
@@ -50,7 +54,7 @@ def gantt(plan: Plan) -> str:
     start, end = span(plan)
     scale, parts, y = Scale(start, end), list[str](), 30.0
     due: dict[str | None, str] = {job["name"]: job["deadline"] for job in plan.provenance.scenario["jobs"]
-                                  if job.get("deadline")}
+                                  if _DATED.match(job.get("deadline") or "")}
     for pool in dict.fromkeys(period.pool for period in plan.periods):
         parts += _use(plan, pool, scale, y)
         y += USE + 6
