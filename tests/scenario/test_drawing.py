@@ -180,3 +180,24 @@ def test_a_command_that_a_script_reads_into_a_variable_is_read(tmp_path: Path):
         "deepspeed --module $training_commands\n")
     values = read_config(str(tmp_path / "dpo.sh")).reading.values
     assert (values["workload.method"], values["workload.model"]) == ("dpo", "Qwen/Qwen3-4B")
+
+
+def test_degrees_of_attention_and_experts_are_told_apart_and_a_trainers_gpus_from_the_rollouts(tmp_path: Path):
+    (tmp_path / "areal.yaml").write_text(AREAL.replace("megatron:d2t4", "megatron:(attn:d4p4t2|ffn:d2p4e4)").replace(
+        "  path: Qwen", "  mb_spec: {max_tokens_per_mb: 32768}\n  path: Qwen").replace("Qwen3-4B", "Qwen3-30B-A3B"))
+    config = read_config(str(tmp_path / "areal.yaml"))
+    layout = config.reading.layout
+    assert [layout[axis] for axis in ("tp", "pp", "ep", "trainer")] == ["2", "4", "4", "megatron"]
+    assert (layout["micro_batch_tokens"], config.reading.gpus) == ("32768", 40)
+    # 32 that train are a multiple of what the degrees take, and the 8 that draw are none of them
+    assert config.asked({}, {}, 8, Catalog())[0]["limits.gpus"] == 40
+
+
+def test_prime_rl_has_nodes_for_each_replica_and_packs_to_its_length(tmp_path: Path):
+    (tmp_path / "rl.toml").write_text(PRIME.replace(
+        "num_train_gpus = 8\nnum_infer_gpus = 8",
+        "num_train_nodes = 1\nnum_infer_nodes = 2\nnum_infer_replicas = 3").replace(
+        "tp = 4", "tp = 4\ncp = 2\noptim_cpu_offload = true"))
+    reading = read_config(str(tmp_path / "rl.toml")).reading
+    assert (reading.gpus, reading.layout["rollout_gpus"]) == (8 + 48, "48")
+    assert (reading.layout["micro_batch_tokens"], reading.layout["offload_optimizer"]) == ("5120", "1")

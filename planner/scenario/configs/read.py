@@ -191,7 +191,8 @@ class Config:
     def _gpus(self, together: int, node_gpus: int) -> int:
         """Return the GPUs that the config counts, or as many as fill the node and its degrees."""
         counted, filling = self.reading.gpus, together * max(1, ceil(node_gpus / together))
-        if counted and counted % together:
+        draw = int(self.reading.layout.get("rollout_gpus", "0"))
+        if counted and (counted - draw) % together:
             self.reading.defaults.append(f"its {counted} GPUs are no multiple of the {together} that its degrees take: "
                                          f"{filling} are taken")
             return filling

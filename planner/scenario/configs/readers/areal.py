@@ -35,6 +35,13 @@ def read(reading: Reading) -> None:
     for letter, axis in _AXES.items():
         reading.axis(axis, trained.get(letter, 1), "actor.backend")
     reading.axis("rollout_tp", drawn.get("t", 1), "rollout.backend")
+    reading.axis("rollout_pp", drawn.get("p", 1), "rollout.backend")
+    if actor.startswith(("fsdp", "megatron")):
+        reading.axis("trainer", actor.partition(":")[0], "actor.backend")
+    tokens = reading.number("actor.mb_spec.max_tokens_per_mb")
+    reinforced.sized(reading, tokens and -(-tokens // trained.get("c", 1)), "actor.mb_spec.max_tokens_per_mb",
+                     fraction="sglang.mem_fraction_static" if rollout.startswith("sglang") else
+                     "vllm.gpu_memory_utilization")
     engine = rollout.partition(":")[0].partition(".")[0]
     reading.put("workload.engine", engine if engine in ("vllm", "sglang") else None, "rollout.backend")
     nodes, each = reading.number("cluster.n_nodes"), reading.number("cluster.n_gpus_per_node")
@@ -48,8 +55,10 @@ def read(reading: Reading) -> None:
 
 
 def _degrees(said: str) -> dict[str, int]:
-    """Return degrees by their letters: sglang:d4p1t1, d2t2."""
-    return {letter: int(count) for letter, count in _DEGREE.findall(said.replace(".", ":").rpartition(":")[2])}
+    """Return degrees by their letters: sglang:d4p1t1, d2t2, megatron:(attn:d4p4t2|ffn:d2p4e4), of that the first."""
+    parts = [{letter: int(count) for letter, count in _DEGREE.findall(part.rpartition(":")[2])}
+             for part in said.replace(".", ":").rstrip(")").split("|")]
+    return parts[0] | {letter: count for letter, count in parts[-1].items() if letter == "e"}
 
 
 def _gpus(degrees: dict[str, int]) -> int:

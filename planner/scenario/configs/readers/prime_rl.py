@@ -42,6 +42,10 @@ def read(reading: Reading) -> None:
                  "inference.parallel.tp")
     if any(key.startswith(("trainer.model.ac.", "trainer.model.ac_offloading")) for key in reading.source.keys):
         reading.axis("recompute", "full", "trainer.model.ac")
+    if whole:  # which a micro-batch packs, and GPUs that share sequences have a part of
+        reading.axis("micro_batch_tokens", -(-whole // int(reading.layout["cp"])), "seq_len")
+    away = reading.on("trainer.model.optim_cpu_offload") or reading.on("trainer.model.full_offload")
+    reading.axis("offload_optimizer", 1 if away else None, "trainer.model.optim_cpu_offload")
     _placed(reading)
     reading.put("workload.steps", reading.number("max_steps"), "max_steps")
     lag = reading.number("max_async_level", "orchestrator.max_async_level")
@@ -59,7 +63,9 @@ def _placed(reading: Reading) -> None:
     each = reading.number("deployment.gpus_per_node") or NODE
     trains, draws = (count * each if count else reading.number(f"{part}gpus") or 1
                      for count, part in zip(nodes, parts, strict=True))
-    reinforced.apart(reading, trains, draws, "deployment")
+    # of nodes for each replica
+    replicas = reading.number("deployment.num_infer_replicas") or 1 if nodes[1] else 1
+    reinforced.apart(reading, trains, draws * replicas, "deployment")
 
 
 READER = Reader("a config of prime-rl", tells, read)
