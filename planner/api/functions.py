@@ -24,6 +24,7 @@ from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.hardware_alone import hardware_alone, load_hardware
 from planner.scenario.keywords import by_path
+from planner.scenario.launchable import names_target
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.sweeping.line import Sweep
@@ -70,8 +71,13 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
     before = question if more and isinstance(question, Portfolio) else None
     if more:
         question, defaults = load_question(with_jobs(asked, more, catalog), overrides, catalog, labels=labels)
-    return make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
-                     workers=crew, replay=trace, before=before, layout=arguments.axes(layout))
+    found = make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
+                      workers=crew, replay=trace, before=before, layout=arguments.axes(layout))
+    if not names_target(question):
+        return found
+    from planner.launch.written import told_to_target
+
+    return told_to_target(found, catalog)
 
 
 def estimate(scenario: Asked | None = None, node: str | None = None,

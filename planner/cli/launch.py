@@ -59,7 +59,7 @@ def command(scenario: str | None, folder: Path | None, targets: str | None, sche
     if scenario is None and not values:
         raise InputError("launch needs the file of a plan, planner plan ... --json > plan.json, or a question as "
                          "planner plan has it; or --for list")
-    from planner.launch.folder import write_all
+    from planner.launch.written import write_all
 
     placed = (read_placed(Path(scenario)) if scenario is not None and _is_plan(scenario, values) else
               _planned(scenario, values, targets, catalog))

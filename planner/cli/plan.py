@@ -21,7 +21,7 @@ from planner.errors import EXIT_INTERRUPTED, EXIT_OK, InputError
 from planner.scenario.adding import with_jobs
 from planner.scenario.default import Defaults
 from planner.scenario.hardware_alone import hardware_alone
-from planner.scenario.launchable import to_be_launched
+from planner.scenario.launchable import names_target, to_be_launched
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.writing import to_yaml
 
@@ -96,16 +96,17 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
     def made(asked: AnyQuestion, defaults: Defaults) -> Plan:
         replays = replay is not None and not (as_json or is_quiet())
         with _cluster(scheduler, asked), progress(shown=not replays), bar(shown=replays) as advance:
-            return make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
+            plan = make_plan(asked, catalog, defaults=defaults, time_limit=time_limit, simple=prefer is not None,
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
                              progress=advance, before=before if isinstance(before, Portfolio) else None,
                              layout=layout_text(layout))
+        return _startable(plan, asked, catalog)
 
     interrupted, files = False, None
     try:
         plan = made(asked, defaults)
         if launch is not None and plan.assignments:
-            from planner.launch.folder import startable
+            from planner.launch.written import startable
 
             held = to_be_launched(asked, defaults)
             plan, files = startable(plan, catalog, None if held[0] == asked else lambda: made(*held))
@@ -117,10 +118,19 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
                    lambda page: render_plan(plan, page, full=is_verbose()), as_json=as_json)
     finally:  # who reads the first lines alone (| head) has asked for the files all the same
         if launch is not None and plan.assignments:
-            from planner.launch.folder import write_all
+            from planner.launch.written import write_all
 
             note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
+
+
+def _startable(plan: Plan, asked: AnyQuestion, catalog: Catalog) -> Plan:
+    """Return a plan that the targets which its question names can be told. Raises InputError for what they cannot."""
+    if not names_target(asked):
+        return plan
+    from planner.launch.written import told_to_target
+
+    return told_to_target(plan, catalog)
 
 
 def _cluster(scheduler: str | None, asked: AnyQuestion) -> AbstractContextManager[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from planner.catalog.hardware import Gpu, Node
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.errors import InputError, Unsupported
+from planner.launch.axes import CannotExpress, No
 from planner.launch.hosts import host, on_hosts
 from planner.scenario.portfolio_job import AnyWork
 from planner.scenario.serving import Serving as Asked
@@ -60,6 +62,13 @@ class Served:
     def nodes(self) -> int:
         """Nodes that one replica is on."""
         return -(-self.gpus // self.node.gpus)
+
+    @property
+    def other_release(self) -> str | None:
+        """The release that the plan counted with, where files are for another."""
+        counted, own = self.asked.engine_version if self.asked else None, re.match(r"[\d.]*", self.release.release)
+        same = counted is None or (own is not None and f"{own[0]}.".startswith(f"{counted}."))
+        return None if same else counted
 
     @property
     def defaults(self) -> tuple[int, int]:
@@ -137,8 +146,8 @@ VALUES: Mapping[str, Callable[[Served], object]] = {
 
 
 def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Served:
-    """Return what an emitter reads of replicas. Raises InputError for what serves nothing, Unsupported where the
-    release that files are for does not run it there.
+    """Return what an emitter reads of replicas. Raises InputError for what serves nothing, CannotExpress for another
+    release of the engine, Unsupported where the release that files are for does not run it there.
     """
     if not isinstance(placed, ServingAssignment) or placed.serving is None:
         raise InputError(f"{target} serves requests, and the plan is of {placed.method or placed.kind}")
@@ -154,4 +163,8 @@ def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, targe
         served.gpu.architecture, placed.layout.stored, "bf16" if cache == "auto" else cache, release)
     if lacking is not None:
         raise Unsupported(f"{served.model.name} on {served.gpu.name} in {target}: {lacking}")
+    if served.other_release is not None:
+        raise CannotExpress(target, {"engine_version": No(
+            f"{served.other_release} (its files are written for {served.release.release}, and read by the parser of "
+            "that release alone)", {"engine_version": None})})
     return served

@@ -26,10 +26,13 @@ KEYS["generation"] -= Generation.FOREIGN
 
 _MANY = "write --rate, such as 2 images/s, with --e2e for a latency, or --samples for a batch"
 INSTEAD: dict[Kind, dict[str, str]] = {
-    "generation": {"users": _MANY,
+    "serving": {"launchable": "write --engine, which names what starts it"},
+    "generation": {"launchable": "`planner launch` starts it with diffusers, or with xDiT where GPUs share an image",
+                   "users": _MANY,
                    "concurrency": _MANY, "trace": _MANY, "ttft": "write --e2e, the latency of an image or clip",
                    "tpot": "write --e2e, the latency of an image or clip"},
-    "diffusion": {"tuning": "write --method lora, --method lokr or --method full",
+    "diffusion": {"launchable": "`planner launch` starts it with SimpleTuner, whatever the layout",
+                  "tuning": "write --method lora, --method lokr or --method full",
                   "tokens": "write --steps, or --samples and --epochs",
                   "rate": "write --method inference to run it", "e2e": "write --method inference to run it",
                   "documents": "write --method inference and --samples to run it"},

@@ -23,5 +23,17 @@ def to_be_launched(asked: AnyQuestion, defaults: Defaults) -> tuple[AnyQuestion,
     return held, defaults if held == asked else [*defaults, Default(name="launchable", value=AUTO, why=_WHY)]
 
 
+def held_target(work: object) -> str | None:
+    """Return the target that a workload names to be launchable with; none where it may be any."""
+    named = work.launchable if isinstance(work, Training | PostTraining) else None
+    return None if named == AUTO else named
+
+
+def names_target(asked: AnyQuestion) -> bool:
+    """Say whether a question, or a job of it, is held to a target by name."""
+    works = [job.workload for job in asked.jobs] if isinstance(asked, Portfolio) else [asked.workload]
+    return any(held_target(work) is not None for work in works)
+
+
 def _held(work: Training | PostTraining) -> Training | PostTraining:
     return work if work.launchable is not None else work.model_copy(update={"launchable": AUTO})

@@ -49,8 +49,8 @@ def _csv(answer: Plan | Comparison) -> bytes:
 def _launch(plan: Plan, catalog: Catalog) -> bytes:
     """Return the files that start a plan, or the best that its stack can be told, packed. Raises InputError."""
     from planner.ask.plan import make_plan
-    from planner.launch.folder import startable, write_all
     from planner.launch.given import question_of
+    from planner.launch.written import startable, write_all
 
     asked = question_of(plan)
     made = None

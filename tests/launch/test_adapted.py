@@ -10,7 +10,8 @@ import pytest
 import planner
 from planner.catalog.load import Catalog
 from planner.errors import InputError, Unsupported
-from planner.launch.folder import launched, write_all
+from planner.launch.folder import launched
+from planner.launch.written import write_all
 from tests.launch.works import given
 
 CATALOG = Catalog()

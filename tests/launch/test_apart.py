@@ -10,7 +10,7 @@ import pytest
 from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter
-from planner.launch.folder import write_all
+from planner.launch.written import write_all
 from tests.launch.emitters import emitters_of
 from tests.launch.services import otherwise, served, serving
 from tests.launch.test_services import apart, folder_of

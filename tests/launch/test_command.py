@@ -10,7 +10,7 @@ import planner as package
 from planner.answer.schema import to_json
 from planner.errors import InputError
 from planner.launch.checks.run import main
-from planner.launch.folder import write_all
+from planner.launch.written import write_all
 from tests.cli.conftest import planner  # noqa: F401 - a fixture
 from tests.launch.works import CATALOG, placed
 

@@ -9,7 +9,7 @@ import pytest
 import planner
 from planner.errors import InputError, Unsupported
 from planner.launch.emitter import all_targets
-from planner.launch.folder import write_all
+from planner.launch.written import write_all
 from tests.search_cases import catalog
 
 QUESTIONS = {
@@ -75,3 +75,18 @@ def test_megatron_offloads_the_states_of_adam_alone() -> None:
     assert planner.estimate(**asked).layout.offload.optimizer == 1
     with pytest.raises(InputError, match="offload needs a stack that has it"):
         planner.estimate(**asked, optimizer="sgd-momentum")
+
+
+def test_what_is_asked_beside_the_layout_is_refused_before_anything_is_written() -> None:
+    """No layout of a frozen copy in 16 bits can be told to TRL, and none of an optimizer that it has not."""
+    asked: dict[str, object] = {"model": "qwen2.5-7b", "method": "kto", "samples": 1000, "on": "dgx-h100", "gpus": 8}
+    with pytest.raises(InputError, match=r"--launchable: accelerate .*it can with --reference precomputed$"):
+        planner.plan(**asked, launchable="accelerate")
+    assert planner.plan(**asked, launchable="accelerate", reference="precomputed").assignments
+    with pytest.raises(InputError, match=r"optimizer: muon .*it can with --optimizer adamw$"):
+        planner.plan(**asked, launchable="axolotl", optimizer="muon")
+
+
+def test_a_service_is_held_to_an_engine() -> None:
+    with pytest.raises(InputError, match="this scenario is a service: write --engine"):
+        planner.plan(model="llama-3.1-8b", rate=5, on="dgx-h100", launchable="vllm")

@@ -18,8 +18,8 @@ from planner.jobs.posttraining.question import questions
 from planner.jobs.posttraining.way import RlWay
 from planner.launch.axes import CannotExpress, settings_of
 from planner.launch.emitter import ReinforcedEmitter, all_targets
-from planner.launch.folder import write_all
 from planner.launch.reinforced import reinforced_of
+from planner.launch.written import write_all
 from planner.layouts.candidate import Candidate
 from planner.money.rent import usual_candidate
 from planner.scenario.load import load_question
@@ -114,3 +114,9 @@ def test_of_one_framework_nothing_is_written_for() -> None:
     assert not tellable(_work().model_copy(update={"launchable": "auto"}), "areal", catalog()).targets
     with pytest.raises(Unsupported, match="areal"):
         catalog().releases.some("areal", work="posttraining")
+
+
+def test_what_is_launchable_with_a_target_is_started_by_it(tmp_path: Path) -> None:
+    """TRL's stack is ms-swift's too, and TRL's own script its usual target."""
+    found = planner.plan(**ASKED, method="grpo", launchable="ms-swift-grpo")
+    assert write_all(found, catalog(), tmp_path / "run")[0][1].target == "ms-swift-grpo"

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.launch.folder import launched, write_all
+from planner.launch.folder import launched
+from planner.launch.written import write_all
 from tests.launch.works import CATALOG, given
 
 ASKED = {"model": "llama-3.2-1b", "method": "lora", "precision": "fp16", "seq_len": "1024", "global_batch": "8",

@@ -10,11 +10,12 @@ from planner.answer.level import Adapters
 from planner.errors import InputError
 from planner.launch.axes import CannotExpress
 from planner.launch.emitter import ServiceEmitter
-from planner.launch.folder import launched, write_all
+from planner.launch.folder import launched
 from planner.launch.given import estimated
 from planner.launch.place import all_places
 from planner.launch.replicas import placed_on_nodes
 from planner.launch.served import VALUES
+from planner.launch.written import write_all
 from tests.launch.emitters import axes_of, emitters_of
 from tests.launch.services import MIXTURE, otherwise, served, serving
 from tests.launch.works import CATALOG
@@ -195,3 +196,14 @@ def test_engines_are_told_to_answer_with_vectors(target, told, tmp_path):
     assert "bench" not in page, "there is no load test whose result comes back"
     with pytest.raises(InputError, match="vectors"):
         write_all(one, CATALOG, tmp_path, "tensorrt-llm")
+
+
+@pytest.mark.parametrize(("version", "starts"), [("0.33", True), ("0.33.0", True), ("0.3", False), ("0.10", False)])
+def test_another_release_of_the_engine_is_refused_by_name(version, starts):
+    """What was counted with one release would be started with another."""
+    given = estimated(serving("tp=2", gpus="2", engine_version=version))
+    if starts:
+        assert CATALOG.releases.target("vllm").release in launched(given, CATALOG, "vllm").files["install.sh"]
+        return
+    with pytest.raises(CannotExpress, match=rf"engine_version: {re.escape(version)} \(its files are written for"):
+        launched(given, CATALOG, "vllm")

@@ -167,6 +167,12 @@ def variables(work: Reinforced, *other: Variable) -> tuple[Variable, ...]:
                  (own.get(v.name, v) for v in VARIABLES) if v.name not in needless)
 
 
+MEGATRON = ("pip install megatron-core==0.18.2 nvidia-modelopt==0.44.0",
+            'pip install --no-build-isolation "transformer-engine[core_cu13,pytorch]"',
+            "pip install --no-deps megatron-bridge==0.5.1")
+"""What its trainer by Megatron needs beside it: of its own extra `megatron` a part is on no package index."""
+
+
 def emit(work: Reinforced) -> Program:
     """Return verl's overrides as a script, which starts Ray on every node."""
     settings = settings_of(work, TABLE)
@@ -183,6 +189,7 @@ def emit(work: Reinforced) -> Program:
     head = f"verl {work.release.release}: runs on every node"
     nodes, gpus = work.placed.nodes, min(work.placed.gpus, work.node_gpus)
     return Program(target=work.target, on_ray=True, variables=variables(work),
+                   install=MEGATRON if work.value("trainer") == "megatron" else (),
                    files={**on_ray(head, nodes, gpus, {}, lines, ["python3 -m verl.trainer.main_ppo", '"${PLAN[@]}"']),
                           **_SAMPLES}, on_each=SCRIPT,
                    parts=(Part("train", "train.sh", nodes, gpus),),
