@@ -189,7 +189,9 @@ class Training(Frozen):
             raise ValueError("the dataset has the lengths of its samples: leave mean_length out")
         for name, needed in (("epochs", ("tokens", "samples", "dataset", "reference")),
                              ("packing", ("samples", "dataset")), ("tokenizer", ("dataset",))):
-            if getattr(self, name) is not None and not any(getattr(self, other) for other in needed):
+            # what is seen or heard comes as samples, also where its tokens are counted
+            seen = name == "packing" and self.sees
+            if getattr(self, name) is not None and not seen and not any(getattr(self, other) for other in needed):
                 raise About(name, f"{name} applies to {' or '.join(needed)}, and none is given")
         return self
 

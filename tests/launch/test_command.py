@@ -235,3 +235,12 @@ def test_what_was_refused_is_not_named_as_what_starts_another_plan(tmp_path):
                   tmp_path, "litgpt")
     assert "axolotl" in (others := str(refused.value).partition("best plan of another")[2])
     assert "litgpt" not in others
+
+
+def test_what_is_heard_by_the_token_is_read_back(planner, tmp_path):  # noqa: F811
+    """It comes as samples, which stand apart, though its amount is in tokens."""
+    asked = ("--model", "whisper-tiny", "--method", "pretrain", "--tokens", "1G", "--own", "8xh100")
+    (tmp_path / "plan.json").write_text(planner("plan", *asked, "--json").out)
+    ran = planner("launch", tmp_path / "plan.json", "-o", tmp_path / "run")
+    assert "packing" not in ran.err
+    assert "targets train language models on text" in ran.err
