@@ -132,8 +132,8 @@ class Stack(Sourced):
     """Whether keys and values are gathered whole before attention, which hides nothing, and do not go round a ring."""
     ulysses: bool = False
     """Whether context parallelism can exchange heads by all-to-all instead of keys and values round a ring."""
-    repeats_heads: bool = False
-    """Whether Ulysses repeats key-value heads over ranks that outnumber them."""
+    repeats_heads: tuple[Literal["ulysses", "tensor"], ...] = ()
+    """What repeats key-value heads over ranks that outnumber them: Ulysses, tensor parallelism."""
     live_parameters: Parameters | None = None
     """Parameters that ZeRO-3 keeps gathered where it gathers matrix by matrix; none where it gathers whole layers."""
     fully_sharded: bool = False

@@ -46,7 +46,8 @@ def _published(run: TrainRun, model: Model, catalog: Catalog, assumed: list[str]
     stack = catalog.stack(_name(run, model, said, assumed))
     # published runs use the default, the ring; FSDP holds the gradients of checkpoints, DeepSpeed's ZeRO does not
     stack = stack.model_copy(update={
-        "ulysses": False, "repeats_heads": run.seq_parallel == "ulysses",
+        "ulysses": False, "repeats_heads": ("ulysses",) if run.seq_parallel == "ulysses" else tuple(
+            part for part in stack.repeats_heads if part == "tensor"),
         "keeps_checkpoint_gradients": stack.keeps_checkpoint_gradients and run.sharding not in _ZERO})
     changes = _kernels(run, stack, model, catalog)
     if model.mixes_experts and stack.experts is None and memory_only:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from planner.catalog.attention import Attention
 from planner.catalog.stack import Refusal, Stack
 from planner.layouts.axes import SCHEDULES, Space, micro_batches, place
 from planner.layouts.offload import OFFLOAD_AXES, allowed
@@ -97,6 +98,18 @@ def _hybrid_shards(c: Columns, f: Facts) -> Mask:
     return keep
 
 
+def _whole_heads(c: Columns, f: Facts) -> Mask:
+    keep: Mask = f.space.model.kv_heads % c["tp"] == 0
+    if "tensor" not in f.stack.repeats_heads:
+        return keep
+    copied = np.ones_like(keep)
+    for block in f.space.model.blocks:
+        (heads, keys), tp = block.heads, c["tp"]
+        shared = (tp % max(1, keys) == 0) & (heads % tp == 0) & isinstance(block.attention, Attention)
+        copied &= (keys % tp == 0) | shared
+    return keep | copied
+
+
 def _expert_group(c: Columns) -> Ints:
     """Ranks that hold each expert of a layer once between them."""
     group: Ints = c["ep"] * np.where(c["expert_tp"] == 0, c["tp"], c["expert_tp"])
@@ -149,8 +162,8 @@ _RULES: tuple[Rule, ...] = (
          lambda c, f: np.isin(c["precision"], [at for at, name in enumerate(f.space.precisions)
                                                if name in f.stack.precisions])),
     Rule("tp_divides_kv_heads", ("tp",), "tp must divide the key-value heads, so that each GPU holds whole heads; "
-         "a single one is copied to every GPU, and then tp must divide the query heads",
-         lambda c, f: f.space.model.kv_heads % c["tp"] == 0),
+         "a single one, and by some stacks fewer than tp, are copied, and then tp must divide the query heads",
+         _whole_heads),
     Rule("tp_supported", ("tp",), "the stack has no tensor parallelism",
          lambda c, f: (c["tp"] == 1) | f.stack.tensor_parallel),
     Rule("tp_in_node", ("candidate", "tp"), "tp must stay inside the scale-up domain and divide its GPUs",

@@ -55,7 +55,10 @@ class Example:
 
 EXAMPLES = (
     Example("precision_supported", {"facts.precisions": [[False]]}, {"facts.precisions": [[True]]}),
-    Example("tp_divides_kv_heads", {"facts.node_gpus": [16], "tp": 16, "dp": 1}, {"tp": 8, "dp": 2}),
+    Example("tp_divides_kv_heads", {"facts.node_gpus": [16], "tp": 16, "dp": 1, "stack.repeats_heads": ()},
+            {"tp": 8, "dp": 2}),
+    Example("tp_divides_kv_heads", {"facts.node_gpus": [16], "tp": 16, "dp": 1, "stack.repeats_heads": ()},
+            {"stack.repeats_heads": ("tensor",)}),
     Example("tp_divides_kv_heads", {"facts.node_gpus": [16], "tp": 16, "dp": 1, "space.model": ONE_KEY},
             {"tp": 8, "dp": 2}),
     Example("tp_supported", {"tp": 2, "dp": 4, "stack.tensor_parallel": False}, {"tp": 1, "dp": 8}),

@@ -44,7 +44,8 @@ def saved_per_token(question: Question, rows: Layouts, kind: LayerKind) -> Float
     # flash attention keeps a log-sum-exp; unfused attention its scores before and after dropout, and the mask
     scores = question.memory if kind.crosses else question.sequence_length
     core = (4 if stack.fused_attention else (2 * e + 1) * scores) * kind.heads / tp
-    repeated = np.maximum(1, tp * rows.cp / max(1, kind.key_value_heads)) if stack.repeats_heads else 1.0
+    over = tp * rows.cp if "ulysses" in stack.repeats_heads else tp
+    repeated = np.maximum(1, over / max(1, kind.key_value_heads)) if stack.repeats_heads else 1.0
     attention = e * ((kind.query_width + kind.value_width) / tp + keys * repeated
                      + kind.latent_width) + core
     attention = attention + kind.normed * (e + (0 if stack.fused_norm_and_activation else 4)) / tp

@@ -141,7 +141,7 @@ def ulysses(question: Question, rows: Layouts, kinds: Sequence[tuple[LayerKind, 
     2023 (arXiv 2309.14509).
     """
     heads = np.gcd.reduce([kind.key_value_heads for kind, _ in kinds])
-    can = question.stack.ulysses & ((heads % (rows.tp * rows.cp) == 0) | question.stack.repeats_heads)
+    can = question.stack.ulysses & ((heads % (rows.tp * rows.cp) == 0) | ("ulysses" in question.stack.repeats_heads))
     if not can.any():
         return np.full(len(rows), np.inf)
     tokens = question.tokens(rows)
