@@ -72,7 +72,8 @@ def delays_of(catalog: Catalog, service: Service) -> tuple[int | None, ...]:
     """Return the steps that prompts may wait for each other, as they are tried: as asked, else not at all first."""
     engine, asked = catalog.engine(service.asked.engine), service.settings.delay
     known = engine.delays_in(service.asked.engine_version)
-    if asked is not None or known is None or service.asked.documents:
+    whole = "whole" in _roles(service)  # of prefill apart, nobody waits for decoding
+    if asked is not None or known is None or service.asked.documents or not whole:
         return (asked,)
     return (None, *(times * known.steps for times in DELAYS))
 

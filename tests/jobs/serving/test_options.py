@@ -75,3 +75,8 @@ def test_prompts_wait_for_each_other_where_that_answers_more() -> None:
     assert not any(column.settings.delay for column in found(**WIDE, engine_version="0.5.7"))
     # what has no copies waits for none
     assert all(column.dp > 1 and column.pp == 1 for column in waiting if column.settings.delay)
+
+
+def test_replicas_apart_are_not_joined_by_prompts_that_wait() -> None:
+    assert {column.role for column in found(**WIDE, disaggregated="only")} == {"prefill", "decode"}
+    assert {column.role for column in found(**WIDE, disaggregated="allowed")} == {"whole", "prefill", "decode"}
