@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
+from planner.scenario.dates import stretch
 from planner.scenario.horizon import Horizon
 from planner.scenario.moment import after, moment_of, written
 from planner.units import SECONDS, exact, parse
@@ -19,9 +20,13 @@ _OF_RELEASE = re.compile(r"(?:within )?(.+?)(?: after (?:its |each |the )?(?:rel
 def due_said(start: datetime, job: Mapping[str, object]) -> object:
     """Return a job's deadline: a span of time as it is where `every` releases the job again and again, so that it is
     each instance's from its release; else the date that it is from the start of the horizon, or from a release that it
-    names (`3 d after release`). Anything else as it is.
+    names (`3 d after release`). Anything else as it is. Raises ValueError for a month or a quarter that has begun.
     """
     value = job["deadline"]
+    named = stretch(value, start.date()) if isinstance(value, str) else None
+    if named is not None and named[0] <= start.date() < named[1] - timedelta(days=1):
+        raise ValueError(f"{job.get('name')}: deadline {value} is its first day, {named[0]}, and the horizon begins "
+                         f"{written(start)}: write end of {value} for its end")
     match = _OF_RELEASE.fullmatch(value.strip()) if isinstance(value, str) else None
     span = None if match is None else _span(match[1])
     if match is None or span is None:

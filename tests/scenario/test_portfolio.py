@@ -204,6 +204,8 @@ def test_a_number_of_nodes_is_varied_by_their_type(own):
     (asked(limits={"budget_by_quarter": {}}), "expected an amount, or quarters with theirs"),
     (asked(limits={"budget": "4 MUSD/quarter", "budget_by_quarter": "3 MUSD"}), "given twice: give one of them"),
     (asked(job(deadline="5 d", release="2027-02-01")), "or as 3 d after release from there"),
+    (asked(job(deadline="Q1")),
+     "deadline Q1 is its first day, 2027-01-01, and the horizon begins 2027-01-04: write end of Q1"),
     (asked(job(every="5 weeks", release="2027-02-01")), "so that it is never released"),
     (asked(job(optional=True)), "worth: 20 kUSD says that a job may be left out"),
     (asked(job(duration="10 d")), "how long a job takes follows from its model and its tokens"),
