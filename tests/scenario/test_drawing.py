@@ -197,7 +197,8 @@ def test_prime_rl_has_nodes_for_each_replica_and_packs_to_its_length(tmp_path: P
     (tmp_path / "rl.toml").write_text(PRIME.replace(
         "num_train_gpus = 8\nnum_infer_gpus = 8",
         "num_train_nodes = 1\nnum_infer_nodes = 2\nnum_infer_replicas = 3").replace(
-        "tp = 4", "tp = 4\ncp = 2\noptim_cpu_offload = true"))
+        "tp = 4", "tp = 4\ncp = 2\noptim_cpu_offload = true\nac_offloading = {max_inflight_activations = 5}"))
     reading = read_config(str(tmp_path / "rl.toml")).reading
     assert (reading.gpus, reading.layout["rollout_gpus"]) == (8 + 48, "48")
     assert (reading.layout["micro_batch_tokens"], reading.layout["offload_optimizer"]) == ("5120", "1")
+    assert (reading.layout["recompute"], reading.layout["offload_activations"]) == ("full", "1")

@@ -58,7 +58,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
         nodes = -(-placed.gpus // candidate.node.gpus) if way.rollouts_on == way.candidate else nodes + -(
             -placed.rollouts // on.node.gpus)
     tp, dp, cp = int(row.get("tp", 1)), int(row.get("dp", 1)), int(row.get("cp", 1))
-    zero, out = int(row["zero"]), float(row.get("offload", 0.0))
+    zero, out, away = int(row["zero"]), float(row.get("offload", 0.0)), float(row.get("offload_activations", 0.0))
     own = {phase.name: float(phase.seconds) for phase in way.made.phases}
     waited = math.fsum(own.get(phase, 0.0) for phase in WAITING)
     worked = math.fsum(own.values()) - waited
@@ -76,7 +76,7 @@ def assignment_of(name: str, work: PostTraining, way: RlWay, candidates: tuple[C
                          sequence_parallel=tp > 1 and way.question.policy.stack.sequence_parallel,
                          precision=way.question.policy.typical.precisions[0],
                          offload=Offload(optimizer=out, parameters=float(row.get("offload_parameters", 0.0)),
-                                         to="host" if out else "none")),
+                                         activations=away, to="host" if out or away else "none")),
         "memory": _memory(way, candidate, law), "time": _time(way, work, candidate, law),
         "rollouts": RlRollouts(
             engine=way.engine, node=on.node.name, gpu=on.gpu.name, gpus=drawing, nodes=-(-drawing // on.node.gpus),

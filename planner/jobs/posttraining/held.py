@@ -13,7 +13,7 @@ from planner.layouts.axes import RECOMPUTE
 Word = TypeVar("Word", bound=str)
 
 TRAINED = {"tp": "tp", "pp": "pp", "cp": "cp", "ep": "ep", "dp": "dp", "recompute": "recompute",
-           "offload_optimizer": "offload"}
+           "offload_optimizer": "offload", "offload_activations": "offload_activations"}
 """Of the trainer, and the axis that each is."""
 WORDS = {"loss": ("plain", "chunked", "fused"), "rollout_format": ("bf16", "fp8", "mxfp8")}
 """How log-probabilities are taken of logits, and the weights that answers are drawn with."""
@@ -47,8 +47,9 @@ class Held:
 
     @property
     def beyond(self) -> dict[str, int]:
-        """Degrees of the trainer that are held, which may not be among those that are searched."""
-        return {axis: int(self.values[axis]) for axis in SEARCHED if self.values.get(axis, 1) > 1}
+        """What is held of the trainer's layout and may not be among what is searched."""
+        return {**{axis: int(self.values[axis]) for axis in SEARCHED if self.values.get(axis, 1) > 1},
+                **({"offload_activations": 1} if self.values.get("offload_activations") else {})}
 
     def __iter__(self) -> Iterator[tuple[str, float]]:
         """Yield every axis that is held, with its value."""
@@ -64,7 +65,7 @@ class Held:
 
     def keeps_row(self, row: Mapping[str, float]) -> bool:
         """Say the same of the axes of a trainer's layout."""
-        return not self.values or all(self.keeps(axis, row.get(name, 0.0 if name == "offload" else 1))
+        return not self.values or all(self.keeps(axis, row.get(name, float("offload" not in name)))
                                       for axis, name in TRAINED.items())
 
 

@@ -26,7 +26,8 @@ def layouts_of(trainer: Trainer, counts: Sequence[int], beyond: Mapping[str, int
                ) -> dict[int, list[dict[str, float]]]:
     """Return every legal layout of a trainer on each number of GPUs; numbers without one are left out.
 
-    beyond: degrees that are tried whether or not they are searched, by axis.
+    beyond: degrees that are tried whether or not they are searched, by axis, and 1 where what enters layers waits on
+    the host, which is not searched.
     """
     made = [(gpus, row) for gpus in counts for row in _every(trainer, gpus, beyond)]
     legal: dict[int, list[dict[str, float]]] = {}
@@ -42,6 +43,7 @@ def _every(trainer: Trainer, gpus: int, beyond: Mapping[str, int]) -> list[dict[
     long = trainer.packed.longest > trainer.packed.tokens
     splits = stack.context_parallel and (long or stack.tensor_parallel)
     experts = max((kind.experts.count for kind, _ in trainer.typical.shape.kinds if kind.experts), default=1)
+    away = stack.offload.activations and beyond.get("offload_activations", 0)
     tps, pps, cps, eps = (sorted({*searched, beyond.get(axis, 1)}) for axis, searched in SEARCHED.items())
     for tp in tps if stack.tensor_parallel else (1,):
         for pp in pps if stack.pipeline and not stack.fully_sharded else (1,):
@@ -53,7 +55,9 @@ def _every(trainer: Trainer, gpus: int, beyond: Mapping[str, int]) -> list[dict[
                              for more in _states(stack, gpus // (tp * pp), tp=tp, mixture=experts > 1,
                                                   quantized=trainer.typical.tuning.quantized)
                              if experts % ep == 0]
-    return made
+    # what enters recomputed layers alone can wait on the host
+    return [{**row, "offload_activations": float(row["recompute"] == RECOMPUTE.index("full"))} for row in made
+            ] if away else made
 
 
 def _states(stack: Stack, shards: int, *, tp: int, mixture: bool, quantized: bool) -> list[dict[str, float]]:

@@ -56,7 +56,7 @@ class RlQuestion:
     own: RlFramework | None = None
     """The framework as a run has it, where that is not by its defaults."""
     beyond: Mapping[str, int] = field(default_factory=dict)
-    """Degrees of the trainer that are tried whether or not they are searched."""
+    """What is held of the trainer's layout, tried whether or not it is searched."""
 
     @property
     def law(self) -> PostTrainingLaw:

@@ -321,6 +321,17 @@ def test_what_a_run_sets_over_the_defaults_of_its_framework_is_held():
     assert halves[1] < 0.75 * halves[0]
 
 
+def test_what_enters_recomputed_layers_waits_on_the_host_where_that_is_held():
+    def fullest(away: str) -> tuple[float, float]:
+        ways = held_ways(trainer="fsdp", tp="1", recompute="full", micro_batch_tokens="32768", offload_activations=away)
+        way = min(ways, key=lambda each: each.made.phases[-2].bytes)
+        return float(way.made.phases[-2].bytes), way.host
+
+    (here, host), (there, more) = fullest("0"), fullest("1")
+    assert there < here
+    assert more > host
+
+
 @pytest.mark.parametrize(("axis", "value"), [("trainer", "jax"), ("loss", "exact"), ("memory_fraction", "1.2"),
                                              ("memory_fraction", "0"), ("rollout_format", "int3")])
 def test_a_word_or_share_that_is_none_is_refused(axis: str, value: str):

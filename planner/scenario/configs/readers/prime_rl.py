@@ -42,6 +42,8 @@ def read(reading: Reading) -> None:
                  "inference.parallel.tp")
     if any(key.startswith(("trainer.model.ac.", "trainer.model.ac_offloading")) for key in reading.source.keys):
         reading.axis("recompute", "full", "trainer.model.ac")
+    if any(key.startswith("trainer.model.ac_offloading") for key in reading.source.keys):
+        reading.axis("offload_activations", 1, "trainer.model.ac_offloading")
     if whole:  # which a micro-batch packs, and GPUs that share sequences have a part of
         reading.axis("micro_batch_tokens", -(-whole // int(reading.layout["cp"])), "seq_len")
     away = reading.on("trainer.model.optim_cpu_offload") or reading.on("trainer.model.full_offload")
