@@ -224,6 +224,11 @@ class Model(Sourced):
         return any(isinstance(block.mlp, MoeMlp) for block in self.blocks)
 
     @property
+    def recurs(self) -> bool:
+        """Whether any layer keeps a state for each sequence in place of its tokens."""
+        return any(block.recurrence is not None for block in self.blocks)
+
+    @property
     def crosses(self) -> bool:
         """Whether any layer attends to what an encoder has read, whose tokens then do not stand among those of text."""
         return any(block.cross is not None for block in self.blocks)

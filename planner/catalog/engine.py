@@ -7,7 +7,16 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from planner.catalog.architecture import Model
-from planner.catalog.encoder import Sense
+from planner.catalog.engine_reach import (
+    Apart,
+    Crosses,
+    Delays,
+    Runs,
+    States,
+    Without,
+    lacks_crossing,
+    order_of,
+)
 from planner.catalog.ranges import Few, Mib, Share, Width
 from planner.catalog.sourced import AsOf, Kind, Sourced
 from planner.units import GIB, Bytes
@@ -16,11 +25,6 @@ from planner.yaml_io import Frozen
 Shared = Literal["memory", "what is free", "what is left", "nothing"]
 """Of what the fraction is a share: all memory; what is free before the weights load, activations living outside it;
 what weights and activations leave free; or of nothing, where a cache is allocated for the context asked."""
-
-
-def order_of(version: str) -> tuple[int, ...]:
-    """Return a version as numbers."""
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
 
 
 class StepLimits(Frozen):
@@ -130,39 +134,6 @@ class Release(Frozen):
         return self.context, self.communicators if small is None or self.is_large(memory, architecture) else small
 
 
-class Runs(Frozen):
-    """Formats that an engine has kernels for on some GPU architectures, from a release on."""
-
-    on: tuple[str, ...] = Field(min_length=1)
-    """Architectures of GPUs."""
-    weights: tuple[str, ...] = Field(min_length=1)
-    cache: tuple[str, ...] = ("bf16",)
-    since: str = Field(default="0", pattern=r"^\d+(\.\d+)*$")
-    until: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")
-    """The first release that has them no more."""
-
-
-class Crosses(Frozen):
-    """Releases that run models whose layers attend to what an encoder has read."""
-
-    of: Sense
-    since: str = Field(default="0", pattern=r"^\d+(\.\d+)*$")
-    until: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")
-    """The first release that runs them no more."""
-
-
-class Delays(Frozen):
-    """Releases that can have prompts wait until every copy of attention has one."""
-
-    since: str = Field(pattern=r"^\d+(\.\d+)*$")
-    steps: Width
-    """That they wait at most, unless the user says otherwise."""
-    all_decode: bool = False
-    """Whether they wait only while every copy decodes, and not while any does."""
-    in_turn: bool = False
-    """Whether requests are dealt to the copies in turn, and not to the one with fewest."""
-
-
 class Engine(Sourced):
     """One inference engine. `fraction_of` says of what `memory_fraction` is a share."""
 
@@ -179,13 +150,19 @@ class Engine(Sourced):
     """Sequences of a step that no setting goes above; none where any number can be set."""
     adapters: bool = False
     """Whether requests for different LoRA adapters run in one batch."""
-    disaggregates: bool = True
-    """Whether prefill and decode of a request may be on different replicas."""
+    apart: Apart | None = None
+    """How prefill and decode of a request may be on different replicas; none where they are not."""
+    wide_copies: bool = True
+    """Whether a copy of attention may be on several GPUs, where a replica has several copies."""
     delays: Delays | None = None
     """None where every prompt is taken as soon as its copy of attention has room."""
     ahead: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")
     """The first release that chooses the batch of a step when the step before begins; none where none does."""
     crosses: tuple[Crosses, ...] = ()
+    without: tuple[Without, ...] = ()
+    """Models of the catalog that it has no code for; it is taken to have that of all others."""
+    states: States | None = None
+    """None where states of as many sequences as a step takes lie beside the pool, or layers are held by kind."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""
 
@@ -219,19 +196,20 @@ class Engine(Sourced):
         return None
 
     def lacks_model(self, model: Model, version: str | None) -> str | None:
-        """Return why a release does not run a model whose layers attend to what an encoder has read; none where it
-        does, and of any other model.
-        """
-        if (sense := model.attends_to) is None:
-            return None
-        asked, what = order_of(version or self.newest), f"models that attend to {sense}, such as {model.name}"
-        having = [one for one in self.crosses if one.of == sense]
-        if not having:
-            return f"{self.name} does not run {what}"
-        if any(order_of(one.since) <= asked and (one.until is None or asked < order_of(one.until)) for one in having):
-            return None
-        when = " or ".join(f"before {one.until}" if one.until else f"from {one.since} on" for one in having)
-        return f"{self.name} {version or self.newest} does not run {what}: releases {when} do"
+        """Return why a release does not run a model; none where it does."""
+        release = version or self.newest
+        for one in self.without:
+            if (reason := one.lacks(self.name, model, release)) is not None:
+                return reason
+        return lacks_crossing(self.name, self.crosses, model, release)
+
+    def parts_in(self, version: str | None) -> bool:
+        """Say whether a release can have prefill apart from decode."""
+        return self.apart is not None and order_of(version or self.newest) >= order_of(self.apart.since)
+
+    def stages_of(self, role: str) -> bool:
+        """Say whether replicas of a role may be in pipeline stages."""
+        return role == "whole" or (self.apart is not None and role in self.apart.stages)
 
     def delays_in(self, version: str | None) -> Delays | None:
         """Return how a release can have prompts wait for each other; none where it cannot."""
@@ -244,8 +222,11 @@ class Engine(Sourced):
 
     @property
     def newest(self) -> str:
-        """The newest version that is known."""
-        return max((*(release.version for release in self.releases), *self.issues.values()), key=order_of)
+        """The newest version of which anything is known."""
+        ends = (one.until for one in (*self.runs, *self.crosses, *self.without) if one.until is not None)
+        begins = (one.since for one in (*self.runs, *self.crosses, *self.without))
+        return max((*(release.version for release in self.releases), *self.issues.values(), *ends, *begins),
+                   key=order_of)
 
     def last_on(self, architecture: str) -> str | None:
         """Return the last version that runs on an architecture which the newest does not run on; none elsewhere."""

@@ -98,6 +98,7 @@ def blocks_of(catalog: Catalog, service: Service, candidates: Mapping[int, Candi
     """Return all layouts on all hardware, with what each holds. Raises OutOfTime."""
     blocks: list[Block] = []
     known: dict[tuple[str, str], Block] = {}
+    wide = catalog.engine(service.asked.engine).wide_copies
     for at, candidate in candidates.items():
         for name in service.asked.quantization or ():
             effort.check()
@@ -107,7 +108,8 @@ def blocks_of(catalog: Catalog, service: Service, candidates: Mapping[int, Candi
                 account.lacking[f"{candidate.gpu.name}: {reason}"] += 1
                 continue
             d = deployment(catalog, service, candidate, name)
-            rows, label = layouts(service.model, candidate, account.removed), f"{candidate.label} in {name}"
+            rows = layouts(service.model, candidate, account.removed, wide_copies=wide)
+            label = f"{candidate.label} in {name}"
             account.layouts += domain(service.model)
             account.legal += len(rows)
             inside = rows.gpus <= candidate.node.gpus

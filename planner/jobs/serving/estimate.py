@@ -63,6 +63,9 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     service, d = _on(asked, catalog, node)
     rows = _rows(layout, d)
     each = int(rows.gpus[0])
+    if int(rows.tp[0]) > 1 and int(rows.dp[0]) > 1 and not catalog.engine(asked.engine).wide_copies:
+        raise InputError(f"--layout: {asked.engine} has each copy of attention on one GPU: tp=1,"
+                         f"dp={rows.dp[0] * rows.tp[0]}")
     if gpus is not None and gpus % each:
         raise InputError(f"--gpus {gpus} is not a multiple of the {each} GPUs of the layout")
     if asked.prefill_delay and not can_wait(int(rows.dp[0]), int(rows.pp[0])):
@@ -79,7 +82,8 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
     otherwise what answers most. Raises PlannerError.
     """
     service, d = _on(asked, catalog, node)
-    total, table = gpus or d.candidates[0].node.gpus, layouts(service.model, d.candidates[0], Counter())
+    total, wide = gpus or d.candidates[0].node.gpus, catalog.engine(asked.engine).wide_copies
+    table = layouts(service.model, d.candidates[0], Counter(), wide_copies=wide)
     filling = table.take(np.flatnonzero(total % table.gpus == 0))
     tried = every(catalog, service, d, filling, total // filling.gpus)
     chosen = min(tried, key=lambda each: each.rank)

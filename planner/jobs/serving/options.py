@@ -130,11 +130,13 @@ def _answered(service: Service, blocks: Sequence[Block], tokens: int | None, rol
         ends = np.cumsum([len(fits) for fits in each])
         for role in roles:
             effort.check()
-            results = (most,) * 3 if not len(rows) else queued(d, rows, service.stream, most) if (
+            rate, load, crowd = (most,) * 3 if not len(rows) else queued(d, rows, service.stream, most) if (
                 service.asked.documents) else largest(d, role, rows, service.stream, service.level, most)
             for at, block, fits, end in zip(members, mine, each, ends, strict=True):
                 part = slice(end - len(fits), end)
-                answers[at] += _columns(block, role, tokens, fits, *(values[part] for values in results))
+                possible = (rows.pp[part] == 1) | block.asked.engine.stages_of(role)
+                answers[at] += _columns(block, role, tokens, fits, np.where(possible, rate[part], 0.0), load[part],
+                                        crowd[part])
     for block, columns in zip(blocks, answers, strict=True):
         if account is not None:
             _told(account, service, block, columns)

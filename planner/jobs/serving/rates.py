@@ -63,12 +63,15 @@ class LeastLatency:
     e2e: float
 
 
-def layouts(model: Model, candidate: Candidate, removed: Counter[str]) -> Replicas:
-    """Return the legal layouts of a replica on a node type; `removed` counts the others by rule."""
+def layouts(model: Model, candidate: Candidate, removed: Counter[str], *, wide_copies: bool = True) -> Replicas:
+    """Return the legal layouts of a replica on a node type; `removed` counts the others by rule.
+
+    wide_copies: whether the engine can have a copy of attention on several GPUs.
+    """
     mixture = model.mixes_experts
     copies, rows = DEGREES if mixture else (1,), []
     for tp, pp, dp, spread in product(DEGREES, STAGES, copies, (False, True) if mixture else (False,)):
-        rules = violations(ReplicaLayout(model, candidate, tp, pp, dp, spread))
+        rules = violations(ReplicaLayout(model, candidate, tp, pp, dp, spread, wide_copies))
         if rules:
             removed[rules[0]] += 1
         else:
@@ -92,6 +95,8 @@ class ReplicaLayout:
     pp: int
     dp: int
     spread: bool
+    wide_copies: bool = True
+    """Whether the engine can have a copy of attention on several GPUs."""
 
     @property
     def gpus(self) -> int:
@@ -129,6 +134,7 @@ RULES: dict[str, Callable[[ReplicaLayout], bool]] = {
     # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
     "ep_over_copies": lambda r: not r.spread or (r.dp > 1 and r.tp == 1),
     "ep_divides_experts": _ep_divides_experts,
+    "copies_on_one_gpu": lambda r: r.wide_copies or r.tp == 1 or r.dp == 1,
 }
 """The rules of a replica's layout: what passes. A layout counts under the first that it breaks."""
 

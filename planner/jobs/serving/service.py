@@ -108,9 +108,11 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     most = catalog.engine(asked.engine).sequences_most
     if most is not None and (asked.max_sequences or 0) > most:
         raise InputError(f"max_sequences: {asked.engine} runs at most {most} at once, not {asked.max_sequences}")
-    if asked.disaggregated != "no" and not catalog.engine(asked.engine).disaggregates:
-        having = ", ".join(name for name in sorted(catalog.names("engines")) if catalog.engine(name).disaggregates)
-        raise InputError(f"disaggregated: {asked.engine} answers requests whole: {having} can have prefill apart")
+    if asked.disaggregated != "no" and not catalog.engine(asked.engine).parts_in(asked.engine_version):
+        having = ", ".join(f"{name} from {engine.apart.since} on" for name, engine in (
+            (name, catalog.engine(name)) for name in sorted(catalog.names("engines"))) if engine.apart)
+        raise InputError(f"disaggregated: {' '.join(filter(None, (asked.engine, asked.engine_version)))} answers "
+                         f"requests whole: {having} can have prefill apart")
     if asked.prefill_delay and catalog.engine(asked.engine).delays_in(asked.engine_version) is None:
         having = ", ".join(f"{name} from {engine.delays.since} on" for name, engine in (
             (name, catalog.engine(name)) for name in sorted(catalog.names("engines"))) if engine.delays)

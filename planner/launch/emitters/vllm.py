@@ -53,7 +53,7 @@ def _experts(served: Served) -> Settings | No:
 
 
 def _stages(served: Served) -> Settings | No:
-    if served.pp > 1 and served.serving.role != "whole":
+    if served.pp > 1 and not served.engine.stages_of(served.serving.role):
         return No(f"{served.pp} of {served.serving.role} (its connector takes keys and values of whole models)",
                   {"pp": 1})
     return {"pipeline-parallel-size": served.pp}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.engine import Engine, Release, StepLimits
+from planner.catalog.engine import Engine, Release, States, StepLimits
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats, Ints
 from planner.physics.encoders import Part
@@ -88,7 +88,7 @@ def capacity(asked: CacheInput, cut: Cut) -> Capacity:
     paging = paging_of(asked)
     sequence = sequence_bytes(asked.model, asked.length, asked.cache, whole, paging, asked.drafts, asked.crossed)
     context, shared = asked.release.apart(asked.memory, asked.architecture)
-    concurrency = _sequences(asked, worst, sequence)
+    concurrency = _sequences(asked, whole, worst, sequence)
     tokens = (np.floor(concurrency * asked.length) if asked.release.tokens_of_concurrency
               else printed_tokens(asked.model, worst, asked.cache, whole, paging, asked.drafts))
     return Capacity(
@@ -109,18 +109,29 @@ def held_each(asked: CacheInput, cut: Cut, lengths: Sequence[int], choices: Sequ
             if (paging, length) not in known:
                 known[paging, length] = sequence_bytes(
                     asked.model, length, asked.cache, cut, paging, asked.drafts, asked.crossed)
-            held[at, number] = _sequences(each[at], pool, known[paging, length]) * cut.data
+            held[at, number] = _sequences(each[at], cut, pool, known[paging, length]) * cut.data
     return held
 
 
-def _sequences(asked: CacheInput, pool: Floats, each: Floats) -> Floats:
+def _sequences(asked: CacheInput, cut: Cut, pool: Floats, each: Floats) -> Floats:
     """Return how many sequences a pool holds that take so many bytes each, for each row.
 
-    States that lie beside the pool take none of it, and are there for as many sequences as a step takes.
+    States that lie beside the pool take none of it, and are there for as many sequences as a step takes, or as a pool
+    of their own holds.
     """
     beside = np.where(pool >= 0, float(asked.limits.sequences), 0.0)
     held: Floats = np.divide(np.maximum(pool, 0.0), each, where=each > 0, out=beside)
-    return held
+    if (states := _states(asked)) is None:
+        return held
+    slots = states.slots * slot_bytes(asked.model, asked.cache, cut)
+    of_states = np.divide(np.maximum(pool, 0.0) * states.per_token_byte, slots, where=slots > 0,
+                          out=np.full_like(held, np.inf))
+    return np.minimum(held, np.floor(of_states))
+
+
+def _states(asked: CacheInput) -> States | None:
+    """Return how states have a pool of their own; none where they have none."""
+    return asked.engine.states if asked.model.recurs and not asked.release.by_kind else None
 
 
 def _whole(cut: Cut) -> Cut:
@@ -164,7 +175,10 @@ def _pools(asked: CacheInput, cut: Cut, weights: tuple[Floats, Floats], choices:
     row each.
     """
     serving = _serving(asked, _fractions(asked, cut, choices or (asked.settings,)), choices)
-    # states of as many sequences as may run lie beside the pool, unless layers are held by kind
-    beside = 0.0 if asked.release.by_kind else serving.step.sequences * slot_bytes(asked.model, asked.cache, cut)
+    states = _states(asked)
+    # states of as many sequences as may run lie beside the pool, unless layers are held by kind or it is shared out
+    beside = 0.0 if asked.release.by_kind or states else serving.step.sequences * slot_bytes(
+        asked.model, asked.cache, cut)
     first, last = (pool_bytes(serving, held + beside, cut.tp, cut.pp, last=bool(at)) for at, held in enumerate(weights))
-    return first, np.minimum(first, last)
+    of_tokens = 1 if states is None else 1 / (1 + states.per_token_byte)
+    return of_tokens * first, of_tokens * np.minimum(first, last)

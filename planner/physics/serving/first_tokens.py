@@ -6,7 +6,8 @@ step, with m X prompts in it, no more than a step holds (K):
     TTFT = request + own steps + start + (1 - 2 burst) ((1/2 + a) m P(somebody decodes) + min(m X, K - 1) W)
     start = burst (C - 1) (W + serial request)
 as those who begin together, 2 burst of all requests, wait for half of each other's prompts, and for each other on the
-host.
+host. That of a release is of runs whose lengths are alike, and so has in it that their clients fall into step, the more
+so where prompts go first. Where lengths spread clients are together at the start alone, once in ten requests.
 
 Where all lengths are alike nobody is ever out of step: the C clients ask in a wave, whose prompts take as many steps as
 hold them, G = max(1, C passes / K), and each shares its own with min(C, K) - 1 others. Those of one step end in one
@@ -26,6 +27,9 @@ from planner.layouts.table import Floats
 from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Deployment
 from planner.physics.serving.slots import Slots
+
+BEGIN = 0.05
+"""Half of the share of requests that come with all others: the first of each client's ten, as benchmarks have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +54,17 @@ class Loop:
     """Steps that are chosen before one can be in them."""
     scheduled: int
     """Steps that are chosen at once."""
+    spread: bool
+    """Whether lengths differ."""
 
 
 def first_token(d: Deployment, loop: Loop, *, waves: bool) -> Floats:
     """Return the mean seconds to the first token; waves: whether all lengths are alike, with no end to the loop."""
     others = np.maximum(0.0, loop.running - 1)
-    start = d.engine.burst * others * (loop.added + d.law.serial * d.engine.request)
+    burst = min(d.engine.burst, BEGIN) if loop.spread else d.engine.burst
+    start = burst * others * (loop.added + d.law.serial * d.engine.request)
     waited = _in_waves(loop, d.engine.request) if waves else _spread(loop)
-    later = max(0.0, 1 - 2 * d.engine.burst)
+    later = max(0.0, 1 - 2 * burst)
     seconds: Floats = d.engine.request + loop.own + later * waited + start
     return seconds
 

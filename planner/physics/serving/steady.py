@@ -62,6 +62,11 @@ class RequestMix:
         return self.input * (1 + self.input_cv**2) * (1 + self.hits) / 2
 
     @property
+    def spread(self) -> bool:
+        """Whether lengths differ."""
+        return self.input_cv > 0 or self.output_cv > 0
+
+    @property
     def prompt(self) -> Floats:
         """Prompt tokens that no cache holds."""
         return np.maximum(1.0, self.input * (1 - self.hits)) if self.hits else self.input
@@ -186,7 +191,7 @@ def closed(d: Deployment, rows: Replicas, demand: RequestMix, most: Floats) -> S
     for _ in range(ROUNDS):
         steps, rate, shared = _round(d, rows, demand, batch, together)
         together, loop = shared.prompts, Loop(slots, running, batch, rate, steps.plain, steps.added, whole, steps.alone,
-                                              ahead, demand.scheduled)
+                                              ahead, demand.scheduled, demand.spread)
         ttft = first_token(d, loop, waves=demand.waves) + shared.wait
         # nobody is disturbed by prompts of their own
         rate = np.minimum(rate, running / (ttft + answer * steps.token))
