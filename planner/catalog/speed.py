@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from planner.catalog.ranges import Factor, Passes, Share, Width
+from planner.catalog.ranges import Factor, Few, Passes, Share, Width
 from planner.catalog.sourced import Sourced
 from planner.units import Bytes, Seconds
 from planner.yaml_io import Frozen
@@ -53,6 +53,8 @@ class ServingLaw(Sourced):
     """Share of the other clients whose prompts are ahead in a closed loop over workers of two kinds."""
     serial: float = Field(ge=0, le=1)
     """Share of a request's time on the host in which those that came with it wait."""
+    asks: Few
+    """Requests of each client of a benchmark's closed loop, the first of which all come together."""
     pipeline: Annotated[float, Field(ge=0, le=10)]
     """Share of a step lost to uneven micro-batches for each doubling of the stages."""
     tuned: float = Field(ge=1e-4, le=1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from planner.catalog.architecture import Model
-from planner.catalog.engine import order_of
+from planner.catalog.engine_reach import order_of
 from planner.catalog.hardware import Precision
 from planner.catalog.load import Catalog
 from planner.catalog.preference import Tuned

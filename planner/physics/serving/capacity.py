@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from planner.catalog.architecture import Model
-from planner.catalog.engine import Engine, Release, States, StepLimits
+from planner.catalog.engine import Engine, Release, StepLimits
+from planner.catalog.engine_reach import States
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats, Ints
 from planner.physics.encoders import Part

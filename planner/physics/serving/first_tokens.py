@@ -28,9 +28,6 @@ from planner.physics.serving.crowding import STEEPEST
 from planner.physics.serving.deployment import Deployment
 from planner.physics.serving.slots import Slots
 
-BEGIN = 0.05
-"""Half of the share of requests that come with all others: the first of each client's ten, as benchmarks have them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Loop:
@@ -61,7 +58,8 @@ class Loop:
 def first_token(d: Deployment, loop: Loop, *, waves: bool) -> Floats:
     """Return the mean seconds to the first token; waves: whether all lengths are alike, with no end to the loop."""
     others = np.maximum(0.0, loop.running - 1)
-    burst = min(d.engine.burst, BEGIN) if loop.spread else d.engine.burst
+    # half of the share of requests that come with all others, where nothing else brings them together
+    burst = min(d.engine.burst, 1 / (2 * d.law.asks)) if loop.spread else d.engine.burst
     start = burst * others * (loop.added + d.law.serial * d.engine.request)
     waited = _in_waves(loop, d.engine.request) if waves else _spread(loop)
     later = max(0.0, 1 - 2 * burst)
