@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -259,3 +260,9 @@ class Engine(Sourced):
             return release.reserve.fraction(memory, tp, pp, data, chunk)
         held = [share for gpus, share in sorted(release.fractions.items()) if gpus <= tp * pp]
         return held[-1] if held else self.memory_fraction
+
+
+def first_running(engines: Iterable[Engine], model: Model) -> Engine | None:
+    """Return the first engine whose newest release runs a model; those that answer few users at once come last."""
+    in_turn = sorted(engines, key=lambda engine: engine.sequences_most is not None)
+    return next((engine for engine in in_turn if engine.lacks_model(model, None) is None), None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from planner.catalog.engine import Engine
+from planner.catalog.engine import Engine, first_running
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.scenario.batch import Batch
@@ -261,7 +261,7 @@ def resolve_service(service: Serving, catalog: Catalog, document: Document = NO_
         engine = catalog.engine(GGUF_ENGINE if kinds else service.engine)
     instead = None if "engine" in service.model_fields_set else engine.lacks_model(model, service.engine_version)
     if instead is not None:
-        engine = next((other for other in catalog.all("engines", Engine) if not other.lacks_model(model, None)), engine)
+        engine = first_running(catalog.all("engines", Engine), model) or engine
     chosen: dict[str, object] = {
         "model": model.name, "engine": engine.name, "kv_cache": service.kv_cache, "quantization": formats}
     if service.rate is not None:

@@ -43,6 +43,7 @@ def test_a_model_that_is_gone_says_which_releases_have_it() -> None:
 
 def test_who_names_no_engine_gets_one_that_runs_the_model() -> None:
     assert planner.estimate("mpt-7b", "h100-sxm-1x", input=100, output=100, concurrency=1).stack == "llama-cpp"
+    assert planner.estimate("qwen-7b", "h100-sxm-1x", input=100, output=100, concurrency=1).stack == "sglang"
 
 
 def test_a_model_that_no_engine_runs_is_refused() -> None:
