@@ -83,9 +83,10 @@ def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule
         relaxed = relaxation.solve(_part(stop))
         if relaxed is not None:
             found = _near(problem, found, relaxed, stop)
-            if not _is_done(found) and found.value is not None:
+            if not _is_closed(found) and found.value is not None:
                 model = within(problem, relaxed, found.value)
-        if not _is_done(found):
+        # the less is left between bound and value, the fewer ways are left to try
+        if not (_is_done(found) if relaxed is None else _is_closed(found)):
             found = better(found, _tried(problem, model, settings, LONGER, found, stop))
         if not _is_done(found):
             found = _branched(problem, model, found, NODES, stop)
@@ -103,6 +104,12 @@ def within(problem: Problem, relaxed: Relaxed, value: int) -> Model:
     most = value - relaxed.bound + max(SLACK * value, CENT)
     return Model(problem, [mine.take(more <= most) for mine, more in zip(relaxed.ways, relaxed.more, strict=True)], (),
                  [[option for option, more in mine.items() if more <= most] for mine in relaxed.pausing])
+
+
+def _is_closed(found: Schedule) -> bool:
+    """Return whether nothing is left to prove."""
+    return found.interrupted or found.status in ("optimal", "infeasible") or (
+        found.value is not None and found.value == found.bound)
 
 
 def _is_done(found: Schedule) -> bool:
