@@ -80,3 +80,21 @@ def test_prompts_wait_for_each_other_where_that_answers_more() -> None:
 def test_replicas_apart_are_not_joined_by_prompts_that_wait() -> None:
     assert {column.role for column in found(**WIDE, disaggregated="only")} == {"prefill", "decode"}
     assert {column.role for column in found(**WIDE, disaggregated="allowed")} == {"whole", "prefill", "decode"}
+
+
+APART = {"model": "mixtral-8x7b", "rate": 0.3, "input": 2000, "output": 100, "ttft": "10 s", "tpot": "100 ms",
+         "disaggregated": "allowed", "hardware": {"candidates": ["dgx-a100"]}}
+
+
+@pytest.mark.parametrize(("engine", "staged"), [("vllm", {"whole"}), ("sglang", {"whole", "prefill"}),
+                                                ("tensorrt-llm", {"whole", "prefill", "decode"})])
+def test_stages_are_searched_of_the_roles_that_the_engine_can_have_in_them(engine: str, staged: set[str]) -> None:
+    # every column is kept that answers anything: those that others match too
+    service = service_of(resolved(**APART, engine=engine).services[0], CATALOG)
+    account = Account()
+    options(CATALOG, service, [usual_candidate(CATALOG.node("dgx-a100"), CATALOG)], account)
+    columns = [column for made in account.searched[0].made for _, column in made]
+    assert {column.role for column in columns if column.pp > 1} == staged
+    assert {column.role for column in columns} == {"whole", "prefill", "decode"}
+    wide = any(column.tp > 1 and column.dp > 1 for column in columns)
+    assert wide is CATALOG.engine(engine).wide_copies
