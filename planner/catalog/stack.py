@@ -148,6 +148,8 @@ class Stack(Sourced):
     """Embedding and head are units of their own, of which ZeRO-3 gathers one at a time."""
     hybrid_shard: bool = False
     """Whether the highest ZeRO stage can shard within groups of GPUs and replicate over them (HSDP)."""
+    uneven_chunks: bool = False
+    """Whether interleaved chunks may hold unlike numbers of layers."""
     scatter_gather: bool = False
     """Whether a tensor-parallel rank sends its part of what goes to the next stage, to be gathered there."""
     shard_broadcast: Seconds = 0.0

@@ -10,16 +10,29 @@ from planner.launch.work import Work
 def layers_of_chunks(work: Work) -> list[int]:
     """Return the layers of every chunk, in the order in which the sequence passes them.
 
-    Chunks are equal where embedding and head count as a layer each (layouts/rules.py, even_chunks); layers that come
-    before all others are beside those of the first.
+    A pass through the stages takes as long as its largest chunk, so that a stage of fewer layers is smaller in as few
+    passes as can be: in the first, of which most are in flight, and the last stage in the last, beside the head. Layers
+    that come before all others are beside those of the first chunk.
     """
     layout, lead = work.layout, work.model.leading_layers
-    counts = []
-    for stage, layers in enumerate(work.stage_layers):
-        least, more = divmod(layers if stage else layers - lead, layout.vpp)
-        sizes = [least + 1] * more + [least] * (layout.vpp - more)
-        counts.append(sizes if stage else [sizes[-1] + lead, *sizes[-2::-1]])
+    held = [layers - (0 if stage else lead) for stage, layers in enumerate(work.stage_layers)]
+    least, more = divmod(max(held), layout.vpp)
+    largest = [least] * (layout.vpp - more) + [least + 1] * more
+    counts = [_shrunk(largest, max(held) - layers, last=stage == layout.pp - 1) for stage, layers in enumerate(held)]
+    counts[0][0] += lead
     return [counts[stage][chunk] for chunk in range(layout.vpp) for stage in range(layout.pp)]
+
+
+def _shrunk(largest: list[int], fewer: int, *, last: bool) -> list[int]:
+    """Return the chunks of a stage that has so many layers fewer than the fullest, one of each in turn."""
+    chunks, turns = [*largest], [*range(len(largest))]
+    turns = [turns[-1], *turns[:-1]] if last else turns
+    while fewer:
+        for chunk in turns:
+            taken = min(1, fewer, chunks[chunk])
+            chunks[chunk] -= taken
+            fewer -= taken
+    return chunks
 
 
 def chunks_of(work: Work) -> list[list[str]]:

@@ -78,10 +78,13 @@ def _micro_batches(c: Columns, f: Facts) -> Ints:
     return micro_batches(f.space.global_batch, c["dp"], c["micro_batch"])
 
 
-def even_chunks(layers: int, chunks: Ints) -> Mask:
-    """Say which numbers of chunks hold equal layers, or would with embedding and head as a layer each."""
-    even: Mask = (layers % chunks == 0) | ((layers + 2) % chunks == 0)
-    return even
+def filled_chunks(layers: int, chunks: Ints, *, uneven: bool) -> Mask:
+    """Say which numbers of chunks hold equal layers, or would with embedding and head as a layer each.
+
+    Where they may be uneven, each has something: a layer, or the embedding or the head.
+    """
+    filled: Mask = chunks <= layers + 2 if uneven else (layers % chunks == 0) | ((layers + 2) % chunks == 0)
+    return filled
 
 
 def _batch_divides(c: Columns, f: Facts) -> Mask:
@@ -203,8 +206,9 @@ _RULES: tuple[Rule, ...] = (
     Rule("interleaving", ("pp", "vpp"), "interleaving needs a pipeline and a stack that has it",
          lambda c, f: (c["vpp"] == 1) | ((c["pp"] > 1) & f.stack.interleaving)),
     Rule("even_chunks", ("pp", "vpp"), "interleaved chunks must be equal: pp x vpp divides the layers, or the layers "
-         "with embedding and head counted as one each",
-         lambda c, f: (c["vpp"] == 1) | even_chunks(f.space.layers, c["pp"] * c["vpp"])),
+         "with embedding and head counted as one each; on stacks with uneven ones it is at most the latter",
+         lambda c, f: (c["vpp"] == 1) | filled_chunks(f.space.layers, c["pp"] * c["vpp"],
+                                                      uneven=f.stack.uneven_chunks)),
     Rule("interleaved_batches", ("dp", "micro_batch", "pp", "vpp"), "interleaving needs a multiple of pp micro-batches",
          lambda c, f: (c["vpp"] == 1) | (_micro_batches(c, f) % c["pp"] == 0)),
     Rule("schedule_supported", ("dp", "micro_batch", "pp", "vpp", "schedule"), "GPipe, zero-bubble and DualPipe need a "

@@ -20,7 +20,7 @@ from planner.physics.training.estimate import (
 from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.parameters import trained_share
 from planner.physics.training.question import Question, splits_model
-from planner.physics.training.schedule import in_flight_chunks, usual_layers
+from planner.physics.training.schedule import DUALPIPE, in_flight_chunks, usual_layers
 from planner.physics.training.seen import encoder_flops
 from planner.physics.training.stages import stage_memory
 
@@ -124,12 +124,17 @@ def evaluate_fixed(question: Question, rows: Layouts, row: int, recompute_layers
     shape = question.shape
     # torchtitan's pipeline splits all layers alike; Megatron's recipes for mixtures state their layouts
     lead = shape.lead_layers if question.stack.fully_sharded else 0
-    layers = usual_layers(shape.layers, lead, int(rows.pp[row]), int(rows.schedule[row]))
+    layers = usual_layers(shape.layers, lead, int(rows.pp[row]), int(_order(rows, lead)[row]))
     counts = np.zeros((len(layers), len(RECOMPUTE)), np.int64)
     dropped = layers if recompute_layers is None else np.minimum(layers, recompute_layers)
     counts[:, int(rows.recompute[row])] += dropped
     counts[:, 0] += layers - dropped
     return evaluate(question, rows, row, layers, counts)
+
+
+def _order(rows: Layouts, lead: int) -> Ints:
+    """Return the schedule whose usual split each row has: of interleaved chunks that which cannot be moved."""
+    return np.where((rows.vpp > 1) & (not lead), DUALPIPE, rows.schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ def evaluate_rows(question: Question, rows: Layouts) -> FixedRows:
     time, memory, shape = time_terms(question, rows), memory_terms(question, rows), question.shape
     lead = shape.lead_layers if question.stack.fully_sharded else 0
     seconds, host, parts = np.zeros(len(rows)), np.zeros(len(rows)), dict[str, Floats]()
-    kinds, kind = np.unique(np.stack([rows.pp, rows.schedule]), axis=1, return_inverse=True)
+    kinds, kind = np.unique(np.stack([rows.pp, _order(rows, lead)]), axis=1, return_inverse=True)
     for number, (stages, schedule) in enumerate(kinds.T):
         mine = np.flatnonzero(np.ravel(kind) == number)
         layers, few = usual_layers(shape.layers, lead, int(stages), int(schedule)), rows.take(mine)

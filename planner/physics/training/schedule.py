@@ -7,6 +7,9 @@ p stages, v chunks of layers each stage interleaves, m micro-batches. Held in fl
     zero-bubble  min(m, p) on every stage (ZB-H1)
     DualPipe     min(m, p + 1), of the two stages that a rank works on from both ends
 
+Where chunks of a stage are unlike, the smaller ones come first, of which most are in flight, and each pass through the
+stages is paced by its largest chunk: with chunks as launch/chunks.py lays them that adds up to the slowest stage.
+
 The bubble is the time of the other stages over v; zero-bubble fills two thirds of it with weight gradients, and
 DualPipe at least as much. Sources: Huang et al. 2019 (arXiv 1811.06965), Narayanan et al. 2021 (arXiv 2104.04473),
 Megatron-Core pipeline_parallel/schedules.py, Qi et al. 2023 (arXiv 2401.10241), DeepSeek-V3 (arXiv 2412.19437,
@@ -52,6 +55,11 @@ def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints | int, micro_ba
     the slowest stage; the bubble is what the other stages take once, over `parts`.
     """
     return micro_batches * slowest, (total - slowest) / parts
+
+
+def fixed_layers(layers: int, stages: int) -> Ints:
+    """Return layers per stage where they cannot be moved: equal, or as even as can be about the middle."""
+    return even_layers(layers, stages, DUALPIPE)
 
 
 def splits_evenly(vpp: Ints | int, schedule: Ints | int) -> Mask:

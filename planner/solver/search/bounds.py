@@ -22,7 +22,7 @@ from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
 from planner.physics.training.schedule import (
     DUALPIPE,
-    even_layers,
+    fixed_layers,
     in_flight_chunks,
     splits_evenly,
 )
@@ -90,10 +90,10 @@ def even_slowest(question: Question, rows: Layouts, time: LayerTerms | TimeTerms
 
 @lru_cache(maxsize=64)
 def even_splits(layers: int, most: int) -> Ints:
-    """Return layers by number of stages (up to `most`) and stage, of even splits, those of DualPipe where uneven."""
+    """Return layers by number of stages (up to `most`) and stage, of splits whose layers cannot be moved."""
     even = np.zeros((most + 1, most), np.int64)
     for stages in range(1, most + 1):
-        even[stages, :stages] = even_layers(layers, stages, DUALPIPE)
+        even[stages, :stages] = fixed_layers(layers, stages)
     return even
 
 

@@ -10,7 +10,7 @@ from planner.layouts.table import Layouts
 from planner.physics.training.estimate import TimeTerms, end_seconds
 from planner.physics.training.memory import MemoryTerms
 from planner.physics.training.question import Question
-from planner.physics.training.schedule import bubble_parts, even_layers, in_flight_chunks, splits_evenly
+from planner.physics.training.schedule import bubble_parts, fixed_layers, in_flight_chunks, splits_evenly
 from planner.solver.quantize import MEMORY_QUANTUM, TIME_QUANTUM, coarse, memory_capacity, memory_use, nanoseconds
 from planner.solver.search.bounds import mixes
 from planner.solver.search.outside import host_layers
@@ -37,7 +37,7 @@ def staging_problem(question: Question, rows: Layouts, time: TimeTerms, memory: 
     held[-1] += float(memory.kept_last[row]) * flights[-1] / v
     shared = _shared_hosts(question, rows, memory, row)
     equal = bool(splits_evenly(v, order))
-    even = [int(n) for n in even_layers(question.shape.layers, p, order)]
+    even = fixed_layers(question.shape.layers, p).tolist()
     layers, parts = question.shape.layers, int(bubble_parts(rows.vpp[row], rows.schedule[row]))
     most = layers if shared else host_layers(question, memory, row)
     layer, capacity = float(time.layer[row]), max(0.0, float(memory.capacity[row]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.axes import CHUNKS, SCHEDULES
-from planner.layouts.rules import even_chunks
+from planner.layouts.rules import filled_chunks
 from planner.layouts.table import Floats, Ints, Layouts, Mask
 from planner.physics.training.communication import pipeline_traffic
 from planner.physics.training.estimate import LayerTerms, step_overhead
@@ -79,5 +79,5 @@ def _most_chunks(question: Question, stems: Layouts) -> Ints:
     if question.stack.interleaving:
         stages = np.arange(2, len(most))
         for chunks in CHUNKS:
-            most[2:][even_chunks(layers, stages * chunks)] = chunks
+            most[2:][filled_chunks(layers, stages * chunks, uneven=question.stack.uneven_chunks)] = chunks
     return np.where(stems.micro_batches % stems.pp == 0, most[stems.pp], 1)
