@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -96,6 +97,24 @@ class Layout(Frozen):
     def stored(self) -> str:
         """Format in which the weights of a service are stored: of fp16, which a GPU without bf16 runs, bf16."""
         return "bf16" if self.precision == "fp16" else self.precision
+
+    @property
+    def by_stage(self) -> str:
+        """Layers of every stage that keep all, recompute selectively, and in full: 28/0/4*3 30/0/2."""
+        runs = ((word, len([*alike])) for word, alike in groupby(
+            f"{kept.none}/{kept.selective}/{kept.full}" for kept in (stage.recompute_layers for stage in self.stages)))
+        return " ".join(word if count == 1 else f"{word}*{count}" for word, count in runs)
+
+    @property
+    def in_full(self) -> dict[str, str]:
+        """The layout of a training job as `--layout` states all of it, so that `planner estimate` says of it what its
+        plan says.
+        """
+        chosen = {"schedule": self.schedule or "1f1b", "no_sync": str(int(bool(self.no_sync)))}
+        split = {"sp": str(int(bool(self.sequence_parallel)))} if self.tp > 1 else {}
+        experts = {"expert_tp": str(self.expert_tp)} if self.expert_tp else {}
+        alike = self.recompute != "mixed" and len({stage.layers for stage in self.stages}) == 1
+        return {**self.stated, **chosen, **split, **experts, **({} if alike else {"stages": self.by_stage})}
 
     @property
     def stated(self) -> dict[str, str]:

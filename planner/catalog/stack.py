@@ -60,8 +60,7 @@ class ExpertKernels(Frozen):
     host_expert: Seconds
     """Host time of each local expert."""
     gather_expert: Seconds | None = None
-    """Time that ZeRO-3 takes to gather an expert's matrices, one by one as the loop over experts comes to them; none
-    where it gathers whole layers."""
+    """Time that ZeRO-3 takes to gather an expert's matrices as a loop comes to it; none where it gathers layers."""
     permute_passes: Passes
     """Times the routed tokens pass through memory, forward and backward, to be sorted by expert and back."""
     biased_passes: Passes
@@ -249,8 +248,7 @@ class Stack(Sourced):
     launch_unit: Seconds = 0.0
     """Host time of the same."""
     gathers_matrices: bool = False
-    """Whether such a unit is a matrix (DeepSpeed) or a layer (FSDP); an adapter's two matrices are units of their
-    own."""
+    """Whether such a unit is a matrix (DeepSpeed) or a layer (FSDP); each matrix of an adapter is one."""
     launch_layer: Seconds
     """Host time to launch the kernels of a layer, forward and backward: it takes no less; near zero in CUDA graphs."""
     step_overhead: Seconds

@@ -41,7 +41,8 @@ def _measured(ctx: click.Context, param: click.Parameter, value: str | None) -> 
 @click.option("--nodes", type=click.IntRange(1, MOST), metavar="N", help="All GPUs of N nodes, instead of --gpus.")
 @click.option("--layout", default="", metavar="AXIS=VALUE,..", help="tp=8,pp=4,vpp=2,cp=1,mbs=1,zero=1,"
               "schedule=gpipe,recompute=selective,sp=1,shard=8,no_sync=1,offload_optimizer=0.5,"
-              "offload_parameters=1,offload_activations=1,offload_to=nvme; for a service tp, pp, ep, dp. Default: the "
+              "offload_parameters=1,offload_activations=1,offload_to=nvme,stages=28/0/4*2 (none/selective/full layers "
+              "of each stage); for a service tp, pp, ep, dp. Default: the "
               "best on all GPUs of the node. If their number is given (dp, --gpus, degrees that fill the node), axes "
               "left out are 1 or off.")
 @click.option("--max", "largest", callback=_measured, metavar=f"[{'|'.join(MEASURES)}]",

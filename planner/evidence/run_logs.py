@@ -160,8 +160,7 @@ def _adapted(asked: Mapping[str, object]) -> str | None:
 
 def _by_stage(layout: Layout) -> str | None:
     """Return the layers of every stage that keep all, recompute selectively, and in full, where layers differ."""
-    counts = [stage.recompute_layers for stage in layout.stages]
-    return " ".join(f"{c.none}/{c.selective}/{c.full}" for c in counts) if layout.recompute == "mixed" else None
+    return layout.by_stage if layout.recompute == "mixed" else None
 
 
 def _megatron(text: str) -> Iterator[Mapping[str, float]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from planner.answer.assignment import Assignment, ServingAssignment, TrainingAssignment
+from planner.catalog.architecture import Model
 from planner.catalog.likeness import sizes, step_traits
 from planner.catalog.load import Catalog
 from planner.catalog.stack import Stack
@@ -18,16 +19,18 @@ from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_like, memory_of, time_of
 from planner.jobs.training.facts import asked_physics, batch_of, length_of, preferred, processed
 from planner.jobs.training.in_use import first_stack
-from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
+from planner.layouts.axes import RECOMPUTE, SCHEDULES, STAGED, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
-from planner.layouts.table import from_rows
+from planner.layouts.stated import stages_of_text
+from planner.layouts.table import Ints, from_rows
 from planner.money.rent import usual_candidate
 from planner.physics.training.evaluate import evaluate_fixed
 from planner.physics.training.question import computes
 from planner.scenario.batch import Batch
 from planner.scenario.limits import MOST
 from planner.scenario.workload import Training
+from planner.solver.search.bounds import mixes
 
 KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp": "expert_tp", "dp": "dp",
         "mbs": "micro_batch",
@@ -38,7 +41,8 @@ KEYS = {"tp": "tp", "pp": "pp", "vpp": "vpp", "cp": "cp", "ep": "ep", "expert_tp
 """What `--layout` may name, and the axis it sets."""
 AXES = {key: axis for key, axis in KEYS.items() if key != "shard"}
 """Choices that hold an axis of the layout."""
-
+STAGES = "stages"
+"""Names the layers of every stage by what they recompute, which is of no axis."""
 
 DEGREES = ("tp", "pp", "cp", "dp")
 """What the GPUs of a layout are the product of."""
@@ -57,6 +61,8 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
     recompute_layers: int | None = None
     check_axes(layout)
     for key, text in layout.items():
+        if key == STAGES:
+            continue
         if key == "recompute" and text not in RECOMPUTE:
             recompute_layers = int(_number(f"--layout {key}={text}", text,
                                            "none, selective, full or a number of layers per stage"))
@@ -89,15 +95,15 @@ def is_whole(layout: Mapping[str, str], node_gpus: int, gpus: int | None) -> boo
 def check_axes(layout: Mapping[str, str]) -> None:
     """Raise UnknownName for what is no axis."""
     for key in layout:
-        if key not in KEYS:
-            raise UnknownName("layout axis", key, KEYS)
+        if key not in KEYS and key != STAGES:
+            raise UnknownName("layout axis", key, [*KEYS, STAGES])
 
 
 def open_layout(layout: Mapping[str, str]) -> Mapping[str, str]:
     """Return the axes of a layout that leaves others open, checked. Raises InputError for what needs a whole one."""
     check_axes(layout)
     for key, text in layout.items():
-        if key == "shard" or (key == "recompute" and text.isdecimal()):
+        if key in ("shard", STAGES) or (key == "recompute" and text.isdecimal()):
             raise InputError(f"--layout {key}={text}: needs a layout with a stated number of GPUs: give dp, or tp, pp "
                              "and cp with --gpus")
         axis_value(key, text)
@@ -199,6 +205,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
     stack = catalog.stack(first_stack(asked, catalog))
     row, recompute_layers = parse_layout(layout, stack, gpus)
+    by_stage = None if STAGES not in layout else _by_stage(layout[STAGES], row, model, stack)
     serving = method == "inference"
     batch = 1 if serving else _batch(batch_of(asked, catalog), row)
     candidate = usual_candidate(machine, catalog)
@@ -225,7 +232,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
                           rows.columns, replace(facts, stack=other))) - {"whole_nodes", "sp_wins"}])
     if row.get("recompute") == 1 and not stack.selective_recompute:
         raise InputError(f"stack {stack.name} has no selective recompute")
-    evaluation = evaluate_fixed(question, rows, 0, recompute_layers)
+    evaluation = evaluate_fixed(question, rows, 0, recompute_layers if by_stage is None else by_stage)
     total = int(rows.gpus[0])
     residual = catalog.step_residuals.at(step_traits(stack, method, model, candidate.gpu.architecture, precision),
                                          sizes(total, sequence_length), media=bool(question.seen))
@@ -242,6 +249,22 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
         return ServingAssignment(**placed)
     said = preferred(asked, question)
     return TrainingAssignment(**placed, sequence_length=sequence_length, global_batch=batch, **said)
+
+
+def _by_stage(text: str, row: dict[str, float], model: Model, stack: Stack) -> Ints:
+    """Return layers by stage and mode, those before a mixture left out, whose mode goes to `row`. Raises InputError."""
+    said = f"--layout stages={text}"
+    try:
+        counts, row["recompute"] = stages_of_text(text, int(row.get("pp", 1)), model)
+    except ValueError as problem:
+        raise InputError(f"{said}: {problem}") from None
+    used = {*np.flatnonzero(counts.sum(axis=0)).tolist()}
+    if not any(used <= {*mix} for mix in mixes(stack, STAGED)):
+        raise InputError(f"{said}: stack {stack.name} does not recompute layers in "
+                         f"{' and '.join(RECOMPUTE[mode] for mode in sorted(used))} together")
+    if not model.leading_layers:
+        row["recompute"] = max(used)
+    return counts
 
 
 def _batch(asked: Batch, row: Mapping[str, float]) -> int:
