@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,14 @@ from planner.layouts.axes import SCHEDULES
 from planner.layouts.table import from_rows
 from planner.physics.training.evaluate import Evaluation, evaluate_fixed
 from planner.physics.training.question import question_of
-from planner.physics.training.schedule import DUALPIPE, bubble_parts, even_layers, in_flight_chunks
+from planner.physics.training.schedule import (
+    DUALPIPE,
+    bubble_parts,
+    even_layers,
+    fixed_layers,
+    in_flight_chunks,
+    uneven_waits,
+)
 from tests.search_cases import candidate, catalog
 
 ORDER = {name: place for place, name in enumerate(SCHEDULES)}
@@ -64,3 +73,10 @@ def test_dualpipe_splits_alike_from_both_ends(layers: int, stages: int, held: li
     assert found == held
     assert sum(found) == layers
     assert found == found[::-1]
+
+
+def test_stages_wait_where_chunks_are_unlike() -> None:
+    for layers, stages, chunks in product((58, 60, 80, 94), (2, 4, 8), (1, 2, 4, 5)):
+        waits = float(uneven_waits(layers, *(np.array([n]) for n in (stages, chunks, 3 * stages)))[0])
+        alike = int(fixed_layers(layers, stages).max()) % chunks == 0
+        assert waits == (0 if alike else 3 * (stages - 1))

@@ -17,7 +17,7 @@ from planner.physics.training.machine import machine
 from planner.physics.training.offload import OffloadTimes, offload_times
 from planner.physics.training.parameters import owned_parameters, trained_share
 from planner.physics.training.question import Question
-from planner.physics.training.schedule import DUALPIPE, bubble_parts, pipeline_seconds
+from planner.physics.training.schedule import DUALPIPE, bubble_parts, pipeline_seconds, uneven_waits
 from planner.physics.training.seen import encoder_seconds
 
 
@@ -175,10 +175,11 @@ def time_terms(question: Question, rows: Layouts) -> TimeTerms:
     layers = question.shape.layers / rows.pp
     step = communication.step_traffic(question, rows, inner.layer, layers)
     swapped = offload_times(question, rows, inner.compute)
+    waits = uneven_waits(question.shape.layers, rows.pp, rows.vpp, rows.micro_batches) * inner.layer
     return TimeTerms(
         **{name: getattr(inner, name) for name in _INNER}, gather=step.per_layer, swap=swapped.layer,
-        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline, optimizer=optimizer_seconds(question, rows),
-        offload=swapped.step, overhead=step_overhead(question, rows))
+        swap_full=swapped.full, data=step.per_step, pipeline=step.pipeline + waits,
+        optimizer=optimizer_seconds(question, rows), offload=swapped.step, overhead=step_overhead(question, rows))
 
 
 def step_overhead(question: Question, rows: Layouts) -> Floats:

@@ -8,7 +8,8 @@ p stages, v chunks of layers each stage interleaves, m micro-batches. Held in fl
     DualPipe     min(m, p + 1), of the two stages that a rank works on from both ends
 
 Where chunks of a stage are unlike, the smaller ones come first, of which most are in flight, and each pass through the
-stages is paced by its largest chunk: with chunks as launch/chunks.py lays them that adds up to the slowest stage.
+stages is paced by its largest chunk: with chunks as launch/chunks.py lays them that adds up to the slowest stage. What
+stages wait where a larger chunk follows is counted beside (`uneven_waits`); no published run shows it apart.
 
 The bubble is the time of the other stages over v; zero-bubble fills two thirds of it with weight gradients, and
 DualPipe at least as much. Sources: Huang et al. 2019 (arXiv 1811.06965), Narayanan et al. 2021 (arXiv 2104.04473),
@@ -60,6 +61,18 @@ def pipeline_seconds(slowest: Floats, total: Floats, parts: Ints | int, micro_ba
 def fixed_layers(layers: int, stages: int) -> Ints:
     """Return layers per stage where they cannot be moved: equal, or as even as can be about the middle."""
     return even_layers(layers, stages, DUALPIPE)
+
+
+def uneven_waits(layers: int, pp: Ints, vpp: Ints, micro_batches: Ints) -> Floats:
+    """Return how many layers' time the stages of each row wait in a step because the chunks of a stage are unlike.
+
+    Where larger chunks follow smaller ones, each stage but the first waits once more for the one before it: once for
+    each group of p micro-batches that passes through all chunks, forward and backward.
+    """
+    slots, left = np.divmod(layers + 2, pp)
+    fullest = np.where(layers % pp == 0, layers // pp, slots + (left > 0))
+    waits: Floats = np.where((vpp > 1) & (fullest % vpp != 0), (pp - 1) * np.maximum(1.0, micro_batches / pp), 0.0)
+    return waits
 
 
 def splits_evenly(vpp: Ints | int, schedule: Ints | int) -> Mask:
