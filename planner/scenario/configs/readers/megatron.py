@@ -36,6 +36,7 @@ def read(reading: Reading) -> None:
     reading.accumulation = 1
     parallelism(reading)
     _precision(reading)
+    fused_loss(reading)
     offloaded(reading)
     if reading.on("finetune"):
         reading.put("workload.method", "full", "finetune")
@@ -52,6 +53,13 @@ def offloaded(reading: Reading, spelled: Callable[[str], str] = str) -> None:
     if reading.on(spelled("optimizer-cpu-offload")):
         reading.axis("offload_optimizer", reading.text(spelled("optimizer-offload-fraction")) or 1,
                      "optimizer-cpu-offload")
+
+
+def fused_loss(reading: Reading, spelled: Callable[[str], str] = str) -> None:
+    """Read whether the loss is Transformer Engine's, which writes the gradient of 16-bit logits in their place."""
+    if reading.on(spelled("cross-entropy-loss-fusion")) and reading.word(
+            spelled("cross-entropy-fusion-impl")) == "te":
+        reading.put("workload.loss", "chunked", spelled("cross-entropy-fusion-impl"))
 
 
 def parallelism(reading: Reading, spelled: Callable[[str], str] = str) -> None:

@@ -39,6 +39,9 @@ def read(reading: Reading) -> None:
     _schedule(reading, pp)
     _recompute(reading)
     _precision(reading)
+    if reading.on("compile.enable") and "loss" in str(reading.get("compile.components") or "model, loss"):
+        # compiled, the loss holds no 32-bit copies of its logits
+        reading.put("workload.loss", "chunked", "compile.components")
     name = reading.word("optimizer.name") or "adamw"
     if name not in ("adam", "adamw"):
         raise reading.wrong(("optimizer.name",), name, "Adam or AdamW")
