@@ -19,6 +19,7 @@ from planner.jobs.idle import Idle, idle, several
 from planner.jobs.training.assignment import layout_of, memory_like, memory_of, time_of
 from planner.jobs.training.facts import asked_physics, batch_of, length_of, preferred, processed
 from planner.jobs.training.in_use import first_stack
+from planner.jobs.training.recomputed import names_modules, with_modules
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, STAGED, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.rules import Facts, rules_of
@@ -64,8 +65,8 @@ def parse_layout(layout: Mapping[str, str], stack: Stack, gpus: int | None) -> t
         if key == STAGES:
             continue
         if key == "recompute" and text not in RECOMPUTE:
-            recompute_layers = int(_number(f"--layout {key}={text}", text,
-                                           "none, selective, full or a number of layers per stage"))
+            recompute_layers = int(_number(f"--layout {key}={text}", text, "none, selective, full, a number of layers "
+                                           "per stage or modules: core_attn+mlp"))
             row["recompute"] = RECOMPUTE.index("full")
         else:
             row[KEYS[key]] = axis_value(key, text)
@@ -103,7 +104,7 @@ def open_layout(layout: Mapping[str, str]) -> Mapping[str, str]:
     """Return the axes of a layout that leaves others open, checked. Raises InputError for what needs a whole one."""
     check_axes(layout)
     for key, text in layout.items():
-        if key in ("shard", STAGES) or (key == "recompute" and text.isdecimal()):
+        if key in ("shard", STAGES) or (key == "recompute" and (text.isdecimal() or names_modules(text))):
             raise InputError(f"--layout {key}={text}: needs a layout with a stated number of GPUs: give dp, or tp, pp "
                              "and cp with --gpus")
         axis_value(key, text)
@@ -203,7 +204,7 @@ def estimate_training(asked: Training, catalog: Catalog, node: str, gpus: int | 
     """
     model, machine, method, (precision,) = (
         catalog.model(asked.model), catalog.node(node), asked.method or "pretrain", asked.precision)
-    stack = catalog.stack(first_stack(asked, catalog))
+    stack, layout = with_modules(catalog.stack(first_stack(asked, catalog)), layout)
     row, recompute_layers = parse_layout(layout, stack, gpus)
     by_stage = None if STAGES not in layout else _by_stage(layout[STAGES], row, model, stack)
     serving = method == "inference"
