@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -102,12 +103,14 @@ async def page(request: Request) -> Response:
 async def _page(request: Request, title: str, verb: str, kind: str, query: Mapping[str, str],
                 question: Question | None = None, answer: str = "", problem: Ended | None = None) -> Response:
     portfolio = title == "Portfolio"
+    # jobs stand there from the first: what comes later would move what is below
+    listed = await _listed(request, query) if portfolio and not problem else {}
     shown, log = inputs_of_a_portfolio(query) if portfolio else (inputs(verb, query), [])
     said = dict.fromkeys(("yaml", "command", "python"), "")
     if question:
         said = await run_in_threadpool(_said, question, request)  # a long file holds nobody else up
     return _html("ask.html.j2", request, title=title, verb=verb, kind="" if portfolio else kind,
-                 fields=shown, log=log, job=job_inputs() if portfolio else (), planned=PLANNED,
+                 fields=shown, log=log, job=job_inputs() if portfolio else (), planned=PLANNED, listed=listed,
                  values=query, forms=FORMS, answer=Markup(answer),
                  problem=problem.data()["error"] if isinstance(problem, Refusal) else None, said=said,
                  begin=bool(query) and not answer and not problem and verb != "estimate", portfolio=portfolio,
@@ -116,6 +119,13 @@ async def _page(request: Request, title: str, verb: str, kind: str, query: Mappi
                      request.url.path, ()),
                  scenarios=[*portfolios()] if portfolio else shipped_names(),
                  names=names(open_catalog(desk_of(request).folders)), query=address(question) if question else "")
+
+
+async def _listed(request: Request, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the jobs of a portfolio's address as the form has them, and the time that is planned."""
+    desk = desk_of(request)
+    made = await ended(desk.make(Job(partial(changed, dict(query), desk.folders), "")), request)
+    return dict(json.loads(made.text)) if isinstance(made, Answered) else {}
 
 
 def _html(name: str, request: Request, **shown: Any) -> HTMLResponse:  # noqa: ANN401 - what a template shows

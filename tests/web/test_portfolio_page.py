@@ -130,3 +130,19 @@ def test_jobs_are_added_by_a_form_and_the_keyboard_alone(page):
     page.get_by_role("button", name="Portfolio").click()
     expect(page.locator("#answer .answer")).to_contain_text("1 job on 1 pool")
     expect(page).to_have_url(re.compile(r"on=dgx-h100.*tokens%3A\+2\+G"))
+
+
+LONG = JOBS.replace("name: a", f"name: {60 * 'b'}")
+SHIFTS = """window.moved = 0; new PerformanceObserver(list => {
+    for (const each of list.getEntries()) if (!each.hadRecentInput) window.moved += each.value; }).observe(
+        { type: "layout-shift", buffered: true });"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_jobs_with_long_names_fit_and_nothing_jumps(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.add_init_script(SHIFTS)
+    page.goto(f"/portfolio?yaml={quote(LONG)}")
+    page.wait_for_selector("#jobs table")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("window.moved") < 0.06

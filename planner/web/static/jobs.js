@@ -26,25 +26,23 @@ async function showJobs() {
 function listJobs({ jobs = [], horizon = {} }) {
   planned = jobs;
   byId("jobs").replaceChildren(...jobs.map(({ fields, work }, at) => {
-    const row = document.createElement("li"), name = document.createElement("strong");
-    name.textContent = fields.name;
-    row.append(name, ` ${work} `);
-    if (fields.deadline) {
-      const label = document.createElement("label"), input = document.createElement("input");
+    const row = byId("row").content.querySelector("li").cloneNode(true), label = row.querySelector("label"), input = label.querySelector("input");
+    row.querySelector("strong").textContent = label.querySelector("span").textContent = fields.name;
+    row.querySelector("strong + span").textContent = work;
+    if (!fields.deadline) label.remove();
+    else {
       const day = /^\d{4}-\d\d-\d\d/.exec(fields.deadline);
-      Object.assign(input, day ? { type: "date", value: day[0] } : { value: fields.deadline });
-      label.append(`Deadline of ${fields.name} `, input);
+      if (day) input.value = day[0];
+      else { input.removeAttribute("type"); input.value = fields.deadline; }
       input.addEventListener("change", () => { if (input.value) moveDeadline(fields.name, input.value, false); });
-      row.append(label);
     }
-    const act = (text, does) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
-      button.setAttribute("aria-label", `${text} ${fields.name}`);
+    const act = (button, does) => {
+      button.setAttribute("aria-label", `${button.textContent} ${fields.name}`);
       button.addEventListener("click", does);
-      row.append(" ", button);
     };
-    act("Change", () => edit(at));
-    act("Remove", async () => { const told = await fileWith({ remove: at }); if (told.error) showError(told.error); leave(); });
+    const [change, remove] = row.querySelectorAll("button");
+    act(change, () => edit(at));
+    act(remove, async () => { const told = await fileWith({ remove: at }); if (told.error) showError(told.error); leave(); });
     return row;
   }));
   for (const key of ["start", "length"]) byId("f-" + key).value = horizon[key]?.slice(0, key === "start" ? 10 : undefined) ?? "";

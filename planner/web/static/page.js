@@ -228,7 +228,7 @@ if (form) {
   if (editor) enhanceEditor();
   showUsed(byId("answer"));
   showSliders();
-  showJobs();
+  if (editor) listJobs(JSON.parse(byId("jobs").dataset.listed));
   linkTo(asked());
   enhance(byId("answer"));
   sayVerdict(byId("answer").querySelector(".answer"));
