@@ -17,12 +17,12 @@ from planner.cli.plain_words import figure
 from planner.cli.read_from import ReadFrom, places_of
 from planner.cli.read_words import Sentence
 from planner.cli.told import GROWING, WORK, Told
-from planner.cli.within import by_night, got_through, longest, passes
+from planner.cli.within import by_night, got_through, longest, passes, repeated
 from planner.errors import InputError
 from planner.scenario.hardware_names import is_hardware
 from planner.scenario.posttraining import RlMethod
 from planner.scenario.unmodeled import Family, family_of
-from planner.scenario.words import method_named
+from planner.scenario.words import method_named, named
 from planner.units.reading import parse_count
 
 BARE = frozenset(("model", "on", "own", "gpus", "seq-len"))
@@ -139,11 +139,19 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
            work: NamedWork) -> None:
     """Take a batch for what is worked on at once, and a context of what is served for prompts that fill it."""
     usual, drafts = recipes.requests, recipes.drafts
+    repeated(flags, told)
+    if "grad-accum" in flags and (batch := flags.get("batch") or flags.get("global-batch")):
+        flags.setdefault("per-device-batch", batch)  # beside what is accumulated a batch is that of a GPU
+        flags.pop("batch", None)
+        flags.pop("global-batch", None)
+    if "per-device-batch" in flags and not {"global-batch", "batch"}.isdisjoint(flags):
+        told.assumed.append(f"{flags.pop('per-device-batch')[0]} per GPU is left out: how a batch is split is planned")
     if "context" in flags and not {*GROWING, "objective"}.intersection(flags):
         flags["seq-len"] = flags.pop("context")
     if "batch" in flags and not work.makes:
-        trains = WORK.intersection(flags) or set(flags.get("method", ())) - {"inference"}
-        runs = {"serve", "hold"}.intersection(asks) or not (trains or {"train", "tune"}.intersection(asks))
+        tuned = set(flags.get("method", ())) - {"inference"}
+        trains = tuned or WORK.intersection(flags) or {"train", "tune"}.intersection(asks)
+        runs = not tuned and ({"serve", "hold"}.intersection(asks) or not trains)
         flags["concurrency" if runs else "global-batch"] = flags.pop("batch")
     if known_tokens := flags.pop("prefix", []):
         known = parse_count(known_tokens[0], "tokens")
@@ -154,7 +162,7 @@ def filled(flags: dict[str, list[str]], asks: Collection[str], told: Told, recip
                             f"--prefix-hits {flags['prefix-hits'][0]}")
     by_night(flags, told)
     _drafted(flags, asks, told, drafts)
-    _computed(flags)
+    _computed(flags, told)
     longest(flags, told, usual)
     passes(flags, asks, told)
     got_through(flags, asks, told)
@@ -196,8 +204,17 @@ def _drafted(flags: dict[str, list[str]], asks: Collection[str], told: Told, dra
                             f"({drafts.example}): --speculative says your own")
 
 
-def _computed(flags: dict[str, list[str]]) -> None:
+def _computed(flags: dict[str, list[str]], told: Told) -> None:
     """Take the format of what is trained for the one that it is computed in."""
+    stored = {str(named("workload.quantization", each)) for each in flags.get("quantization", ())}
+    if flags.get("method") == ["lora"] and stored and stored <= {"int4", "nf4", "int8"}:
+        del flags["quantization"]
+        if stored == {"int8"}:
+            told.assumed.append("LoRA on weights in 8 bits is not modeled: planned for on bf16 ones, which take twice "
+                                "as much; --method qlora has them in 4 bits")
+            return
+        flags["method"] = ["qlora"]
+        told.assumed.append("LoRA on weights in 4 bits is QLoRA")
     trained = {"tokens", "samples"} & set(flags) and "method" not in flags
     trained = trained or not {"pretrain", "full", "sft"}.isdisjoint(flags.get("method", ()))
     if trained and "documents" not in flags and set(flags.get("quantization", ())) <= _COMPUTED:
@@ -238,12 +255,12 @@ def verb_of(asks: Collection[str], flags: Mapping[str, Sequence[str]], given: Co
     if "rent" in asks or ("better" in asks and kinds > 1) or (
             "versus" in asks and "model" in given and _choices(flags)):
         return "compare"
-    if {"step-time", "tokens"} & set(asks) and {"on", "own"} & set(flags) and WORK.isdisjoint(flags):
-        return "estimate"
+    step = {"step-time", "tokens"}.intersection(asks) and {"on", "own"} & set(flags) and WORK.isdisjoint(flags)
     several = sum(len(flags.get(flag, ())) for flag in ("on", "own")) > 1
-    if {"why-fit", "makes"}.intersection(asks) and flags.get("on") and not several and PLANNED.isdisjoint(given):
+    if step or ({"why-fit", "makes"}.intersection(asks) and flags.get("on") and not several and PLANNED.isdisjoint(
+            given)):
         return "estimate"
-    if "passes" in asks:
+    if "passes" in asks or ("largest" in asks and {"model", "max"}.isdisjoint(given)):
         return "plan"
     layout = {"fit", "longest"}.intersection(asks) and not several and (PLANNED - (
         {"users"} if "longest" in asks else set())).isdisjoint(given)

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import get_args
 
 from planner.catalog.load import Catalog
 from planner.cli.completed import OPTIMAL
 from planner.cli.read_words import Sentence
 from planner.cli.told import GROWING, WORK, Told
 from planner.scenario.hardware_names import candidate_nodes
+from planner.scenario.posttraining import RlMethod
 from planner.scenario.words import method_named
 from planner.units import SECONDS, parse
 from planner.units.reading import parse_count
@@ -42,6 +44,8 @@ def compared(asks: Collection[str], flags: dict[str, list[str]], given: Collecti
                 verb == "compare" or (several and "fit" not in asks) or "saves" in asks or "epochs" in flags or {
                     "cost", "train"} <= set(asks) or ("duration" in asks and {"fit", "oom", "rl"}.isdisjoint(asks))):
         return
+    if method_named(method) in get_args(RlMethod):
+        return  # of which a step is answered
     pretrains = method == "pretrain" or (method == "" and "tune" not in asks)
     flags["tokens"] = [OPTIMAL if pretrains else _TUNED]
     flags.setdefault("method", ["pretrain" if pretrains else "full"])

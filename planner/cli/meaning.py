@@ -38,7 +38,8 @@ def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: Named
     amounts = heard(amounts, work, assumed, put, tunes=tunes) if work.hears else amounts
     kinds = frozenset(amount.kind for amount in amounts)
     whole = any(amount.kind in IN_ALL and not amount.per for amount in amounts)
-    if not tunes and (kinds & SERVING or any(amount.per for amount in amounts if amount.kind not in _APART)):
+    if not tunes and (kinds & SERVING or any(
+            amount.per and amount.per not in _DEVICES for amount in amounts if amount.kind not in _APART)):
         asks.add("serve")
     comes = any(amount.kind == "users" and comes_in(amount) for amount in amounts)
     about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
@@ -86,6 +87,8 @@ def _flag(amount: Amount, about: About) -> tuple[str, str]:
         return flag, amount.value
     kind = amount.kind or ("size" if amount.value[-1:] == "B" else "tokens" if amount.beside & SIDES or (
         amount.value[-1:] == "T" and not about.serves) else "")
+    if not kind and amount.per in _DEVICES and not about.serves:
+        return "per-device-batch", amount.value
     if not kind:
         return _bare(amount, about)
     if kind in _READ:
@@ -237,6 +240,8 @@ def _size(amount: Amount, about: About) -> tuple[str, str]:
 
 def _models(amount: Amount, about: About) -> tuple[str, str]:
     """Read how many models or jobs there are, which says nothing where they are named."""
+    if size_of(amount.value.lower()) and amount.value[-1:] == "B":
+        return _size(amount, about)  # 32b models
     return (NOTHING if parse_count(amount.value, "models") == about.work.models else ""), amount.value
 
 
@@ -256,8 +261,10 @@ _SAME = 0.1
 """Share by which a size may differ from that of the model that it tells of."""
 _EVENLY = 86400.0
 """Seconds from which a time has busy and quiet hours."""
+_DEVICES = ("gpu", "device", "card")
+"""Of which a batch has so many each."""
 _APART = ("money", "size", "time")
-_ALIKE = ("adapters", "users", "epochs", "steps", "gpus", "frames")
+_ALIKE = ("adapters", "users", "epochs", "repeats", "steps", "gpus", "frames")
 _READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
     "tokens": tokens_of, "time": time_asked, **dict.fromkeys((
         "requests", "documents", "images", "clips", "pages", "recordings"), _asked), "samples": _talks,

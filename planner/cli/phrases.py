@@ -10,7 +10,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 _ASKING = {
-    "fit": "can not i|will not fit|can not fit|not fit|does not fit|do not fit|fit|fits|fitting|does it fit|enough|"
+    "fit": "any chance|a chance|is there a way|is there any way|is it realistic|sufficient|would it be enough|"
+            "can not i|will not fit|can not fit|not fit|does not fit|do not fit|fit|fits|fitting|does it fit|enough|"
             "realistic|realistically|feasible|doable|"
             "can i|can we|can it|could i|could we|will it|is it possible|possible",
     "serve": "serve|serves|served|serving|hosted|deployed|host|"
@@ -173,7 +174,7 @@ COMPARES = _words(
     "other")
 """Words before a noun that say how it differs from what is not said."""
 PER_THING = _words("query epoch month user request person prompt step image clip video song picture document page call "
-                   "kwh gpu gpu-hour gpu-hr token")
+                   "kwh gpu device card gpu-hour gpu-hr token")
 """What a number is of each of, beside times."""
 PER = ("per", "a", "an", "each", "every")
 """Words before what something is counted of each of."""
@@ -220,6 +221,7 @@ _NOUNS = {
     "samples": "sample samples example examples pair pairs row rows conversations conversation dialogues "
             "instructions comparisons preferences prefs preference lines dialogs entries demonstrations trajectories",
     "epochs": "epoch epochs passes",
+    "repeats": "repeat repeats",
     "steps": "step steps iterations updates",
     "gpus": "gpu gpus cards",
     "context": "context contexts ctx window windows sequence sequences seq seqlen seq-len",

@@ -11,7 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from planner.cli.amounts import Amount
-from planner.cli.phrases import EACH, FOLLOW, LEADING, MEASURES, ONES, PARAMETER, PER_THING, SIDES, SOUNDS, noun_of
+from planner.cli.phrases import (
+    EACH,
+    FOLLOW,
+    LEADING,
+    MEASURES,
+    ONES,
+    PARAMETER,
+    PER_THING,
+    SIDES,
+    SILENT,
+    SOUNDS,
+    STOPS,
+    noun_of,
+)
 from planner.cli.read_shapes import comes_within
 from planner.scenario.flag_names import LENGTHS
 from planner.units import SECONDS
@@ -29,7 +42,7 @@ _EACH_OF = frozenset(("document", *PER_THING, *PARAMETER))
 """What a number may be of each of."""
 _LENGTHENED = ("in", "within", "for", "under", "over", "than", "once", "takes", "take", "about", "only", "have", "next",
                "is", "after", "needs", "of", "every", "lasts", "around", "roughly", "like", "inside", "by", "be", "got",
-               "just", "at", "most", "and", "with")
+               "deadline", "just", "at", "most", "and", "with")
 """Words before a time that is a length."""
 _METHODS = frozenset(("sft", "dpo", "grpo", "ppo", "kto", "orpo", "simpo"))
 """Methods before what they train on: 100k SFT samples."""
@@ -66,6 +79,9 @@ def amount(said: Sentence) -> int:
     if not number or (unit and not noun_of(unit)):
         return 0
     beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
+    if words[max(0, said.at - 2):said.at][:1] == ["at"] and words[said.at - 1] != "at" and (
+            words[said.at - 1] not in STOPS | SILENT):
+        beside -= {"at"}  # at int4, 1000 tokens
     if "each" in _clause(words[max(0, said.at - _LEAD):said.at]):
         beside.add("each")
     counted = len(said.amounts)

@@ -11,6 +11,7 @@ from planner.catalog.load import Catalog
 from planner.cli.phrases import DRAWS, FOLLOW, ONES, REINFORCED, SILENT, TRAINS, noun_of
 from planner.cli.read_sizes import of_host
 from planner.scenario.hardware_names import is_hardware
+from planner.scenario.unmodeled import family_of
 from planner.scenario.words import SYNONYMS
 from planner.scenario.words import named as named_as
 
@@ -31,6 +32,9 @@ _SAID_OF_CARDS = frozenset(("used", "old", "older", "new", "idle", "spare", "fre
 """Words between how many cards there are and their name."""
 _TIMES = re.compile(r"\d{1,2}(\.\d)?x")
 _COMPARED = frozenset(("faster", "cheaper", "slower", "quicker", "as", "more", "less", "the", "better"))
+_SIZE = re.compile(r"\d{1,3}gb?", re.ASCII)
+_OTHERWISE = ("or", "vs", "versus", "of", "than", "and", "to")
+"""Words between a card and the other memory that it may have: 40GB instead of 80GB."""
 _CHOICES = (["or"], ["vs"], ["versus"])
 """Words between cards, of which the second stands before the pace that is asked: a 4090 or 3090 tok/s."""
 _FAR = 4
@@ -58,9 +62,20 @@ def hardware(said: Sentence) -> int:
             one = text.split()[0] in ("a", "an")  # our A100, or an H200
             apart = said.flags.get("own") and (one or _APART.intersection(said.words[max(0, said.at - 4):said.at]))
             owned = "own" in said.asks and not apart
+            name = _other_memory(said, name)
             said.put("rollouts-on" if _draws(said) else "own" if owned else "on", name)
             return many
     return _described(said) or _of_a_form(said) or _so_many(said) or _another_count(said)
+
+
+def _other_memory(said: Sentence, name: str) -> str:
+    """Return what a name is that is a memory alone, behind a card of another: 4x A100 40GB or 80GB."""
+    last = next(iter([*said.flags.get("own", ()), *said.flags.get("on", ())][-1:]), "")
+    front, _, size = last.rpartition(" ")
+    other = f"{front} {name}"
+    joins = said.at and said.words[said.at - 1] in _OTHERWISE
+    return other if joins and _SIZE.fullmatch(name) and _SIZE.fullmatch(size) and is_hardware(
+        other, said.catalog) else name
 
 
 def _draws(said: Sentence) -> bool:
@@ -144,10 +159,13 @@ def _may_be_hardware(said: Sentence, text: str, words: Sequence[str]) -> bool:
     last, behind = words[-1], said.words[said.at + len(words):][:1]
     if _TIMES.fullmatch(last) and behind and behind[0] in _COMPARED:
         return False  # an H100 is 2x faster
+    if behind and _SIZE.fullmatch(last) and family_of(behind[0]) is not None:
+        return False  # a 128GB Mac
     paced = behind in (["tok"], ["tokens"]) and said.words[max(0, said.at - 1):said.at] in _CHOICES
     counts = len(words) == 1 and text.isdigit() and any(noun_of(word) is not None for word in behind) and not paced
     silent = text in SILENT or last in SILENT or last in ONES or last in MONEYED or (len(words) > 1 and last in FOLLOW)
-    silent |= len(words) > 1 and named_as("workload.quantization", last) in SYNONYMS["workload.quantization"][0]
+    silent |= len(words) > 1 and not last.isdigit() and named_as("workload.quantization",
+                                                                 last) in SYNONYMS["workload.quantization"][0]
     named = any(map(str.isdigit, text)) or any(_is_family(word, said.catalog) for word in words)
     return named and not silent and not counts
 

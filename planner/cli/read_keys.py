@@ -20,6 +20,8 @@ _DEGREE = re.compile(r"\d{1,4}", re.ASCII)
 _SPEED = re.compile(r"\d+(?:\.\d+)?(?P<unit>[a-z]*)", re.ASCII)
 _SPEEDS = frozenset(("gbps", "tbps", "mbps", "gbit", "gbits", "tbit", "gbe", "gigabit"))
 _PER_SECOND = frozenset(("gb", "tb", "mb", "gbit", "tbit", "gbits", "gib", "gigabit", "gigabits"))
+_SIDE = ("px", "pixel", "pixels", "resolution")
+"""Words behind a number that is the side of a picture."""
 _TO_VALUE = ("=", "of", "is", "around", "about", "roughly", "at")
 _PLAIN = frozenset(("port", "template", "efficiency", "seed"))
 """Names of such keys that are words of any sentence."""
@@ -88,10 +90,12 @@ def percentile(said: Sentence) -> int:
 
 def resolution(said: Sentence) -> int:
     """Read pixels: 480p, 1024x1024."""
-    word = said.words[said.at]
+    word, taken = said.words[said.at], 1
+    if said.words[said.at + 1:said.at + 2] and said.words[said.at + 1] in _SIDE and word.isdigit():
+        word, taken = f"{word}px", 2
     if side := re.fullmatch(r"(\d{3,4})(?:px|pixels?)", word, re.ASCII):
         word = f"{side[1]}x{side[1]}"
     if not re.fullmatch(r"\d{3,4}p|\d{3,4}x\d{3,4}", word, re.ASCII):
         return 0
     said.put("resolution", word)
-    return 1
+    return taken

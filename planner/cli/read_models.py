@@ -32,6 +32,8 @@ _LIKE = ("-style", "-like", "-type")
 """Ends of words that say what something is like: a llava-style model."""
 _SHORT = 2
 """Letters of a word that names no family."""
+_APART = 4
+"""Words from the name of a family to its size at most."""
 
 
 def _sizes(model: Model) -> tuple[float, float]:
@@ -83,18 +85,30 @@ def model(said: Sentence) -> int:
     """Read the name of a model, as it is or with parts left out: the longest of all that are named so."""
     names = [*said.catalog.names("models"), *said.catalog.names("diffusion")]
     for many, text in said.phrase(said.at):
+        if "/" in text.partition(" ")[2]:
+            continue  # words before an organization are none of its
         if _is_engine(said, text):
             return 0
-        if many == 2 and size_of(text.split()[0]) and text.split()[1][:1].isalpha():
-            size, family = text.split()  # 235b qwen3
-            name = _as_named(said, f"{family} {size}") or _of_parts(f"{family} {size}", names)
-        else:
-            name = ""
-        name = name or _as_named(said, text) or (many > 1 and (_begun(text, names) or _of_parts(text, names))) or ""
+        size, _, family = text.partition(" ")
+        name = ""
+        if many > 1 and size_of(size) and family[:1].isalpha():  # 235b qwen3, 70b llama 3.1
+            name = _as_named(said, f"{family} {size}") or (many == 2 and _of_parts(f"{family} {size}", names)) or ""
+        name = name or _as_named(said, text) or _of_size_apart(said, text) or (
+            many > 1 and (_begun(text, names) or _of_parts(text, names))) or ""
         if name:
             said.put("model", name)
             return many
     return _of_family(said)
+
+
+def _of_size_apart(said: Sentence, text: str) -> str:
+    """Return the model of a family whose size stands apart from it: the 70b version of llama 3.1, qwen3 with 8b params.
+    """
+    if not any(map(str.isdigit, text)) or any(size_of(word) for word in text.split()):
+        return ""
+    ends = said.at + text.count(" ") + 1
+    near = (*said.words[max(0, said.at - _APART):said.at][::-1], *said.words[ends:ends + _APART])
+    return next((name for word in near if size_of(word) and (name := _as_named(said, f"{text} {word}"))), "")
 
 
 def _as_named(said: Sentence, text: str) -> str:
@@ -152,11 +166,12 @@ def _of_family(said: Sentence) -> int:
         said.assumed.append(f"{said.words[said.at]} is a family of models: {newest} is taken")
         return 1
     alone = [name for name in said.catalog.names("models") if name.startswith(f"{said.words[said.at]}-")]
-    if len(alone) == 1 and len(said.words[said.at]) > _SHORT and not noun_of(said.words[said.at]):
+    silent = said.words[said.at] in SILENT
+    if len(alone) == 1 and len(said.words[said.at]) > _SHORT and not noun_of(said.words[said.at]) and not silent:
         said.put("model", alone[0])  # grok
         return 1
     known = {letters(entry.name) for entry in said.catalog.all("models", Model)} - {""}
-    if letters(said.words[said.at]) not in known or noun_of(said.words[said.at]) or said.words[said.at] in SILENT:
+    if letters(said.words[said.at]) not in known or noun_of(said.words[said.at]) or silent:
         return 0
     taken = 1
     while said.at + taken < len(said.words) and any(map(str.isdigit, said.words[said.at + taken])) and not noun_of(

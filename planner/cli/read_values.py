@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from planner.cli.phrases import PER, PHRASES, SIDES, STOPS, noun_of
+from planner.cli.places import PLACES
 from planner.cli.read_amounts import NUMBER, PIXELS, SCALES
 from planner.scenario.flag_names import CALLED
 from planner.scenario.flags import TABLE
@@ -43,10 +45,11 @@ def keyed(said: Sentence) -> int:
             value, taken = " ".join(_SHORT.get(word, word) for word in said.words[behind:ends]), ends - said.at
             time = said.words[ends + 1] if said.words[ends:ends + 1] and said.words[ends] in PER and (
                 ends + 1 < len(said.words)) else ""
-            if flag == "budget" and SECONDS.factor(time):  # 8 grand a month
-                coined = any(noun_of(word) == "money" for word in said.words[behind:ends])
-                value, taken = f"{value}{'' if coined or '$' in value else ' USD'}/{time}", taken + 2
+            flag, value, each = _of_each(flag, value, time)
+            taken += each
             more = ends + 1 < len(said.words) and said.words[ends] in _LISTS and NUMBER.fullmatch(said.words[ends + 1])
+            if flag == "dataset" and _is_of_a_sample(said.words[behind:ends]):
+                continue  # 20k rows of data of 600 tokens
             if flag == "dataset":  # how much there is of it
                 flag = "tokens" if any(noun_of(word) == "tokens" for word in said.words[behind:ends]) else "samples"
             flag = _meant(said.words, text, flag, said.at, ends)
@@ -56,6 +59,22 @@ def keyed(said: Sentence) -> int:
                 taken += 2
             return taken
     return 0
+
+
+def _is_of_a_sample(value: Sequence[str]) -> bool:
+    """Say whether a number of tokens is that of one sample, and not of all."""
+    match = NUMBER.fullmatch(value[0])
+    return match is not None and not match["unit"] and len(value) > 1 and noun_of(value[1]) == "tokens"
+
+
+def _of_each(flag: str, value: str, per: str) -> tuple[str, str, int]:
+    """Return a key and its value that are of each GPU or of a time, and how many words say so."""
+    if flag in ("batch", "global-batch") and per in _DEVICES:
+        return "per-device-batch", value, 2
+    if flag == "budget" and SECONDS.factor(per):  # 8 grand a month
+        coined = "$" in value or any(noun_of(word) == "money" for word in value.lower().split())
+        return flag, f"{value}{'' if coined else ' USD'}/{per}", 2
+    return flag, value, 0
 
 
 def _meant(words: Sequence[str], text: str, flag: str, at: int, ends: int) -> str:
@@ -77,18 +96,25 @@ def _counts_no_other(words: Sequence[str], at: int, flag: str) -> bool:
     """Say whether a number has no noun behind it of its own: in "length, 500 steps" it is none of a length, and in
     "reply in 2 seconds" none of an output.
     """
-    counted = noun_of(words[at + 1]) if at + 1 < len(words) else None
+    ends = at + 2 + _LEAD * (flag in _COUNTED and words[at - 1] != "=")
+    behind = [*takewhile(lambda word: word not in STOPS and not NUMBER.fullmatch(word), words[at + 1:ends])]
+    # what stands before a number is of that one: epochs 3, context 4096
+    counted = [noun_of(word) for place, word in enumerate(behind, at + 2)
+               if flag not in _COUNTED or not NUMBER.fullmatch(next(iter(words[place:place + 1]), ""))]
     kinds = ("time",) if flag in _TIMES else ("money",) if flag in ("budget", "electricity") else () if (
         flag in _COUNTED) else ("tokens", "context")
-    return at < len(words) and counted in (None, *kinds)
+    return at < len(words) and all(noun in (None, *kinds) for noun in counted)
 
 
 def _counts_alone(unit: str, flag: str) -> bool:
     """Say whether a number is one of a key, and no size of a model or number of cards: in "lora 7b" none of adapters.
     """
-    return unit != "x" and (unit not in ("b", "t") or flag in ("tokens", "dataset", "model"))
+    return unit != "x" and _BYTES.fullmatch(unit) is None and (unit != "%" or flag in _SHARES) and (
+        unit not in ("b", "t") or flag in ("tokens", "dataset", "model"))
 
 
+_SHARES = frozenset(place.flag for place in PLACES["share"])
+_DEVICES = ("gpu", "device", "card")
 _LISTS = ("to", "or", "vs", "versus", "and")
 _AT_MOST = ("at most", "up to")
 _TO_VALUE = frozenset(("of", "is", "=", "length", "size", "ceiling", "cap", "limit", "max",
@@ -96,8 +122,12 @@ _TO_VALUE = frozenset(("of", "is", "=", "length", "size", "ceiling", "cap", "lim
                        "below", "are", "from", "grows", "growing", "grow", "reaches", "reaching", "goes", "to", "up"))
 """Words between the name of a key and its number."""
 _TIMES = frozenset(("deadline", "ttft", "tpot", "e2e", "think", "startup", "years", "audio", "price-age", "reward"))
-_COUNTED = frozenset(("samples", "documents", "epochs", "steps", "adapters"))
+_COUNTED = frozenset(("samples", "documents", "epochs", "steps", "adapters", "gpus"))
 """Names of keys that are what is counted: in "samples of 2k tokens" the number is of none."""
+_LEAD = 2
+"""Words between a number and its noun that say more of it: 200 GRPO steps."""
+_BYTES = re.compile(r"[kmgt]i?b", re.ASCII)
+"""No key counts bytes: question, 80GB A100."""
 _SHORT = {"grand": "k", "mil": "M", "m": "M", "bucks": "USD"}
 """Words of a quantity that no unit is written as."""
 OPTIONS = {name.replace("_", "-") for name in TABLE} - {"on", "own", "model", "method", "deadline", "users", "requests"}

@@ -21,7 +21,8 @@ _HARD = ("never mind", "no", "without", "except", "except for", "excluding", "ex
 """Those behind which a thing that is not understood is one that must not be."""
 _BOUNDS = ("more", "longer", "later", "over", "above", "exceed", "exceeding", "higher", "less", "fewer", "slower",
            "lower", "under", "below", "only", "just", "beyond")
-_IDLE = ("sure", "idea", "preference", "matter", "rush", "hurry", "problem", "deadline", "limit", "budget", "much",
+_IDLE = ("chance", "way", "luck", "success", "sure", "idea", "preference", "matter", "rush", "hurry", "problem",
+         "deadline", "limit", "budget", "much",
          "yet", "necessarily", "clue", "need", "care", "know", "worries", "object", "time")
 """Words that are denied and limit nothing: no rush, not sure, no deadline."""
 _FAR = 5

@@ -20,7 +20,7 @@ from planner.cli.read_named import valued
 from planner.cli.read_other import unmodeled
 from planner.cli.read_past import give_way, is_as_it_is, past
 from planner.cli.read_shapes import grown, how_many, of_each, sooner
-from planner.cli.read_sizes import of_data, of_named
+from planner.cli.read_sizes import of_data, of_named, of_no_card
 from planner.cli.read_slips import slip
 from planner.cli.read_spans import clock, corrected, marked, ranged
 from planner.cli.read_values import keyed
@@ -246,5 +246,5 @@ _BESIDE = frozenset(("takes", "took", "take", "each", "apiece", "and", "or", "vs
                      "not", "but"))
 _RULES: tuple[Callable[[Sentence], int], ...] = (
     marked, clock, sooner, ranged, bounded, axis, idle, network, keyed, how_many, _phrase, excluded, grown, percentile,
-    resolution, _date, of_data, of_named, hardware, mixture, model, amount, of_each, valued, vendor, unmodeled, _silent,
-    slip)
+    resolution, _date, of_data, of_no_card, of_named, hardware, mixture, model, amount, of_each, valued, vendor,
+    unmodeled, _silent, slip)

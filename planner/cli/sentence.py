@@ -32,6 +32,7 @@ from planner.cli.memory_of import memory_of
 from planner.cli.named_work import NamedWork, named_work
 from planner.cli.not_understood import decisive, is_open, is_whole, noted
 from planner.cli.read_from import ReadFrom, places_of
+from planner.cli.read_sizes import told_twice
 from planner.cli.read_slips import of_a_size
 from planner.cli.read_words import Sentence
 from planner.cli.single import once, one_kind
@@ -78,6 +79,7 @@ def spoken(args: Sequence[str], catalog: Catalog, verb: str | None = None, besid
     if sentence.refused and told.left_out is None:
         raise InputError("; ".join(sentence.refused))
     told.assumed += without(flags, sentence.excluded, catalog)
+    told_twice(flags, catalog)
     _kept(asks, flags, sentence)
     source(asks, flags)
     asks |= {"step"} & set(sentence.words)

@@ -52,6 +52,16 @@ def passes(flags: dict[str, list[str]], asks: Collection[str], told: Told) -> No
                 flags["objective"] = ["time"]
 
 
+def repeated(flags: dict[str, list[str]], told: Told) -> None:
+    """Take how often an epoch has each sample, as trainers of images have it, for as many epochs."""
+    if not (repeats := flags.pop("repeats", [])) or "samples" not in flags:
+        return
+    epochs = flags.get("epochs", ["1"])
+    flags["epochs"] = [f"{parse_count(epochs[0], 'epochs') * parse_count(repeats[0], 'repeats')}"]
+    told.assumed.append(f"{repeats[0]} repeats in each of {epochs[0]} epochs are {flags['epochs'][0]} passes over the "
+                        "data")
+
+
 def longest(flags: dict[str, list[str]], told: Told, usual: UsualRequests) -> None:
     """Put the longest sample as the sequence, and the longest prompt with its answer as the longest request."""
     longest = flags.pop("longest", [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from planner.catalog.hardware import Gpu, Node
@@ -12,6 +11,7 @@ from planner.catalog.importers.gpu_names import GpuNames
 from planner.catalog.load import Catalog
 from planner.catalog.part_node import part_name
 from planner.errors import InputError, UnknownName
+from planner.scenario.instance_names import series
 from planner.scenario.unmodeled import Unmodeled, family_of
 
 _COUNTED = re.compile(r"(?P<count>\d{1,9})(?: ?[x*×] ?| "
@@ -26,6 +26,8 @@ _MEMORY = re.compile(r"(?P<size>\d{1,4}) ?gi?b(?: (?:of )?(?:v?ram|memory))?(?: 
 """A card by its memory alone: 24GB."""
 _OF = re.compile(r"\b(nodes?|servers?|box(?:es)?|machines?|hosts?) (?:with|having) ", re.IGNORECASE)
 """20 nodes with 4 A100."""
+_ONE_OF = re.compile(r"^(?=(?:node|server|box|machine|host) of \d)", re.IGNORECASE)
+"""Node with 8 H100."""
 _GIGABYTES = re.compile(r"(?<=\d)g(?![a-z0-9])", re.IGNORECASE)
 """A100-80G."""
 _SIZE_FIRST = re.compile(r"^(?:an? )?(?P<size>\d{1,3}) ?gi?b? (?P<what>(?:[a-z]{2,9} )?[a-z]{0,4}\d[^ ]*"
@@ -39,10 +41,6 @@ _USUAL = 8
 """GPUs of a node where it is not said; DGX-2 and racks have more."""
 _BEHIND = re.compile(r"(?P<what>.*?[^ *×:-]) ?(?:[x*×:] ?(?P<count>\d{1,9})|[- ](?P<times>\d{1,9})[x×])", re.IGNORECASE)
 """H100x8, H100:8, and h100-8x as node types are called."""
-_AZURE = re.compile(r"(?P<family>n[cdv])\d+[a-z]*_(?P<rest>.+)")
-"""Azure's names of instances: the family, how many vCPUs and what they have, and the GPU and generation."""
-_SIZE = re.compile(r"(\.(\d{0,3}xlarge|metal[-a-z0-9]{0,12})|-\d{1,4}g)$")
-"""How AWS and Google Cloud end the name of an instance: how large it is."""
 
 
 def candidate_nodes(names: Sequence[str], catalog: Catalog) -> list[str]:
@@ -107,7 +105,7 @@ def meant_by(name: str, catalog: Catalog) -> Meant:
 
 def _plain(name: str) -> str:
     """Return a name with its number in digits, and its memory in GB and behind it."""
-    name = _OF.sub(r"\1 of ", name)
+    name = _ONE_OF.sub("1 ", _OF.sub(r"\1 of ", name.strip()))
     name = _SIZE_FIRST.sub(lambda said: f"{said['what']} {said['size']}gb", name.strip())
     return _HOW_MANY.sub(lambda counted: f"{_COUNTS[counted[1].lower()]} ", _GIGABYTES.sub("gb", name.strip()))
 
@@ -138,15 +136,6 @@ def sold_as(name: str, catalog: Catalog) -> set[tuple[str, str]]:
     return {(prices.name, offer.instance) for prices in catalog.price_lists for named in [prices.instances(name)]
             for offer in prices.offers if said == series(offer.instance) or offer.instance in named} if any(
                 map(str.isdigit, name)) else set()
-
-
-@lru_cache(maxsize=4096)
-def series(instance: str) -> str:
-    """Return the name of the series that an instance is a size of, in small letters: g6e, nd_h100_v5, a3-highgpu."""
-    plain = instance.lower().removeprefix("standard_")
-    if (azure := _AZURE.fullmatch(plain)) is not None:
-        return f"{azure['family']}_{azure['rest']}"
-    return _SIZE.sub("", plain)
 
 
 def is_hardware(name: str, catalog: Catalog) -> bool:
@@ -209,7 +198,10 @@ def _counted(name: str, text: str, catalog: Catalog) -> Meant | None:
     said = front["what"] if front else ""
     if front and front["nodes"] and _gpu(said, catalog) is not None:
         said = f"{said} node"  # 2 nodes of h100 are so many whole ones
-    for meant, count in ((said, front["count"]) if front else ("", ""), _behind(text)):
+    behind = _behind(text)
+    if front and behind[0] and _gpu(behind[0], catalog) is not None:
+        front, said = None, ""  # 4090 24gb x4
+    for meant, count in ((said, front["count"]) if front else ("", ""), behind):
         if meant and (several := _several(name, meant, int(count), catalog)):
             return several
     return None
@@ -221,7 +213,7 @@ def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None
         return None
     sizes = {node: catalog.node(node).gpus for node in meant.nodes}
     # 3060 12gb is a card, and not so many of 12 GB
-    clustered = _COUNTED.fullmatch(what) is not None and _gpu(what, catalog) is None
+    clustered = _COUNTED.fullmatch(_plain(what)) is not None and _gpu(_plain(what), catalog) is None
     if catalog.known_node(what) or clustered or meant.gpus or meant.whole:
         return Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
     if count in sizes.values():

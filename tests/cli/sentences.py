@@ -83,7 +83,7 @@ SAID = [
     ("kto on mistral-7b with lora, 20k labelled answers, one rtx 4090",
      "plan --method kto --tuning lora --model mistral-7b --on 'one rtx 4090' --samples 20k"),
     ("SDXL LoRA, 3000 images, 10 epochs, batch 4, on a 16 GB 4060 Ti",
-     "plan --model sdxl --method lora --batch 4 --on 'a 16 gb 4060 ti' --samples 3000 --epochs 10"),
+     "plan --model sdxl --method lora --batch 4 --on 'a 16gb 4060 ti' --samples 3000 --epochs 10"),
     ("lora of qwen2.5-vl-3b on 200k receipts of 1024x1024 pixels with 200 tokens of text each, on one l40s",
      "plan --method lora --model qwen2.5-vl-3b --resolution 1024x1024 --on 'one l40s' --samples 200k --mean-length 200 "
      "--images 1"),

@@ -61,7 +61,7 @@ def read(line: str) -> tuple[str, Told]:
     ("hardware for DeepSeek-R1 671b production on h200", "--model deepseek-r1"),
     ("grpo of qwen2.5-7b, but I failed using 4 H20 (96GB)", "--on '4 h20 96gb'"),
     ("llama 3.1 8b at 20 rps if context goes from 4k to 32k", "--input 31789"),
-    ("one GPU server with 8-GPU A800 (80G) to serve qwen2-7b", "--on '8 gpu a800 80g'"),
+    ("one GPU server with 8-GPU A800 (80G) to serve qwen2-7b", "--on 'server with 8 gpu a800 80g'"),
     ("ppo llama 3 8b on 16 a100 80gb, batch 512, 1k responses: sec per step", "--output 1k"),
     ("pre-train bert-large on 4 v100 for 100 epochs", "--tokens chinchilla"),
     ("qwen2.5-32b on A100 80GB * 2 for 10 users", "--on 'a100 80gb*2'"),

@@ -7,7 +7,8 @@ import pytest
 import planner
 from planner.catalog.load import Catalog
 from planner.errors import InputError
-from planner.scenario.hardware_names import candidate_nodes, series, sold_as
+from planner.scenario.hardware_names import candidate_nodes, sold_as
+from planner.scenario.instance_names import series
 
 CATALOG = Catalog()
 

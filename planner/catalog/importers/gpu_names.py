@@ -90,7 +90,7 @@ class GpuNames:
     def called(self, name: str) -> str | None:
         """Return the one GPU that a name may be of, such as `NVIDIA GeForce RTX 4090 24GB`; none where not just one."""
         words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word not in _MAKERS]
-        text = "-".join(words).rstrip("s") if words and words[-1] not in self._families else "-".join(words)
+        text = "-".join(words).removesuffix("s") if words and words[-1] not in self._families else "-".join(words)
         known = self._named.get(canonical(text))
         names = self.candidates(text, _spelling(text).memory, text) if known is None else {known}
         return names.pop() if len(names) == 1 else None
