@@ -213,7 +213,7 @@ def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None
         return None
     sizes = {node: catalog.node(node).gpus for node in meant.nodes}
     # 3060 12gb is a card, and not so many of 12 GB
-    clustered = _COUNTED.fullmatch(_plain(what)) is not None and _gpu(_plain(what), catalog) is None
+    clustered = _COUNTED.fullmatch(what) is not None and _gpu(what, catalog) is _gpu(_plain(what), catalog) is None
     if catalog.known_node(what) or clustered or meant.gpus or meant.whole:
         return Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
     if count in sizes.values():
