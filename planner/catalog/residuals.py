@@ -31,6 +31,11 @@ NORMAL_WIDTH = 2 * NormalDist().inv_cdf(0.95)
 """From the 5% to the 95% quantile of a normal distribution, in standard deviations."""
 
 
+def lacking(parts: Collection[str], shares: Mapping[str, float]) -> float:
+    """Return the logarithm by which a prediction falls without some parts, of which it has these shares."""
+    return -math.log1p(-math.fsum(shares.get(name, 0.0) for name in parts))
+
+
 class Law(Frozen):
     """Of one quantity: the traits by which rows are alike, and what adds to the variance of a prediction."""
 
@@ -58,22 +63,22 @@ class Law(Frozen):
     """Of what is left open and had to be assumed."""
     guessed: dict[str, Sd] = Field(default_factory=dict)
     """The same, added for a choice that decides more than others where it had to be guessed."""
-    parts: dict[str, Sd] = Field(default_factory=dict)
-    """Of a part of what is predicted that a kernel may do without, by its share: below the prediction alone."""
+    parts: tuple[str, ...] = ()
+    """Parts of what is predicted that a kernel may do without: below the prediction they may be absent as a whole."""
     even: bool = True
     """Whether quantiles are even about the prediction; of memory they are not, as what nobody counts is always more."""
     scored: bool = False
-    """Whether the figures are those whose intervals score best with each source counting as one, by what rows were
-    first predicted to be where that is known; else the most likely ones. Few sources, some of one odd row, tell none.
+    """Whether the figures are those whose intervals score best, by what rows were first predicted to be where that is
+    known; else the most likely ones.
+    """
+    intraclass: float | None = Field(default=None, ge=0, le=1)
+    """Correlation r of how far rows of one source lie off: n of them count as n / (1 + (n - 1) r), from one to 1 / r.
+    Without it a source counts as the root of its models on GPUs.
     """
 
     def scale(self, far: Distance, *, is_open: bool, guessed: Collection[str] = ()) -> float:
         """Return the standard deviation of the logarithm of measured over predicted of a question that far away."""
         return math.sqrt(math.fsum(self.causes(far, {}, is_open=is_open, guessed=guessed).values()))
-
-    def missing(self, parts: Mapping[str, float]) -> float:
-        """Return the variance below the prediction that parts of these shares add."""
-        return math.fsum((sd * parts.get(name, 0.0))**2 for name, sd in self.parts.items())
 
     def few(self, far: Distance) -> float:
         """Return what so few sources leave open over what one does."""
@@ -162,8 +167,8 @@ class Residual(Frozen):
     """Traits and sizes by which no row of the same head is alike."""
     causes: tuple[tuple[str, float], ...] = ()
     """Variances of the logarithm, by cause."""
-    parts: tuple[tuple[str, float], ...] = ()
-    """What parts of the prediction add to the variance below it where they are all of it, over that variance."""
+    parts: tuple[str, ...] = ()
+    """Parts of the prediction that may be absent."""
     alike: tuple[tuple[str, str], ...] = ()
     """Traits that these rows share with the question, by name."""
     q05: Ratio
@@ -177,14 +182,13 @@ class Residual(Frozen):
         """Mean of measured over predicted, of a logarithm that is taken as normal about the prediction."""
         return math.exp(math.fsum(value for _, value in self.causes) / 2)
 
-    def lowered(self, parts: Mapping[str, float]) -> float:
-        """Return by what logarithms below the prediction are multiplied where parts of it have these shares."""
-        return math.sqrt(1 + math.fsum(more * parts.get(name, 0.0)**2 for name, more in self.parts))
+    def lowered(self, ratio: float, shares: Mapping[str, float]) -> float:
+        """Return a quantile where parts of the prediction have these shares: below it they may be absent beside."""
+        return math.exp(-math.hypot(math.log(ratio), lacking(self.parts, shares))) if ratio < 1 else ratio
 
-    def of_parts(self, parts: Mapping[str, float]) -> Residual:
+    def of_parts(self, shares: Mapping[str, float]) -> Residual:
         """Return the quantiles where parts of the prediction have these shares."""
-        by = self.lowered(parts)
-        return self.model_copy(update={"q05": self.q05**by, "q10": self.q10**by})
+        return self.model_copy(update={name: self.lowered(getattr(self, name), shares) for name in ("q05", "q10")})
 
     @property
     def validated(self) -> bool:
@@ -248,5 +252,5 @@ class Residuals(Sourced):
                         error=far.cell.error if far.same else None, backing=far.backing, unseen=unseen,
                         alike=tuple(far.cell.traits.items()) if far.same else (),
                         causes=tuple((name, value * self.stretch**2) for name, value in causes.items()),
-                        parts=tuple((name, (sd / width)**2) for name, sd in self.law.parts.items()),
+                        parts=self.law.parts,
                         **{name: math.exp(width * getattr(self.quantiles, name)) for name in LEVELS})

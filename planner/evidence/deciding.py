@@ -22,12 +22,14 @@ WIDE = "wide"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Samples that were left out together: how far each is from the others, its logarithm without them, its weight."""
+    """Samples that were left out together: how far each is from the others, its logarithm without them, its weight.
+
+    Logarithms are those that parts which may be absent do not account for.
+    """
 
     far: tuple[Distance, ...]
     is_open: tuple[bool, ...]
     guessed: tuple[tuple[str, ...], ...]
-    parts: tuple[Mapping[str, float], ...]
     logs: Floats
     weights: Floats
 
@@ -35,7 +37,7 @@ class Held:
 def decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
     """Return the law whose 90% intervals score best where sources were held out, or the most likely one.
 
-    A source's mean score is as much as how far figures are from their priors. One figure is searched after the other.
+    The mean score is as much as how far figures are from their priors. One figure is searched after the other.
     """
     figures = _figures(prior) | {WIDE: how.quantiles.q95}
     shares, logs, weights = _shares(list(figures)[:-1], prior, held)
@@ -74,9 +76,8 @@ def _shares(names: Sequence[str], law: Law, held: Sequence[Held]) -> tuple[Float
     """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
     rows = []
     for part in held:
-        for far, is_open, guessed, held_parts in zip(part.far, part.is_open, part.guessed, part.parts, strict=True):
-            parts = {**{f"parts.{n}": share**2 for n, share in held_parts.items()},
-                     "between": 1 + 1 / far.among, "thin": law.few(far), "open": float(is_open),
+        for far, is_open, guessed in zip(part.far, part.is_open, part.guessed, strict=True):
+            parts = {"between": 1 + 1 / far.among, "thin": law.few(far), "open": float(is_open),
                      **{f"unseen.{n}": 1.0 for n in far.unseen},
                      **{f"beyond.{n}": by**2 for n, by in far.past.items()},
                      **{f"guessed.{n}": 1.0 for n in guessed}}
@@ -89,8 +90,7 @@ def _figures(law: Law) -> dict[str, float]:
     return {"between": law.between, "open": law.open, **({"thin": law.thin} if law.thin else {}),
             **{f"unseen.{n}": sd for n, sd in law.unseen.items()},
             **{f"beyond.{n}": sd for n, sd in law.beyond.items()},
-            **{f"guessed.{n}": sd for n, sd in law.guessed.items()},
-            **{f"parts.{n}": sd for n, sd in law.parts.items()}}
+            **{f"guessed.{n}": sd for n, sd in law.guessed.items()}}
 
 
 def _changed(law: Law, figures: Mapping[str, float]) -> Law:
@@ -99,8 +99,7 @@ def _changed(law: Law, figures: Mapping[str, float]) -> Law:
         "thin": short(figures["thin"]) if law.thin else None,
         "unseen": {name: short(figures[f"unseen.{name}"]) for name in law.unseen},
         "beyond": {name: short(figures[f"beyond.{name}"]) for name in law.beyond},
-        "guessed": {name: short(figures[f"guessed.{name}"]) for name in law.guessed},
-        "parts": {name: short(figures[f"parts.{name}"]) for name in law.parts}})
+        "guessed": {name: short(figures[f"guessed.{name}"]) for name in law.guessed}})
 
 
 def short(value: float) -> float:

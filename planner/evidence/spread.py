@@ -4,8 +4,8 @@ Samples of one source are left out together, of the constants and of the cells; 
 the cells of the others say, decides what one source differs from the next and what each kind of novelty adds. Rows that
 were predicted before anything of them was known lie off by that, over what the cells of earlier sources said. These few
 figures have priors, as sources are few; of those about the priors they are the ones whose intervals score best, each
-source counting as one. Rows of one model on one GPU of a source repeat each other, so that they count as one and a
-little.
+source counting as its effective number of rows. Rows of one model on one GPU of a source repeat each other, so that n
+of them count as the root of n there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from planner.catalog.nearness import Cell, Nearness, alike
-from planner.catalog.residuals import LEVELS, Law, Quantiles, Spreading
+from planner.catalog.residuals import LEVELS, Law, Quantiles, Spreading, lacking
 from planner.evidence.deciding import Held, decided, short
 from planner.layouts.table import Floats, Ints
 
@@ -73,16 +73,16 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     grouped = without_their_group(samples, left) if grouped is None else grouped
     if len({sample.source for sample in samples if sample.first is not None}) < LEAST_FIRST:
         samples = [replace(sample, first=None) for sample in samples]
-    weights = weights_of(samples, scored=prior.scored)
+    weights = weights_of(samples, prior.intraclass)
     held = [part for places in apart(samples) if (part := _held(samples, grouped, left, prior, how, places, weights))]
     if not held:
         return prior, how.quantiles, cells_of(samples, grouped, prior, how), None
     law = decided(prior, how, held)
-    below, above = (np.concatenate([_over_scale(law, part, whole=whole) for part in held]) for whole in (True, False))
+    over = np.concatenate([_over_scale(law, part) for part in held])
     by_source = law.scored or not law.even or any(sample.first is not None for sample in samples)
-    share = np.concatenate([part.weights for part in held]) if by_source else np.ones(len(below))
-    quantiles = _quantiles(below, above, share, even=law.even)
-    inside = np.mean((quantiles.q05 <= below) & (above <= quantiles.q95))
+    share = np.concatenate([part.weights for part in held]) if by_source else np.ones(len(over))
+    quantiles = _quantiles(over, share, even=law.even)
+    inside = np.mean((quantiles.q05 <= over) & (over <= quantiles.q95))
     return law, quantiles, cells_of(samples, grouped, law, how), short(float(inside))
 
 
@@ -177,15 +177,16 @@ def before(samples: Sequence[Sample], places: Ints) -> Ints:
                      if sample.source != source and (first is None or sample.since < since)], np.int64)
 
 
-def weights_of(samples: Sequence[Sample], *, scored: bool) -> Floats:
-    """Return what each sample counts: those of a source together as much as those of any other where laws are scored,
-    else as the root of its groups.
+def weights_of(samples: Sequence[Sample], intraclass: float | None) -> Floats:
+    """Return what each sample counts: those of a source together as their effective number, or the root of its groups.
+
+    intraclass: correlation of how far samples of one source lie off; of 1 a source counts as one, of 0 as its samples.
     """
     counts = Counter(sample.group for sample in samples)
     weights = np.array([counts[sample.group] ** -0.5 for sample in samples])
     for places in together(samples, lambda sample: sample.source):
-        weights[places] /= (weights[places].sum() if scored else
-                            math.sqrt(len({samples[int(place)].group for place in places})))
+        weights[places] /= (math.sqrt(len({samples[int(place)].group for place in places})) if intraclass is None else
+                            1 + (weights[places].sum() - 1) * intraclass)
     return weights
 
 
@@ -199,32 +200,36 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     near = Nearness(law.traits, law.head, tuple(cells_of(rest, grouped[others], law, how)), law.like)
     mine = [samples[int(place)] for place in places]
     firsts = [sample.first for sample in mine if sample.first is not None]
+    shares = [sample.first_parts if firsts else sample.parts for sample in mine]
     return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
                 tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine),
-                tuple(sample.first_parts if firsts else sample.parts for sample in mine),
-                np.array(firsts) if firsts else left(places), weights[places])
+                _besides(law, np.array(firsts) if firsts else left(places), shares), weights[places])
 
 
-def _over_scale(law: Law, held: Held, *, whole: bool) -> Floats:
-    """Return logarithms over the scale that the law gives each; whole: with what parts may lack."""
-    scales = np.array([math.hypot(law.scale(far, is_open=is_open, guessed=guessed),
-                                  math.sqrt(law.missing(parts)) if whole else 0.0)
-                       for far, is_open, guessed, parts in zip(held.far, held.is_open, held.guessed, held.parts,
-                                                               strict=True)])
+def _besides(law: Law, logs: Floats, shares: Sequence[Mapping[str, float]]) -> Floats:
+    """Return logarithms less what parts that may be absent take off, of those below the prediction, in quadrature."""
+    fallen = np.array([lacking(law.parts, mine) for mine in shares])
+    besides: Floats = np.where(logs < 0, -np.sqrt(np.maximum(0.0, logs**2 - fallen**2)), logs)
+    return besides
+
+
+def _over_scale(law: Law, held: Held) -> Floats:
+    """Return logarithms over the scale that the law gives each."""
+    scales = np.array([law.scale(far, is_open=is_open, guessed=guessed)
+                       for far, is_open, guessed in zip(held.far, held.is_open, held.guessed, strict=True)])
     ratios: Floats = held.logs / scales
     return ratios
 
 
-def _quantiles(below: Floats, above: Floats, weights: Floats, *, even: bool) -> Quantiles:
-    """Return quantiles of logarithms over their scales, which may be wider below the prediction than above it."""
-    def at(name: str, level: float) -> float:
-        over = below if level < 1 / 2 else above
+def _quantiles(over: Floats, weights: Floats, *, even: bool) -> Quantiles:
+    """Return quantiles of logarithms over their scales, which may lie farther on one side than on the other."""
+    def at(level: float) -> float:
         off = np.abs(over) if even else over
         order = np.argsort(off)
         share = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
         return short(float(np.interp(abs(2 * level - 1) if even else level, share, off[order])))
 
-    found = {name: at(name, level) for name, level in LEVELS.items()}
+    found = {name: at(level) for name, level in LEVELS.items()}
     if even:
         found |= {"q05": -found["q05"], "q10": -found["q10"], "q50": 0.0}
     return Quantiles(**found)

@@ -129,6 +129,12 @@ def test_an_optimizer_on_the_host_steps_with_the_threads_that_its_processes_have
     assert all_of_them < one / 5
 
 
+@pytest.mark.parametrize(("scaleout", "name"), [
+    ("Slingshot 11 2x200Gb", "slingshot-11"), ("Slingshot 11 2x200Gb by TCP sockets", "slingshot-11-sockets")])
+def test_a_network_without_its_plugin_is_another_one(scaleout, name):
+    assert catalog().sources.word("fabric", TrainRun(scaleout=scaleout), nic_gbit="200") == name
+
+
 def test_a_number_is_caught_from_the_text():
     said = catalog().sources
     assert said.whole("vpp", TrainRun(notes="1F1B, VPP = 5")) == 5

@@ -9,12 +9,12 @@ import pytest
 from benchmarks.held_out import by_source, checked, held_out
 from planner.catalog.nearness import Cell
 from planner.catalog.residuals import Law, Measuring, Quantiles, Residuals, Spreading
-from planner.evidence.spread import LEAST_FIRST, Sample, before, residuals_of
+from planner.evidence.spread import LEAST_FIRST, Sample, before, residuals_of, weights_of
 
 BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05
 """Standard deviations of the logarithm that the simulation plants: of sources, of stacks, of rows."""
 PRIOR = Law(traits=("family", "kind"), head=1, between=0.05, unseen={"family": 0.2, "kind": 0.1},
-            beyond={"gpus": 0.05}, open=0.2, scored=True)
+            beyond={"gpus": 0.05}, open=0.2, scored=True, intraclass=1)
 HOW = Spreading(name="spreading", source="a test", as_of="2026", kind="assumed", freedom=4, pull=4, least=0.01,
                 measuring=Measuring(hours=3, repeat=0.03),
                 doubt=0.5, quantiles=Quantiles(q05=-1.6, q10=-1.2, q50=0, q90=1.2, q95=1.6), laws={"x": PRIOR})
@@ -169,26 +169,32 @@ def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_even() -> Non
     assert np.log(one.q95) > 1.5 * -np.log(one.q05)
 
 
-def test_a_part_that_a_kernel_may_do_without_widens_below_the_prediction_by_its_share() -> None:
-    """Half of the rows have a loss that holds any part of the logits that are said, which are half of the peak."""
+def test_a_part_that_a_kernel_may_do_without_may_be_absent_as_a_whole_below_the_prediction() -> None:
+    """Half of the rows are said to hold logits for half of the peak, and every other one of them holds none."""
     random = np.random.default_rng(3)
-    samples = [replace(s, parts={"logits": share}, log=s.log / 4 + float(np.log(1 - share * random.random())))
+    samples = [replace(s, parts={"logits": share}, log=s.log / 4 + float(np.log(1 - share * random.integers(2))))
                for at, s in enumerate(simulated(3)) for share in (0.5 if at // 2 % 2 else 0.0,)]
     flat = PRIOR.model_copy(update={"scored": False, "even": False})
-    prior = flat.model_copy(update={"parts": {"logits": 0.58}})
+    prior = flat.model_copy(update={"parts": ("logits",)})
     asked = {"family": "f1", "kind": "dense"}, {"gpus": 16.0}
-    found = file_of(samples, prior)
-    plain, alike = found.at(*asked), file_of(samples, flat).at(*asked)
+    plain, alike = (file_of(samples, law).at(*asked) for law in (prior, flat))
     half, quarter = (plain.of_parts({"logits": share}) for share in (0.5, 0.25))
-    assert found.law.parts["logits"] == pytest.approx(0.58, rel=0.4)
-    assert half.q05 < quarter.q05 < plain.q05
-    assert half.q05 == pytest.approx(alike.q05, rel=0.05)  # without half of it 0.5 is left
     assert plain.q05 > 1.2 * alike.q05
+    for one, left in ((half, 0.5), (quarter, 0.75)):
+        assert np.log(one.q05) == pytest.approx(-np.hypot(np.log(plain.q05), np.log(left)))
     assert (half.q90, half.q95) == (plain.q90, plain.q95)
     checks = held_out(samples, prior, HOW, None, lambda sample: sample.source)
     for share in (0.0, 0.5):
         mine = [check.inside for check in checks if samples[check.place].parts["logits"] == share]
-        assert 0.85 <= np.mean(mine) <= 0.95
+        assert 0.85 <= np.mean(mine) <= 0.97
+
+
+@pytest.mark.parametrize(("intraclass", "many"), [(1, 1), (0, 40), (0.2, 40 / (1 + 39 * 0.2)), (None, 40**0.5)])
+def test_a_source_of_many_rows_counts_as_its_effective_number(intraclass: float | None, many: float) -> None:
+    samples = [Sample("big", f"big {n}", {}, {}, False, 0.0) for n in range(40)]
+    weights = weights_of([*samples, Sample("small", "small", {}, {}, False, 0.0)], intraclass)
+    assert weights[:40].sum() == pytest.approx(many)
+    assert weights[40] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("scored", [True, False])

@@ -32,10 +32,14 @@ def took(hardware: Candidate, operation: str, ranks: int, size: float, stride: i
     (("dgx-h200", "efa-v3", 8, 400), 32, 2**32, 22807e-6, 0.12),
     (("dgx-h200", "efa-v3", 8, 400), 128, 2**34, 92173e-6, 0.10),
     (("dgx-b200", "efa-v4", 8, 400), 32, 2**34, 87181e-6, 0.12),
-    (("dgx-a100", "omni-path-100", 4, 100), 32, 4e9, 1.5312, 0.30)])
+    (("dgx-a100", "omni-path-100", 4, 100), 32, 4e9, 1.5312, 0.30),
+    (("a100-sxm-40gb-4x", "slingshot-11", 2, 200), 32, 2**30, 57659e-6, 0.05),
+    (("a100-sxm-40gb-4x", "slingshot-11-sockets", 2, 200), 512, 2**30, 0.4619, 0.10)])
 def test_all_reduce_over_nodes_takes_what_was_published(hardware: tuple[str, str, int, int], ranks: int, size: float,
                                                         measured: float, tolerance: float) -> None:
-    """awslabs/awsome-distributed-training @0edaf15 and stas00/ml-engineering @744d01e: AWS; bigscience: Jean Zay."""
+    """awslabs/awsome-distributed-training @0edaf15 and stas00/ml-engineering @744d01e: AWS; bigscience: Jean Zay;
+    argonne-lcf/alcf-nccl-tests @385be33: Polaris with NCCL's libfabric plugin, and without it.
+    """
     assert took(on(*hardware), "all_reduce", ranks, size) == pytest.approx(measured, rel=tolerance)
 
 

@@ -234,5 +234,5 @@ def _memory(question: Question, rows: Layouts, row: int, layers: Ints, counts: I
         host_per_node=float(held.host_per_node[0]), host_usable=float(terms.host_capacity[row]),
         nvme_per_node=float(held.nvme_per_node[0]), nvme_usable=float(terms.nvme_capacity[row]),
         least=device)
-    lower = question.memory_residuals[split].lowered(memory.shares)
-    return replace(memory, least=max(memory.certain, device * question.memory_least[split]**lower))
+    least = question.memory_residuals[split].lowered(question.memory_least[split], memory.shares)
+    return replace(memory, least=max(memory.certain, device * least))
