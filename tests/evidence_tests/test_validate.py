@@ -159,10 +159,10 @@ def test_a_model_that_the_catalog_lacks_is_its_shape_columns(tmp_path):
 
 
 def test_a_gpu_of_which_only_the_memory_is_known_still_has_a_verdict(tmp_path):
-    row = MEMORY | {"gpu": "imaginary", "gpu_mem_gib": "20"}
+    row = MEMORY | {"gpu": "imaginary", "gpu_mem_gib": "16"}
     (entry,) = validated(write(tmp_path / "m.csv", row))["rows"]
     assert entry["predicted"] == "does not fit"
-    assert "usable_memory=20 GiB" in entry["assumed"]
+    assert "usable_memory=16 GiB" in entry["assumed"]
 
 
 SPEED = {"id": "a-1", "model": "llama-3.1-8b", "gpu": "h100-sxm", "gpus": "1", "tp": "1", "engine": "vLLM",
