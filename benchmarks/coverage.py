@@ -13,7 +13,7 @@ from benchmarks.intervals import evidence_of, refitted
 from benchmarks.table import table
 from planner.ask.calibrate import RESIDUALS, SERVING, learnt
 from planner.catalog.load import Catalog
-from planner.evidence.spread import Sample
+from planner.evidence.spread import LogRatio
 
 APART = ("family", "engine", "architecture")
 """Traits each of whose values is left out as a whole, beside sources."""
@@ -87,16 +87,16 @@ def _left_out(name: str) -> LeftOut:
          *table(("source", *HEAD[1:3], HEAD[-1]), _by_source(samples, sources))])
 
 
-def _trait(trait: str) -> Callable[[Sample], str]:
+def _trait(trait: str) -> Callable[[LogRatio], str]:
     return lambda sample: sample.traits[trait]
 
 
-def _lines(label: str, checks: Sequence[Check], samples: Sequence[Sample]) -> list[list[str]]:
+def _lines(label: str, checks: Sequence[Check], samples: Sequence[LogRatio]) -> list[list[str]]:
     parts = {"": checks, ", stack seen": [c for c in checks if c.seen], ", unseen": [c for c in checks if not c.seen]}
     return [_line(label + name, part, samples) for name, part in parts.items() if part]
 
 
-def _backed(label: str, checks: Sequence[Check], samples: Sequence[Sample]) -> Iterator[list[str]]:
+def _backed(label: str, checks: Sequence[Check], samples: Sequence[LogRatio]) -> Iterator[list[str]]:
     """Yield a line for rows that so many other sources have the like of."""
     for least, most, called in BACKED:
         mine = [check for check in checks if least <= check.backing <= most]
@@ -104,13 +104,13 @@ def _backed(label: str, checks: Sequence[Check], samples: Sequence[Sample]) -> I
             yield _line(f"{label}, {called} with rows alike", mine, samples)
 
 
-def _line(label: str, checks: Sequence[Check], samples: Sequence[Sample]) -> list[str]:
+def _line(label: str, checks: Sequence[Check], samples: Sequence[LogRatio]) -> list[str]:
     each = np.array(by_source(checks, samples))
     return [label, str(len(checks)), f"{np.mean([c.inside for c in checks]):.1%}", f"{np.mean(each):.1%}",
             f"{np.sum(each < LOW)} of {len(each)}", f"{np.median([c.width for c in checks]):.2f}"]
 
 
-def _by_source(samples: Sequence[Sample], checks: Sequence[Check]) -> list[list[str]]:
+def _by_source(samples: Sequence[LogRatio], checks: Sequence[Check]) -> list[list[str]]:
     names = sorted({sample.source for sample in samples})
     each = [(name, [c for c in checks if samples[c.place].source == name]) for name in names]
     return [[*(line := _line(name, mine, samples))[:3], line[-1]] for name, mine in each if mine]

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from benchmarks.projects import PERIODS_A_DAY, makespan
 from benchmarks.table import table
 from planner.solver.check_schedule import check_schedule
-from planner.solver.fleet.linear import Linear
-from planner.solver.fleet.program import Program
+from planner.solver.fleet.linear import LinearProgram
+from planner.solver.fleet.program import MixedProgram
 from planner.solver.fleet.schedule import HOUR_SECONDS, Option, Pool, Problem, Task
 from planner.solver.fleet.scheduling import schedule
 from planner.solver.settings import Settings
@@ -114,7 +114,7 @@ def shares(jobs: Sequence[Work], left: Sequence[float]) -> tuple[float, Floats]:
 
 def _within(jobs: Sequence[Work], left: Sequence[float], seconds: float) -> Floats | None:
     """Return shares by which all jobs end in time; none where there are none."""
-    program, runs = Program(), {}
+    program, runs = MixedProgram(), {}
     for at, job in enumerate(jobs):
         for kind, whole in enumerate(job.seconds):
             if math.isfinite(whole):
@@ -127,7 +127,7 @@ def _within(jobs: Sequence[Work], left: Sequence[float], seconds: float) -> Floa
                     least=math.ceil(part * SHARE) * SHARE)
     for kind, count in enumerate(GPUS):
         program.row([(one, jobs[at].gpus) for (at, on), one in runs.items() if on == kind], most=count * SHARE)
-    found = Linear(program, np.arange(len(program.least))).solve()
+    found = LinearProgram(program, np.arange(len(program.least))).solve()
     if found is None:
         return None
     out = np.zeros((len(jobs), len(TYPES)))

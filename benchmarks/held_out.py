@@ -11,7 +11,7 @@ from planner.catalog.residuals import Law, Residuals, Spreading
 from planner.evidence.spread import (
     NONE,
     Left,
-    Sample,
+    LogRatio,
     as_they_are,
     cells_of,
     residuals_of,
@@ -39,14 +39,14 @@ class Check:
     """What it was predicted to be as it came in, against what earlier sources say of its distance."""
 
 
-def held_out(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None,
-             key: Callable[[Sample], str]) -> list[Check]:
+def held_out(samples: Sequence[LogRatio], prior: Law, how: Spreading, left: Left | None,
+             key: Callable[[LogRatio], str]) -> list[Check]:
     """Return every sample against the interval from the samples of other keys alone, law and constants included."""
     left = left or as_they_are(samples)
     return [check for mine in together(samples, key) for check in _against_others(samples, mine, prior, how, left)]
 
 
-def by_source(checks: Sequence[Check], samples: Sequence[Sample]) -> list[float]:
+def by_source(checks: Sequence[Check], samples: Sequence[LogRatio]) -> list[float]:
     """Return the share of the rows of each source that is inside."""
     found: dict[str, list[bool]] = {}
     for check in checks:
@@ -54,7 +54,7 @@ def by_source(checks: Sequence[Check], samples: Sequence[Sample]) -> list[float]
     return [float(np.mean(inside)) for inside in found.values()]
 
 
-def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spreading, left: Left) -> list[Check]:
+def _against_others(samples: Sequence[LogRatio], mine: Ints, prior: Law, how: Spreading, left: Left) -> list[Check]:
     others = np.setdiff1d(np.arange(len(samples)), mine)
     rest = [samples[int(place)] for place in others]
     if all(sample.is_open for sample in rest):
@@ -76,7 +76,7 @@ def _against_others(samples: Sequence[Sample], mine: Ints, prior: Law, how: Spre
             for place, log in zip(mine.tolist(), left(mine).tolist(), strict=True)]
 
 
-def checked(residuals: Residuals, sample: Sample, place: int, log: float) -> Check:
+def checked(residuals: Residuals, sample: LogRatio, place: int, log: float) -> Check:
     """Return a sample, with the logarithm of its measured over predicted figure, against the interval for its like."""
     at = residuals.at(sample.traits, sample.sizes, is_open=sample.is_open, guessed=sample.guessed)
     one = at.of_parts(sample.parts)

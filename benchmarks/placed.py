@@ -15,18 +15,18 @@ import numpy as np
 
 from benchmarks.judged import CENT, HOUR, Nodes, cost, end_of, faults, had, late_usd, spent_in, stays
 from benchmarks.portfolios import portfolio
-from planner.solver.fleet.linear import Linear
-from planner.solver.fleet.program import Program
+from planner.solver.fleet.linear import LinearProgram
+from planner.solver.fleet.program import MixedProgram
 from planner.solver.fleet.schedule import (
-    Block,
     Ceiling,
     Counts,
+    Endless,
     Load,
+    NodeBlock,
     Placed,
     Problem,
     Purse,
     Schedule,
-    Service,
     Task,
 )
 
@@ -59,16 +59,16 @@ def drawn(seed: int, most: int = 40) -> Problem:
     return problem
 
 
-def _service(problem: Problem, random: Random) -> Service:
+def _service(problem: Problem, random: Random) -> Endless:
     """Return a service that grows, with more to answer in some hours than in others."""
-    blocks = tuple(Block(pool, random.randint(1, 2), random.randint(2, 9) * 10**6) for pool in range(2))
+    blocks = tuple(NodeBlock(pool, random.randint(1, 2), random.randint(2, 9) * 10**6) for pool in range(2))
     hours, loads = problem.period_seconds // HOUR, []
     third = problem.periods // 3
     for part in range(3):
         until = (part + 1) * third if part < 2 else problem.periods
         high = random.randint(4, 9) * (part + 2) * 10**6
         loads.append(Load(tuple(range(part * third, until)), ((high // 4, hours // 3), (high, hours - hours // 3))))
-    return Service(blocks, tuple(loads))
+    return Endless(blocks, tuple(loads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _latest(problem: Problem) -> list[int]:
     return dates
 
 
-def _on_one_kind(problem: Problem, service: Service) -> Iterator[tuple[int, int, Counts, Nodes]]:
+def _on_one_kind(problem: Problem, service: Endless) -> Iterator[tuple[int, int, Counts, Nodes]]:
     """Yield of each kind of block what a service costs on it alone, its pool, its blocks, and its nodes by period."""
     for at, block in enumerate(service.blocks):
         counts = tuple(tuple(tuple(-(-need // block.micro_rate) if one == at else 0 for one in range(
@@ -196,7 +196,7 @@ def bound(problem: Problem) -> int:
 
     What must be done by a date fits into what there is until then, and what is released from one on into what is left.
     """
-    program = Program()
+    program = MixedProgram()
     takes: list[list[tuple[int, int, int, int]]] = [[] for _ in problem.pools]
     for task in problem.tasks:
         _do(program, problem, task, takes)
@@ -214,12 +214,12 @@ def bound(problem: Problem) -> int:
                 lots, pool.lots, strict=True)]
             if stays(problem, at) and inside:
                 program.row([*inside, *bought], most=PARTS * sum((pool.capacity or (0,) * problem.periods)[begin:end]))
-    least = Linear(program, np.arange(len(program.least))).solve()
+    least = LinearProgram(program, np.arange(len(program.least))).solve()
     assert least is not None
     return round(least.value / PARTS * (1 - SHARE_LOST)) - CENT
 
 
-def _do(program: Program, problem: Problem, task: Task, takes: Sequence[list[tuple[int, int, int, int]]]) -> None:
+def _do(program: MixedProgram, problem: Problem, task: Task, takes: Sequence[list[tuple[int, int, int, int]]]) -> None:
     """Add that a job is done, or not, in fractions of its options; each takes node-periods between two dates."""
     size, ways = problem.period_seconds, []
     first, then = -(-task.release // size), -(-_until(problem, task) // size)
@@ -231,7 +231,7 @@ def _do(program: Program, problem: Problem, task: Task, takes: Sequence[list[tup
     program.row([(one, 1) for one in ways], PARTS, PARTS)
 
 
-def _serve(program: Program, problem: Problem, service: Service, load: Load,
+def _serve(program: MixedProgram, problem: Problem, service: Endless, load: Load,
            takes: Sequence[list[tuple[int, int, int, int]]]) -> None:
     """Add that a service answers what it needs in some periods, by fractions of blocks."""
     most = {pool: program.variable(PARTS * 10**6) for pool in sorted({block.pool for block in service.blocks})}

@@ -20,7 +20,7 @@ from planner.physics.training.question import Question, computes, question_of
 from planner.solver.fleet.problem import FleetLimits, FleetOffer, RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.search.found import Frontier, StagedLayout
-from planner.solver.search.job import DOUBLINGS, Job
+from planner.solver.search.job import DOUBLINGS, JobTerms
 from planner.solver.search.parallel import search_grid
 from planner.solver.settings import UNLIMITED, Effort
 from tests.enumerated import Enumeration, enumerate_layouts
@@ -55,7 +55,7 @@ class Case:
     question: Question
     space: Space
     facts: Facts
-    job: Job
+    job: JobTerms
     enumeration: Enumeration
 
 
@@ -85,14 +85,15 @@ def random_case(seed: int, *, limits: bool = True) -> Case:
                   precisions=np.array([[computes(c, r, "bf16")]
                                        for c, r in zip(candidates, question.rates, strict=True)]),
                   fixed_gpus=None, max_nodes=rng.choice((None, 2)))
-    job = Job(tokens=rng.randint(10**8, 10**11), sequence_length=sequence, checkpoint_bytes=question.shape.total * 14.0,
-              reliability=catalog().reliability, objective=rng.choice(("cost", "time", "gpus", "energy")),
-              offers=tuple(FleetOffer(at, at, rng.randint(10**6, 10**8), rng.choice((None, None, 1)))
-                           for at in range(len(candidates))),
-              upper=tuple(rng.choice((1.0, 1.1)) for _ in candidates),
-              **errors(sequence + batch + model.layers, len(candidates), 1),
-              deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
-              budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)
+    job = JobTerms(tokens=rng.randint(10**8, 10**11), sequence_length=sequence,
+                   checkpoint_bytes=question.shape.total * 14.0, reliability=catalog().reliability,
+                   objective=rng.choice(("cost", "time", "gpus", "energy")),
+                   offers=tuple(FleetOffer(at, at, rng.randint(10**6, 10**8), rng.choice((None, None, 1)))
+                                for at in range(len(candidates))),
+                   upper=tuple(rng.choice((1.0, 1.1)) for _ in candidates),
+                   **errors(sequence + batch + model.layers, len(candidates), 1),
+                   deadline_us=rng.choice((None, 10**12, 10**11)) if limits else None,
+                   budget_cents=rng.choice((None, 10**6, 10**5)) if limits else None)
     return Case(question, space, facts, job, enumerate_layouts(facts))
 
 
@@ -119,7 +120,7 @@ class Choice:
     frontier: Frontier
 
 
-def choose(question: Question, grid: Grid, job: Job, effort: Effort = UNLIMITED, *, each: bool = True) -> Choice:
+def choose(question: Question, grid: Grid, job: JobTerms, effort: Effort = UNLIMITED, *, each: bool = True) -> Choice:
     """Return the choice of one job's fleet, as `planner plan` makes it, and (not each) as `planner explain` does."""
     frontier = search_grid(question, grid, job, effort, each=each)
     runs = tuple(one.column for one in sorted(frontier.found, key=lambda one: one.key))

@@ -30,7 +30,7 @@ from planner.physics.training.memory import MemoryTerms, memory_terms
 from planner.physics.training.question import Question, computes, question_of
 from planner.physics.training.recipes import Recipe, with_recipe
 from planner.solver.fleet.problem import FleetOffer, Goal
-from planner.solver.search.job import Job
+from planner.solver.search.job import JobTerms
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.staging.problem import Staged, StagingProblem
 from tests.exhaustive_staging import exhaustive_staging
@@ -59,7 +59,7 @@ class Small:
     question: Question
     space: Space
     facts: Facts
-    job: Job
+    job: JobTerms
 
 
 def small_case(seed: int, *, mixtures: float = 0.4) -> Small:
@@ -174,7 +174,7 @@ def _thinned(rng: random.Random, space: Space, kept: dict[str, float]) -> dict[s
     return {name: tuple(values) for name, values in domains.items()}
 
 
-def _job(rng: random.Random, question: Question, rows: Layouts) -> Job:
+def _job(rng: random.Random, question: Question, rows: Layouts) -> JobTerms:
     """Return a job whose limits lie around what one layout takes."""
     time, at = time_terms(question, rows), int(rows.candidate[0])
     stages = (question.shape.layers * time.layer + time.first + time.last) / rows.pp
@@ -187,17 +187,17 @@ def _job(rng: random.Random, question: Question, rows: Layouts) -> Job:
     away = random.Random(prices[-1])
     longer = away.choice((1, 1, 1, 10, 30, 300))
     hurried = longer > 1 and away.random() < 0.6
-    return Job(tokens=steps * question.global_batch * question.sequence_length + rng.randint(0, 10**4),
-               sequence_length=question.sequence_length, checkpoint_bytes=question.shape.total * 14.0,
-               reliability=facts.model_copy(update={"repair": facts.repair * longer, "gpu_hours_per_interruption":
-                                                    facts.gpu_hours_per_interruption * sooner}),
-               objective=(rng.choice(OBJECTIVES), "time")[hurried], offers=_offers(rng, prices, seconds),
-               upper=tuple(rng.choice((1.0, 1.0, 0.9, 1.1, 1.3)) for _ in prices),
-               **errors(prices[0], len(prices), len(question.precisions)),
-               reclaims=tuple((math.inf, math.inf, math.inf, 10.0, 1000.0)[price % 5] for price in prices),
-               deadline_us=int(seconds * 1e6) if rng.random() < 0.25 else None,
-               budget_cents=int(dollars / 3600 * nodes * prices[at] / 1e4) if rng.random() < 0.25 else None,
-               max_power_w=int(node.power.load * (nodes + rng.choice((0, 0, 1)))) if rng.random() < 0.12 else None)
+    return JobTerms(tokens=steps * question.global_batch * question.sequence_length + rng.randint(0, 10**4),
+                    sequence_length=question.sequence_length, checkpoint_bytes=question.shape.total * 14.0,
+                    reliability=facts.model_copy(update={"repair": facts.repair * longer, "gpu_hours_per_interruption":
+                                                         facts.gpu_hours_per_interruption * sooner}),
+                    objective=(rng.choice(OBJECTIVES), "time")[hurried], offers=_offers(rng, prices, seconds),
+                    upper=tuple(rng.choice((1.0, 1.0, 0.9, 1.1, 1.3)) for _ in prices),
+                    **errors(prices[0], len(prices), len(question.precisions)),
+                    reclaims=tuple((math.inf, math.inf, math.inf, 10.0, 1000.0)[price % 5] for price in prices),
+                    deadline_us=int(seconds * 1e6) if rng.random() < 0.25 else None,
+                    budget_cents=int(dollars / 3600 * nodes * prices[at] / 1e4) if rng.random() < 0.25 else None,
+                    max_power_w=int(node.power.load * (nodes + rng.choice((0, 0, 1)))) if rng.random() < 0.12 else None)
 
 
 def _offers(rng: random.Random, prices: tuple[int, ...], seconds: float) -> tuple[FleetOffer, ...]:

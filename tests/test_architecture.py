@@ -126,6 +126,16 @@ def test_a_verb_that_knows_a_kind_is_found(tmp_path, monkeypatch, text, known):
     assert kinds_known(tmp_path / "planner" / "ask" / "verb.py") == {known}
 
 
+def test_a_class_name_means_one_thing():
+    """Who reads `Window` somewhere knows what it is."""
+    where = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(place(path))
+    assert {name: places for name, places in where.items() if len(places) > 1} == {}
+
+
 def test_files_are_short_and_named_for_what_they_hold():
     every = [*FILES, *sorted((ROOT / "tests").rglob("*.py"))]
     assert [str(path) for path in every if len(path.read_text().splitlines()) > (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from planner.cli.main import main
-from planner.solver.search.frontier import Search
+from planner.solver.search.frontier import GridSearch
 from tests.processes import PATIENCE
 
 ROOT = Path(__file__).parents[1]
@@ -104,15 +104,15 @@ def test_ctrl_c_in_a_search_says_what_is_known_and_claims_no_more(
         command: str, round_: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the first search of a command is interrupted: Ctrl-C is meant for all of it."""
     rounds = [0]
-    real = Search._round
+    real = GridSearch._round
 
-    def interrupting(self: Search, *args: object) -> None:
+    def interrupting(self: GridSearch, *args: object) -> None:
         rounds[0] += 1
         if rounds[0] == round_:
             signal.raise_signal(signal.SIGINT)
         real(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Search, "_round", interrupting)
+    monkeypatch.setattr(GridSearch, "_round", interrupting)
     asked = ["plan", "--model", "gpt2", "--on", "dgx-h100"] if command == "hold" else [command, *PLAN]
     code = main([*asked, "--json"])
     ran = capsys.readouterr()

@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from planner.ask.compare import Compared
-    from planner.ask.rent_or_buy import Ways
+    from planner.ask.rent_or_buy import Havings
     from planner.scenario.default import Defaults
 
 
@@ -143,7 +143,7 @@ def compare(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[File
 
 
 def ways_asked(scenario: object, values: Mapping[str, object], *, catalogs: FilePath | Iterable[FilePath] | Catalog,
-               always: bool) -> Ways | None:
+               always: bool) -> Havings | None:
     """Return the ways to have hardware that is asked about without work; none where work is asked about.
 
     always: also where neither years nor buying are named. Raises PlannerError.

@@ -21,7 +21,7 @@ from planner.evidence.rates import RateRow, readable
 from planner.evidence.reading import read_evidence
 from planner.evidence.residuals import LEAST_ROWS, OWN_ROWS, as_first, memory_samples, speed_samples, step_samples
 from planner.evidence.run_logs import Ran
-from planner.evidence.spread import NONE, Left, Sample, as_they_are, cells_of, residuals_of
+from planner.evidence.spread import NONE, Left, LogRatio, as_they_are, cells_of, residuals_of
 from planner.evidence.summary import spread
 from planner.fit.cluster import fit_cluster
 from planner.fit.knobs import FitConstant, engine_knobs, knobs_of
@@ -245,7 +245,7 @@ def refit_of(linear: Linearized) -> Refit:
 
 
 def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit: Refit | None
-           ) -> tuple[list[Sample], Left | None]:
+           ) -> tuple[list[LogRatio], Left | None]:
     """Return the samples of a file of residuals, and how they lie with constants that were fitted without some.
 
     refit: by id; of serving by id and quantity.
@@ -264,7 +264,7 @@ def learnt(name: str, evidence: Sequence[EvidenceFile], catalog: Catalog, refit:
     return [sample for *_, sample in signed], None if refit is None else _refitted(signed, refit)
 
 
-def _refitted(signed: Sequence[tuple[str, float, Sample]], refit: Refit) -> Left:
+def _refitted(signed: Sequence[tuple[str, float, LogRatio]], refit: Refit) -> Left:
     """Return the logarithms of samples under constants fitted without them; of those that took no part as they are."""
     def known(chosen: Ints) -> Ints:
         names = [signed[int(place)][0] for place in chosen]
@@ -282,7 +282,7 @@ def _refitted(signed: Sequence[tuple[str, float, Sample]], refit: Refit) -> Left
     return left
 
 
-def _over(kept: Residuals, samples: Sequence[Sample], how: Spreading, left: Left | None
+def _over(kept: Residuals, samples: Sequence[LogRatio], how: Spreading, left: Left | None
           ) -> tuple[Law, Quantiles, list[Cell], None]:
     """Return the cells of a cluster's samples before those of the catalog, under its law.
 

@@ -42,7 +42,7 @@ INSIDE = {"offload_optimizer": "0", "offload_parameters": "0", "offload_activati
 
 
 @dataclass(slots=True)
-class _Found:
+class _Fewest:
     """What was found so far, method by method."""
 
     effort: Effort
@@ -97,7 +97,7 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     alternative. Every count is proven: no layout of the space on fewer GPUs of that kind fits at the asked confidence;
     unless a time limit cut a search short, which the status says.
     """
-    started, tally = time.monotonic(), _Found(effort)
+    started, tally = time.monotonic(), _Fewest(effort)
     nodes = sold(scenario.hardware.candidates, scenario.sourcing, catalog)
     scenario = scenario.model_copy(update={"hardware": scenario.hardware.model_copy(update={
         "candidates": tuple(nodes)})})
@@ -135,7 +135,7 @@ def hold(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], e
     return _plan(scenario, catalog, defaults, tally, started, expected)
 
 
-def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], tally: _Found, started: float,
+def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], tally: _Fewest, started: float,
           expected: Sequence[str] = ()) -> Plan:
     """Return what was found as an answer."""
     best, proven = tally.best, tally.proven
@@ -161,12 +161,12 @@ def _plan(scenario: AnyScenario, catalog: Catalog, defaults: Sequence[Default], 
         provenance=provenance_of(scenario, catalog, defaults))
 
 
-def _no_more(scenario: Scenario, catalog: Catalog, tally: _Found) -> list[str]:
+def _no_more(scenario: Scenario, catalog: Catalog, tally: _Fewest) -> list[str]:
     """Let what trains less take what holds what trains more; return what did."""
     shown = [made.workload for made in tally.best if made.workload != "inference"]
     shown += [method for method in tally.without if method in TRAINS]
     asking, lending = lenders(scenario, catalog, (*tally.best, *tally.others))
-    more = _Found(tally.effort)
+    more = _Fewest(tally.effort)
     for _, (model,), ask in holding(asking, catalog, lending):
         with suppress(Unsupported):
             more.add(ask(model))
@@ -181,7 +181,7 @@ def _no_more(scenario: Scenario, catalog: Catalog, tally: _Found) -> list[str]:
     return notes
 
 
-def _larger(scenario: AnyScenario, catalog: Catalog, tally: _Found) -> Iterator[str]:
+def _larger(scenario: AnyScenario, catalog: Catalog, tally: _Fewest) -> Iterator[str]:
     """Yield the models that may be inside, larger than the one that is held to serve it."""
     shown = {made.workload for made in tally.best}
     for _, models, _ in holding(scenario, catalog, ("inference",)):
@@ -226,7 +226,7 @@ def _may_be_inside(scenario: AnyScenario, catalog: Catalog, method: Method, mode
     return parameters(catalog.model(model)) * (each + MOMENTS * (method == "full")) <= count * memory
 
 
-def _largest_alone(tally: _Found, models: Sequence[str], asking: Callable[[str], ResolvedScenario],
+def _largest_alone(tally: _Fewest, models: Sequence[str], asking: Callable[[str], ResolvedScenario],
                    larger: str) -> list[Alternative]:
     """Return the first of the smaller models that needs nothing outside the GPUs, where the largest does."""
     for model in models:

@@ -36,7 +36,7 @@ LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Move:
     """What may be done to a layout: some of its axes otherwise, or some keys of the work."""
 
     name: str
@@ -109,7 +109,7 @@ def together(ask: Ask, layout: Mapping[str, str], now: Assignment) -> Lever | No
         saved = {change: lever.saved_bytes for change in _changes(now, least=True)
                  if (lever := _lever(ask, held, now, [change])) is not None and lever.saved_bytes > 0}
         helpful = sorted(saved, key=lambda change: -saved[change])
-        whole: list[Change] = []
+        whole: list[Move] = []
         for change in helpful:
             whole += [change] if _go_together([*whole, change]) else []
         most = _lever(ask, held, now, whole) if len(whole) > 1 else None
@@ -118,7 +118,7 @@ def together(ask: Ask, layout: Mapping[str, str], now: Assignment) -> Lever | No
     return None
 
 
-def _fewest(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Change], most: int) -> Lever | None:
+def _fewest(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Move], most: int) -> Lever | None:
     """Return the fewest of some changes, two to `most`, with which it fits, of as many the quickest."""
     for count in range(2, most + 1):
         fitting = [lever for some in combinations(changes, count) if _go_together(some)
@@ -143,14 +143,14 @@ def _heard(axes: Mapping[str, str], now: Assignment) -> dict[str, str]:
     return {axis: value for axis, value in axes.items() if now.kind != "posttraining" or axis in TRAINED}
 
 
-def _go_together(changes: Sequence[Change]) -> bool:
+def _go_together(changes: Sequence[Move]) -> bool:
     """Say whether changes agree on every axis, and none is a part of another."""
     said = {pair for change in changes for pair in change.axes}
     return len({axis for axis, _ in said}) == len(said) and not any(
         one != other and {*one.axes, *one.work} <= {*other.axes, *other.work} for one in changes for other in changes)
 
 
-def _lever(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Change]) -> Lever | None:
+def _lever(ask: Ask, held: Mapping[str, str], now: Assignment, changes: Sequence[Move]) -> Lever | None:
     """Return what changes do together; nothing where the stack cannot, or where it would be another recompute, too."""
     axes = {**held, **_heard({"dp": str(now.layout.dp), "zero": str(now.layout.zero)}, now)}
     work = dict[str, str]()
@@ -172,7 +172,7 @@ def fuses(now: Assignment) -> bool:
     return now.memory.components.logits > LEAST_SHARE * now.memory.usable_bytes
 
 
-def _changes(now: Assignment, *, least: bool = False) -> list[Change]:
+def _changes(now: Assignment, *, least: bool = False) -> list[Move]:
     """Return what may be changed. least: a micro-batch not halved, but of one."""
     layout, kept = now.layout, now.layout.recompute
     changes: list[tuple[str, dict[str, str]]] = []
@@ -193,8 +193,8 @@ def _changes(now: Assignment, *, least: bool = False) -> list[Change]:
     if not layout.offload.activations:
         outside = {"recompute": "full", "offload_activations": "1"}
         changes.append(("full recompute with checkpoints on the host", outside))
-    fused = [Change("a fused loss (--loss fused)", (), tuple(FUSED.items()))] if fuses(now) else []
-    return [*fused, *(Change(name, tuple(axes.items())) for name, axes in changes)]
+    fused = [Move("a fused loss (--loss fused)", (), tuple(FUSED.items()))] if fuses(now) else []
+    return [*fused, *(Move(name, tuple(axes.items())) for name, axes in changes)]
 
 
 def served_levers(ask: Ask, changes: Mapping[str, Mapping[str, Any]], now: Assignment) -> list[tuple[str, Assignment]]:

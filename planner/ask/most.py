@@ -20,7 +20,7 @@ from planner.jobs.job import Replayable, Replaying
 from planner.jobs.kinds import at_load, at_one, question_of
 from planner.jobs.reach import most as most_of
 from planner.jobs.settle import settle
-from planner.jobs.shown import Search
+from planner.jobs.shown import Trials
 from planner.jobs.solved import ResolvedScenario, Solved, solve
 from planner.scenario.default import Default
 from planner.scenario.scenario import ServingScenario
@@ -53,7 +53,7 @@ def most_served(scenario: ServingScenario, catalog: Catalog, defaults: Sequence[
     most = min(floor(most_of(computed.fleet)), MOST_CONCURRENT if people else math.inf)
     if not most:
         return None
-    load, beyond, solved, met = _held(question, most, Search(computed, None).further, floor, effort, replaying)
+    load, beyond, solved, met = _held(question, most, Trials(computed, None).further, floor, effort, replaying)
     shown = at_load(per_unit, load).model_copy(update={"objective": scenario.objective})
     # above what the formula admits nothing is proven: the least load that no replay held is known
     bound, gap = (most, most / load - 1) if load <= most else (None, beyond / load - 1)

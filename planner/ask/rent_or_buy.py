@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Having:
     """One way to have the nodes: its row, and the offer behind it."""
 
     row: Row
@@ -29,10 +29,10 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class Havings:
     """All ways, the cheapest first."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[Having, ...]
     years: float
     use: float
     """Share of time in use."""
@@ -44,13 +44,13 @@ class Ways:
         """The rows as `planner compare --json` has them."""
         return Comparison(rows=tuple(way.row for way in self.ways))
 
-    def cheapest(self, kind: str, gpu: str) -> Way | None:
+    def cheapest(self, kind: str, gpu: str) -> Having | None:
         """Return the cheapest way of a kind to have a GPU."""
         return next((way for way in self.ways if (way.row.kind, way.row.gpu) == (kind, gpu)
                      and way.row.cost_usd is not None), None)
 
 
-def rent_or_buy(question: HardwareQuestion, catalog: Catalog) -> Ways:
+def rent_or_buy(question: HardwareQuestion, catalog: Catalog) -> Havings:
     """Return what each way to have the hardware costs. Raises PlannerError where there is none."""
     buy, site = question.sourcing.buy, site_of(question.sourcing, catalog)
     assert buy is not None
@@ -63,7 +63,7 @@ def rent_or_buy(question: HardwareQuestion, catalog: Catalog) -> Ways:
     if not ways:
         raise InputError(f"nothing to rent or buy: no offer of {', '.join(without or names)} has these terms, "
                          "providers and regions and makes up so many GPUs, and no price to buy is known")
-    found = Ways(tuple(sorted(ways, key=lambda way: way.row.rank("cost"))), years, buy.utilization, tuple(
+    found = Havings(tuple(sorted(ways, key=lambda way: way.row.rank("cost"))), years, buy.utilization, tuple(
         name for name in names if catalog.purchase(name) is None))
     return replace(found, ways=tuple(_crossing(way, found) for way in found.ways))
 
@@ -75,12 +75,12 @@ def _count(question: HardwareQuestion, candidate: Candidate, most: int) -> int |
     return limits.max_nodes or (gpus // each if gpus % each == 0 else None)
 
 
-def _way(offer: RentalOffer, candidate: Candidate, nodes: int, years: float, use: float) -> Way:
+def _way(offer: RentalOffer, candidate: Candidate, nodes: int, years: float, use: float) -> Having:
     node, estate = candidate.node, offer.estate
     row = Row(node=node.name, gpu=candidate.gpu.name, offer=offer.label, kind=offer.how, status="infeasible",
               note=offer.note)
     if why := _why_not(offer, candidate, nodes):
-        return Way(row.model_copy(update={"why_not": why}), offer, nodes)
+        return Having(row.model_copy(update={"why_not": why}), offer, nodes)
     gpus, hours = nodes * node.gpus, years * YEAR_HOURS
     load, idle = nodes * node.power.load, nodes * node.power.idle
     if estate is None:
@@ -90,7 +90,7 @@ def _way(offer: RentalOffer, candidate: Candidate, nodes: int, years: float, use
         load, idle = estate.watts(nodes, estate.capital(nodes).network)
     rests = 0.0 if offer.how == "rent" and not _lasts(offer) else 1 - use
     cost = sum(parts.values())
-    return Way(row.model_copy(update={
+    return Having(row.model_copy(update={
         "status": "optimal", "gpus": gpus, "duration_days": years * YEAR / DAY, "cost_usd": cost,
         "cost_parts": parts, "usd_per_gpu_hour": cost / (gpus * hours * use),
         "energy_kwh": (use * load + rests * idle) / 1000 * hours}), offer, nodes)
@@ -116,7 +116,7 @@ def _rent(offer: RentalOffer, nodes: int, years: float, use: float) -> float:
     return an_hour * YEAR_HOURS * (term * ceil(years / term - SLACK) if _lasts(offer) else years * use)
 
 
-def _crossing(way: Way, found: Ways) -> Way:
+def _crossing(way: Having, found: Havings) -> Having:
     """Return a way with where buying crosses it; one that is bought, where it crosses the cheapest rent."""
     rented = way if way.row.kind == "rent" else found.cheapest("rent", way.row.gpu)
     bought = way if way.offer.estate is not None else found.cheapest("buy", way.row.gpu)

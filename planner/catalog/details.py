@@ -24,7 +24,7 @@ class Scaling(Frozen):
     mscale_all_dim: float = Field(default=0, ge=0, le=1000)
 
 
-class Router(Frozen):
+class ExpertRouter(Frozen):
     """How a mixture chooses experts; whether by sigmoid, `correction_bias` of the mixture says."""
 
     normalized: bool = True
@@ -48,6 +48,6 @@ class Details(Frozen):
     """Whether norms multiply by one more than their weights."""
     activation: Literal["silu", "gelu", "gelu-tanh", "relu", "relu2", "xielu"] | None = None
     """Of the feed-forward; none where the config does not say."""
-    router: Router | None = None
+    router: ExpertRouter | None = None
     beyond: str = ""
     """What it computes beside all this, in words: scaled embeddings, capped logits."""

@@ -61,7 +61,7 @@ class Residue(Frozen):
         return self.q50 * math.exp(abs(math.log(side / self.q50)) * widened * deviations)
 
 
-class Seen(Frozen):
+class RunKind(Frozen):
     """What the runs were of: whatever differs in one of these has no run like it."""
 
     architectures: frozenset[str]
@@ -127,6 +127,6 @@ class DiffusionLaw(Sourced):
     """The same where kernels are fused and a step is one graph, which the host launches at once."""
     memory: Residue
     step: Residue
-    seen: Seen
+    seen: RunKind
     unseen: Factor
     """Spread of what no run is like, over that of the runs."""

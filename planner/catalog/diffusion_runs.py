@@ -51,7 +51,7 @@ class Example(Frozen):
     """Whether what it prints as a step is one: not where it compiles for every size of image on the way."""
 
 
-class Elsewhere(Frozen):
+class OtherWords(Frozen):
     """What words of other stacks mean in those of the one whose runs are known; empty where nothing is said."""
 
     bases: dict[str, str]
@@ -91,7 +91,7 @@ class DiffusionRuns(Sourced):
     """Models whose recomputed blocks send nothing of attention to the host, whatever is asked."""
     holding: tuple[str, ...]
     """Models of which what enters recomputed blocks stays on the GPU, whatever is asked."""
-    elsewhere: Elsewhere
+    elsewhere: OtherWords
     failed: dict[str, str]
     """Models of which every run ended out of memory where a fit is said -> what those runs were."""
     ineffective: dict[str, str]

@@ -13,7 +13,7 @@ from planner.catalog.engine_reach import (
     Crosses,
     Delays,
     Runs,
-    States,
+    StatePool,
     Without,
     lacks_crossing,
     order_of,
@@ -162,7 +162,7 @@ class Engine(Sourced):
     crosses: tuple[Crosses, ...] = ()
     without: tuple[Without, ...] = ()
     """Models of the catalog that it has no code for; it is taken to have that of all others."""
-    states: States | None = None
+    states: StatePool | None = None
     """None where states of as many sequences as a step takes lie beside the pool, or layers are held by kind."""
     issues: dict[Annotated[int, Field(gt=0, le=10**9)], str] = Field(default_factory=dict)
     """The version that was current when the project's issue of that number was opened."""

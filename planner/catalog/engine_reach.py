@@ -83,7 +83,7 @@ class Apart(Frozen):
     """Which of the two may be in pipeline stages."""
 
 
-class States(Frozen):
+class StatePool(Frozen):
     """How an engine that does not hold layers by kind shares its pool out to recurrent states and to tokens."""
 
     per_token_byte: Annotated[float, Field(gt=0, le=100)]

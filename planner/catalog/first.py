@@ -17,7 +17,7 @@ from planner.catalog.sourced import AsOf, Sourced
 from planner.yaml_io import Frozen
 
 
-class Batch(Frozen):
+class Arrival(Frozen):
     """Runs that came in together."""
 
     of: str = Field(min_length=3)
@@ -30,7 +30,7 @@ class Batch(Frozen):
     """File of residuals -> source by the letters of its rows -> why its rows decide no interval."""
 
     @model_validator(mode="after")
-    def _aside_of_its_rows(self) -> Batch:
+    def _aside_of_its_rows(self) -> Arrival:
         for name, out in self.aside.items():
             known = {row.rpartition("-")[0] for row in self.over.get(name, {})}
             if missing := sorted(set(out) - known):
@@ -57,7 +57,7 @@ class First:
 class FirstPredictions(Sourced):
     """Batches of runs in the order in which they came in."""
 
-    batches: tuple[Batch, ...]
+    batches: tuple[Arrival, ...]
 
     @cached_property
     def _of(self) -> Mapping[str, Mapping[str, First]]:

@@ -24,7 +24,7 @@ from planner.catalog.fitted import FITTED, Fitted, fitted_files, read_fitted, va
 from planner.catalog.folders import checked
 from planner.catalog.hardware import Fabric, Gpu, Node
 from planner.catalog.part_node import part_named
-from planner.catalog.parts import Part
+from planner.catalog.parts import NetPart
 from planner.catalog.price import PriceList, Purchase, Site
 from planner.catalog.published import PublishedRun, published
 from planner.catalog.quirk import Quirks, Sources
@@ -42,7 +42,7 @@ from planner.yaml_io import Document
 
 S = TypeVar("S", bound=Sourced)
 KINDS: dict[str, type[Sourced]] = {"gpus": Gpu, "nodes": Node, "fabrics": Fabric, "models": Model,
-                                   "prices": PriceList, "stacks": Stack, "sites": Site, "parts": Part,
+                                   "prices": PriceList, "stacks": Stack, "sites": Site, "parts": NetPart,
                                    "purchases": Purchase, "engines": Engine, "speeds": Speeds, "evidence": Quirks,
                                    "launch": Releases, "diffusion": Diffusion, "tools": Tool}
 ALL_KINDS = (*KINDS, "calibration")
@@ -253,9 +253,9 @@ class Catalog(Calibrated):
         """Releases that launch files are written for."""
         return self._find("launch", "versions", Releases, "table of releases")
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> NetPart:
         """Return a part of a network by name or alias; raises UnknownName."""
-        return self._find("parts", name, Part, "part")
+        return self._find("parts", name, NetPart, "part")
 
     def purchase(self, node: str) -> Purchase | None:
         """Return what a node type costs to buy, by the last folder that says; none where no price is known."""

@@ -13,7 +13,7 @@ from planner.units import ByteRate, Usd, Watts
 PartRole = Literal["switch", "nic", "optic", "cable"]
 
 
-class Part(Sourced):
+class NetPart(Sourced):
     """One part of a network, and its price where one is known.
 
     A switch that runs at several speeds is one entry for each speed.
@@ -33,7 +33,7 @@ class Part(Sourced):
     """Drawn by a switch with all ports in use; without it none is counted."""
 
     @model_validator(mode="after")
-    def _fields_of_its_role(self) -> Part:
+    def _fields_of_its_role(self) -> NetPart:
         if (self.ports is not None) != (self.role == "switch"):
             raise ValueError("a switch has ports, and no other part has")
         if self.ends and self.role != "cable":

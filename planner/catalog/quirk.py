@@ -142,7 +142,7 @@ class Sources:
         for file in files:
             for question, own in file.quirks.items():
                 rules[question] += own
-        self._asked = {question: _Asked(own) for question, own in rules.items()}
+        self._asked = {question: _RowRules(own) for question, own in rules.items()}
 
     def flag(self, question: Flag, row: object, **known: str) -> bool:
         """Say whether something holds of a row."""
@@ -182,7 +182,7 @@ class Sources:
         return asked.first(*asked.cells(row, known))
 
 
-class _Asked:
+class _RowRules:
     """The rules of one question; rows of a source say the same again and again, so first answers are kept."""
 
     def __init__(self, rules: Iterable[QuirkRule]) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field
 from planner.catalog.architecture import Model
 from planner.catalog.hardware import Precision
 from planner.catalog.sourced import AsOf, Sourced
-from planner.catalog.stack import AxisValue, Method, Refusal
+from planner.catalog.stack import AxisValue, Conflict, Method
 from planner.errors import InputError, UnknownName, Unsupported
 from planner.yaml_io import Frozen
 
@@ -43,7 +43,7 @@ class Target(Frozen):
     """Axis of a layout -> the values that it can be told, where these are not all that its stack has."""
     only_for: dict[Method, dict[str, tuple[AxisValue, ...]]] = Field(default={})
     """The same for one method."""
-    refuses: tuple[Refusal, ...] = ()
+    refuses: tuple[Conflict, ...] = ()
     """Combinations that it cannot be told."""
     offloads_together: bool = False
     """Whether it can only be told to offload optimizer states and weights both."""

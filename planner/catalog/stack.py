@@ -85,7 +85,7 @@ AxisValue: TypeAlias = str | Annotated[float, Field(ge=0, le=10**6)]
 """Value of an axis of layouts: a number, or its word."""
 
 
-class Refusal(Frozen):
+class Conflict(Frozen):
     """Axes that a framework does not combine."""
 
     together: dict[Degree, Annotated[int, Field(ge=1, le=10**6)]] = Field(default={})
@@ -167,7 +167,7 @@ class Stack(Sourced):
     """Share of the layers of whose products selective recompute saves none: those in a format of their own kernels."""
     full_recompute_keeps: tuple[KeptProduct, ...] = ()
     """Products whose outputs full recompute keeps: the router's, attention's output, the latent keys and values."""
-    refuses: tuple[Refusal, ...] = ()
+    refuses: tuple[Conflict, ...] = ()
     """Combinations that the framework does not run, beside those that its other fields rule out."""
     states: dict[Precision, StateBytes]
     gradients_persist: bool

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from planner.cli.amounts import Amount
 from planner.cli.named_work import NamedWork
-from planner.cli.places import Asked, placed
+from planner.cli.places import Unit, placed
 
 NOTHING = "-"
 """The flag of a number that says nothing."""
@@ -15,7 +15,7 @@ SERVING = {"users", "rate", "requests", "streams"}
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Asides:
     """What else the sentence says."""
 
     asks: set[str]
@@ -39,7 +39,7 @@ class About:
 
     def placed(self, kind: str, amount: Amount, seconds: float = 0.0) -> str:
         """Return the key of a number of a kind that has several; none where nothing speaks for one."""
-        flag, said = placed(kind, amount.near, Asked(frozenset(self.asks), self.serves, self.tunes, self.whole, seconds,
-                                                     self.work.makes, bool(self.work.hears)))
+        flag, said = placed(kind, amount.near, Unit(frozenset(self.asks), self.serves, self.tunes, self.whole, seconds,
+                                                    self.work.makes, bool(self.work.hears)))
         self.used.update(said)
         return flag

@@ -21,7 +21,7 @@ from planner.cli.within import by_night, got_through, longest, passes, repeated
 from planner.errors import InputError
 from planner.scenario.hardware_names import is_hardware
 from planner.scenario.posttraining import RlMethod
-from planner.scenario.unmodeled import Family, family_of
+from planner.scenario.unmodeled import Outsider, family_of
 from planner.scenario.words import method_named, named
 from planner.units.reading import parse_count
 
@@ -111,7 +111,7 @@ def modeled(flags: dict[str, list[str]], asks: Collection[str], told: Told, cata
     flags["on"] = rest
 
 
-def _unmodeled(name: str, catalog: Catalog) -> Family | None:
+def _unmodeled(name: str, catalog: Catalog) -> Outsider | None:
     return None if is_hardware(name, catalog) else family_of(name)
 
 

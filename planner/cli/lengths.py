@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from planner.cli.about import NOTHING, SERVING, About
+from planner.cli.about import NOTHING, SERVING, Asides
 from planner.cli.amounts import IN_ALL, Amount
 from planner.cli.phrases import OF_TOKENS, PARAMETER
 from planner.cli.places import PLACES, PREFIX
 from planner.units import SECONDS
 
 
-def context(amount: Amount, about: About) -> tuple[str, str]:
+def context(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read a length of context: of what is served the prompts fill it, where no limit is meant."""
     limit = amount.beside & {"max", "maximum", "longest", "to", "model"}
     most = {"--objective=users", "--objective=rate"} & about.asks
@@ -18,7 +18,7 @@ def context(amount: Amount, about: About) -> tuple[str, str]:
     return "context", amount.value
 
 
-def tokens_of(amount: Amount, about: About) -> tuple[str, str]:
+def tokens_of(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read tokens: a pace, so many of a parameter or in a time, or a length."""
     if amount.per in _PACED:
         return "tpot", f"{amount.value} tokens/s"
@@ -33,7 +33,7 @@ def tokens_of(amount: Amount, about: About) -> tuple[str, str]:
     return _length(amount, about), amount.value
 
 
-def _length(amount: Amount, about: About) -> str:
+def _length(amount: Amount, about: Asides) -> str:
     """Return what tokens are that are of no time: all that are trained on, or those of a sample or a request."""
     tokens = amount.number
     if tokens == _PRICED and "cost" in about.asks and not about.tunes and not about.asks & {"train", "batch"}:
@@ -64,7 +64,7 @@ def _length(amount: Amount, about: About) -> str:
     return "input" if about.serves or about.kinds & {*IN_ALL, "requests"} else "tokens"
 
 
-def _named(amount: Amount, about: About) -> str:
+def _named(amount: Amount, about: Asides) -> str:
     """Return the side of tokens that a word right before them names, as in replies of 150 tokens; of what is drawn to
     learn from those that nothing names are of answers.
     """

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.catalog.sized import size_of
-from planner.cli.about import NOTHING, SERVING, About
+from planner.cli.about import NOTHING, SERVING, Asides
 from planner.cli.amounts import IN_ALL, TOGETHER, Amount, both_sides, comes_in, heard, in_tokens, of_each_user
 from planner.cli.lengths import context, tokens_of
 from planner.cli.money import money_of, paid_for
@@ -42,8 +42,8 @@ def asked_of(sentence: Sentence, flags: Mapping[str, Sequence[str]], work: Named
             amount.per and amount.per not in _DEVICES for amount in amounts if amount.kind not in _APART)):
         asks.add("serve")
     comes = any(amount.kind == "users" and comes_in(amount) for amount in amounts)
-    about = About(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
-                  _hours(flags.get("day", ())), assumed, nouns=frozenset(sentence.nouns))
+    about = Asides(asks, kinds, bool(asks & {"serve", "hold", "batch"}) and not tunes, tunes, whole, work, comes,
+                   _hours(flags.get("day", ())), assumed, nouns=frozenset(sentence.nouns))
     rate = next((amount for amount in amounts if amount.kind == "fps"), None)
     if rate is not None and work.makes == "video":
         about = replace(about, work=work._replace(frames_per_second=max(1, parse_count(rate.value, "fps"))))
@@ -73,11 +73,11 @@ def _hours(day: Sequence[str]) -> int:
     return (int(last) - int(first)) % 24 if first.isdigit() and last.isdigit() else 0
 
 
-def _users(amount: Amount, about: About) -> tuple[str, str]:
+def _users(amount: Amount, about: Asides) -> tuple[str, str]:
     return f"{comes}-users" if (comes := comes_in(amount)) else "users", amount.value
 
 
-def _flag(amount: Amount, about: About) -> tuple[str, str]:
+def _flag(amount: Amount, about: Asides) -> tuple[str, str]:
     """Return the flag that a number is, and its value; no flag where it is none, and NOTHING where it says nothing."""
     if amount.noun and noun_of(amount.noun) is None:
         sized = amount.value[-1:] == "B" and not amount.noun.endswith("s") and amount.noun != "draft"
@@ -101,7 +101,7 @@ def _names_itself(amount: Amount) -> bool:
     return any(word in place.words and far <= _OF for place in PLACES[""] for word, far in amount.near.items())
 
 
-def _bare(amount: Amount, about: About) -> tuple[str, str]:
+def _bare(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read a number of which nothing says what it counts: by the words around it."""
     at_peak = "peak" in amount.near and "users" in about.nouns - about.kinds and not amount.per
     if at_peak or (amount.beside & TOGETHER and not about.tunes):
@@ -118,14 +118,14 @@ def _bare(amount: Amount, about: About) -> tuple[str, str]:
     return "", amount.value
 
 
-def _of_the_longest(amount: Amount, about: About) -> str:
+def _of_the_longest(amount: Amount, about: Asides) -> str:
     """Return the flag of a number that is the most of a length: max 4096, up to 8k; none of others."""
     far = min((far for word, far in amount.near.items() if word in _MOST), default=_FAR)
     of_length = about.tunes or about.serves or about.kinds & SERVING
     return "longest" if of_length and far < _FAR and amount.number >= _LONG else ""
 
 
-def _asked(amount: Amount, about: About) -> tuple[str, str]:
+def _asked(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read requests, documents and images: so many in a time, or in all."""
     kind, value = amount.kind, amount.value
     if flag := _of_prompts(amount, about):
@@ -138,7 +138,7 @@ def _asked(amount: Amount, about: About) -> tuple[str, str]:
     return ("documents" if drawn and not about.tunes else "samples"), value
 
 
-def _of_prompts(amount: Amount, about: About) -> str:
+def _of_prompts(amount: Amount, about: Asides) -> str:
     """Return the flag of prompts of a step or an epoch, of images of each request, and of what each user asks."""
     step = "step" in about.asks or ("rl" in about.asks and ("steps" in about.kinds or (
         amount.noun == "prompts" and "epochs" not in about.kinds and amount.number <= _DRAWN)))
@@ -159,7 +159,7 @@ def _of_prompts(amount: Amount, about: About) -> str:
     return ""
 
 
-def _per_time(amount: Amount, about: About) -> tuple[str, str]:
+def _per_time(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read how many come in a time: of a day whose hours are said, within these."""
     value, time = amount.value, amount.per or "day"
     if time == "day" and about.hours:
@@ -171,7 +171,7 @@ def _per_time(amount: Amount, about: About) -> tuple[str, str]:
     return "rate", f"{value} {amount.noun if about.work.makes else 'requests'}/{time}"
 
 
-def _talks(amount: Amount, about: About) -> tuple[str, str]:
+def _talks(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read samples: of a model that runs they are conversations, each a request."""
     runs = not about.tunes and not about.work.makes and (amount.per or about.comes or "users" in about.kinds)
     if runs and amount.noun.startswith("conversation"):
@@ -188,7 +188,7 @@ def _talks(amount: Amount, about: About) -> tuple[str, str]:
     return ("documents" if drawn and "train" not in about.asks else "samples"), amount.value
 
 
-def _money(amount: Amount, about: About) -> tuple[str, str]:
+def _money(amount: Amount, about: Asides) -> tuple[str, str]:
     of_tokens = not {"token", "tokens", "mtok"}.isdisjoint(amount.near) and not amount.per
     if of_tokens and 0 < amount.near.get("per", 0) <= _OF + 1:
         about.assumed.append(f"{amount.text} per million tokens is what another takes: the USD/M tokens of the answer "
@@ -200,15 +200,15 @@ def _money(amount: Amount, about: About) -> tuple[str, str]:
     return flag, value
 
 
-def _power(amount: Amount, about: About) -> tuple[str, str]:
+def _power(amount: Amount, about: Asides) -> tuple[str, str]:
     return "max-power", f"{amount.value} {amount.noun}"
 
 
-def _rate(amount: Amount, about: About) -> tuple[str, str]:
+def _rate(amount: Amount, about: Asides) -> tuple[str, str]:
     return "rate", f"{amount.value} {amount.noun}"
 
 
-def _share(amount: Amount, about: About) -> tuple[str, str]:
+def _share(amount: Amount, about: Asides) -> tuple[str, str]:
     if "uptime" in about.asks:
         about.assumed.append(f"{amount.text} of the time is read as one replica more than the load needs, "
                              "--spare-replicas: nobody publishes how often a replica fails")
@@ -216,7 +216,7 @@ def _share(amount: Amount, about: About) -> tuple[str, str]:
     return about.placed("share", amount), f"{amount.value}%"
 
 
-def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
+def _rollouts(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read answers drawn to a prompt, or in a step to all of its prompts."""
     if amount.per != "step":
         return "samples-per-prompt", amount.value
@@ -226,7 +226,7 @@ def _rollouts(amount: Amount, about: About) -> tuple[str, str]:
     return "prompts", str(prompts)
 
 
-def _size(amount: Amount, about: About) -> tuple[str, str]:
+def _size(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read a size as a model of it; "a model" is none."""
     if "rl" in about.asks and (of := next((flag for flag, words in _ROLES.items() if not words.isdisjoint(
             (amount.noun, *(word for word, far in amount.near.items() if far <= 1)))), "")):
@@ -238,7 +238,7 @@ def _size(amount: Amount, about: About) -> tuple[str, str]:
     return "model", amount.value.lower()
 
 
-def _models(amount: Amount, about: About) -> tuple[str, str]:
+def _models(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read how many models or jobs there are, which says nothing where they are named."""
     if size_of(amount.value.lower()) and amount.value[-1:] == "B":
         return _size(amount, about)  # 32b models
@@ -265,7 +265,7 @@ _DEVICES = ("gpu", "device", "card")
 """Of which a batch has so many each."""
 _APART = ("money", "size", "time")
 _ALIKE = ("adapters", "users", "epochs", "repeats", "steps", "gpus", "frames")
-_READ: Mapping[str, Callable[[Amount, About], tuple[str, str]]] = {
+_READ: Mapping[str, Callable[[Amount, Asides], tuple[str, str]]] = {
     "tokens": tokens_of, "time": time_asked, **dict.fromkeys((
         "requests", "documents", "images", "clips", "pages", "recordings"), _asked), "samples": _talks,
     "money": _money, "power": _power, "rate": _rate, "share": _share, "size": _size,

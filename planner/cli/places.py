@@ -16,7 +16,7 @@ KEPT = 90 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Unit:
     """What a number is said in."""
 
     asks: frozenset[str]
@@ -31,37 +31,37 @@ class Asked:
     hears: bool = False
 
 
-class Place(NamedTuple):
+class NumberPlace(NamedTuple):
     """A key, the words that stand near its numbers, and how much speaks for it without them."""
 
     flag: str
     words: frozenset[str]
-    alone: Callable[[Asked], float] = lambda asked: 0.0
+    alone: Callable[[Unit], float] = lambda asked: 0.0
 
 
-def _place(flag: str, words: str, alone: Callable[[Asked], float] = lambda asked: 0.0) -> Place:
-    return Place(flag, frozenset(words.split()), alone)
+def _place(flag: str, words: str, alone: Callable[[Unit], float] = lambda asked: 0.0) -> NumberPlace:
+    return NumberPlace(flag, frozenset(words.split()), alone)
 
 
-def _waits(asked: Asked) -> float:
+def _waits(asked: Unit) -> float:
     return 3.0 * (asked.serves and asked.seconds < PATIENCE and not asked.whole)
 
 
-def _keeps(asked: Asked) -> float:
+def _keeps(asked: Unit) -> float:
     return 9.0 * ("rent" in asked.asks or (bool(asked.asks & {"buys", "rents"}) and asked.seconds >= KEPT))
 
 
-def _films(asked: Asked) -> float:
+def _films(asked: Unit) -> float:
     return 1.0 if asked.makes == "video" and asked.seconds <= PATIENCE else _NEVER
 
 
-def _sounds(asked: Asked) -> float:
+def _sounds(asked: Unit) -> float:
     return 1.0 if (asked.makes == "audio" or asked.hears) and asked.seconds <= _SONG else _NEVER
 
 
 _NEVER = -99.0
 _SONG = 3600.0
-PLACES: Mapping[str, Sequence[Place]] = {
+PLACES: Mapping[str, Sequence[NumberPlace]] = {
     "time": (
         _place("deadline", "deadline done finish finished complete completed ready", lambda asked: 1.5 + 2.0 * (
             asked.seconds >= PATIENCE)),
@@ -91,7 +91,7 @@ PLACES: Mapping[str, Sequence[Place]] = {
 PREFIX = next(place for place in PLACES[""] if place.flag == "prefix")
 
 
-def placed(kind: str, near: Mapping[str, int], asked: Asked) -> tuple[str, frozenset[str]]:
+def placed(kind: str, near: Mapping[str, int], asked: Unit) -> tuple[str, frozenset[str]]:
     """Return the key that a number of a kind is of, and the words that say so; no key where none does."""
     best: tuple[float, str, frozenset[str]] = (0.0, "", frozenset())
     for place in PLACES[kind]:

@@ -28,7 +28,7 @@ def progress(*, shown: bool = True) -> Iterator[None]:
     if not shown or is_quiet() or not (terminal or is_verbose()):
         yield
         return
-    line = _Line(over=terminal)
+    line = _LastHeard(over=terminal)
     writing = Thread(target=line.write, daemon=True)
     writing.start()
     try:
@@ -40,7 +40,7 @@ def progress(*, shown: bool = True) -> Iterator[None]:
         line.clear()
 
 
-class _Line:
+class _LastHeard:
     """What was heard last, written now and then."""
 
     def __init__(self, *, over: bool) -> None:

@@ -57,17 +57,17 @@ def joined(args: Sequence[str], command: click.Command, known: Callable[[str], b
     notes: list[str] = []
     args = with_switches(args, options)
     args = [SHORT.get(word, word) if word not in options and SHORT.get(word, "") in options else word for word in args]
-    line = _Line(args, options, known, worded, notes.append, filed, foreign)
+    line = _Spoken(args, options, known, worded, notes.append, filed, foreign)
     argv = line.read()
     if len(line.heard) > 1:  # what each says may decide how another is read
         notes.clear()
-        argv = _Line(args, options, known, worded, notes.append, filed, foreign, line.heard).read()
+        argv = _Spoken(args, options, known, worded, notes.append, filed, foreign, line.heard).read()
     for note in filter(None, (*dict.fromkeys(notes), foreign.note() if foreign else "")):
         say(note)
     return argv
 
 
-class _Line:
+class _Spoken:
     """A command line as it is read, option by option."""
 
     def __init__(self, args: Sequence[str], options: Mapping[str, click.Option], known: Callable[[str], bool],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.about import NOTHING, About
+from planner.cli.about import NOTHING, Asides
 from planner.cli.amounts import Amount, seconds_of, time_of
 from planner.cli.phrases import PHRASES
 from planner.errors import InputError
@@ -16,7 +16,7 @@ _SAVES = frozenset(word for word, asks in PHRASES.items() if asks == "saves") | 
 _WHOLE = frozenset(("whole", "entire", "full", "complete", "e2e", "end-to-end", "round-trip", "total"))
 
 
-def time_asked(amount: Amount, about: About) -> tuple[str, str]:
+def time_asked(amount: Amount, about: Asides) -> tuple[str, str]:
     """Return the flag of a time, and its value; no flag where it is none."""
     value, seconds = time_of(amount), seconds_of(amount)
     if "sound" in amount.beside:
@@ -45,7 +45,7 @@ def time_asked(amount: Amount, about: About) -> tuple[str, str]:
     return flag, years
 
 
-def _sounds(amount: Amount, about: About) -> tuple[str, str]:
+def _sounds(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read hours of sound that are made, as pieces of the length that the model makes. Raises InputError for others."""
     value, length = time_of(amount), about.work.seconds
     if not length:
@@ -58,7 +58,7 @@ def _sounds(amount: Amount, about: About) -> tuple[str, str]:
     return ("rate", f"{many} clips/{amount.per}") if amount.per else ("samples", str(many))
 
 
-def _of_a_time(amount: Amount, about: About) -> tuple[str, str]:
+def _of_a_time(amount: Amount, about: Asides) -> tuple[str, str]:
     """Read a time of each of something: 50 ms per token, busy 6 hours a day."""
     value = time_of(amount)
     if amount.per in ("token", "tokens", "tok"):
@@ -73,7 +73,7 @@ def _of_a_time(amount: Amount, about: About) -> tuple[str, str]:
     return "utilization", share
 
 
-def _how_often(amount: Amount, about: About) -> str | None:
+def _how_often(amount: Amount, about: Asides) -> str | None:
     """Return what a time is by which something comes again: how often nodes fail or are saved is no key, and how often
     a model is tuned leaves each time to be done by the next; none of a time that nothing comes again in.
     """

@@ -21,7 +21,7 @@ WIDE = "wide"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LeftOut:
     """Samples that were left out together: how far each is from the others, its logarithm without them, its weight.
 
     Logarithms are those that parts which may be absent do not account for.
@@ -34,7 +34,7 @@ class Held:
     weights: Floats
 
 
-def decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
+def decided(prior: Law, how: Spreading, held: Sequence[LeftOut]) -> Law:
     """Return the law whose 90% intervals score best where sources were held out, or the most likely one.
 
     The mean score is as much as how far figures are from their priors. One figure is searched after the other.
@@ -72,7 +72,7 @@ def decided(prior: Law, how: Spreading, held: Sequence[Held]) -> Law:
     return _changed(prior, dict(zip(figures, np.exp(at).tolist(), strict=True)))
 
 
-def _shares(names: Sequence[str], law: Law, held: Sequence[Held]) -> tuple[Floats, Floats, Floats]:
+def _shares(names: Sequence[str], law: Law, held: Sequence[LeftOut]) -> tuple[Floats, Floats, Floats]:
     """Return by how much each figure, squared, adds to each variance; and the logarithms and their weights."""
     rows = []
     for part in held:

@@ -14,9 +14,9 @@ from planner.evidence.diffusion_stacks import shared_out, stack_of, trained_on, 
 from planner.evidence.generation import CONFIDENCE, GenerationAsked, generation_entries
 from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.assignment import verdict
-from planner.jobs.diffusion.options import Option, interval, tunings
+from planner.jobs.diffusion.options import StepWay, interval, tunings
 from planner.money.rent import usual_candidate
-from planner.physics.diffusion.step import Split, Tuning, allocated
+from planner.physics.diffusion.step import StepSplit, Trainee, allocated
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.hardware_names import node_named
 from planner.scenario.pixels import resolution_of
@@ -38,7 +38,7 @@ def example_of(run: DiffusionRun, catalog: Catalog) -> tuple[str, Example | None
 class DiffusionPrediction:
     """What a run is predicted to take, and what had to be assumed of it."""
 
-    option: Option
+    option: StepWay
     fits: str
     assumed: tuple[str, ...]
 
@@ -61,7 +61,7 @@ def predict_diffusion(run: DiffusionRun, catalog: Catalog) -> DiffusionPredictio
     return DiffusionPrediction(made, verdict(made, candidate, law, CONFIDENCE), (*assumed, *elsewhere))
 
 
-def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str, ...]]:
+def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Trainee, StepSplit, tuple[str, ...]]:
     """Return what a run trains and its split, and what is taken from elsewhere than the row. Raises SkippedError."""
     runs = catalog.diffusion_runs
     called, example = example_of(run, catalog)
@@ -94,8 +94,8 @@ def asked(run: DiffusionRun, catalog: Catalog) -> tuple[Tuning, Split, tuple[str
          **({"lora_targets": ["attention", "mlp"]} if run.method == "lora" and model.name in runs.fed else {}),
          **({"lokr_factor": factors.attention, "lora_targets": ["attention"] + ["mlp"] * bool(factors.mlp)}
             if factors else {})})
-    split = Split(micro_batch=work.batch, recomputed=kept.share, segment=kept.segment, spilled=kept.spilled,
-                  entering=kept.entering)
+    split = StepSplit(micro_batch=work.batch, recomputed=kept.share, segment=kept.segment, spilled=kept.spilled,
+                      entering=kept.entering)
     (tuning,) = tunings(work, catalog)
     if factors:
         tuning = replace(tuning, mlp=factors.mlp)
@@ -130,7 +130,7 @@ def _generated(row: DiffusionRow, catalog: Catalog) -> Iterator[Entry]:
                                   measured.fits, loaded=LOADED in (run.stack or ""), catalog=catalog)
 
 
-def peak_gib(tuning: Tuning, split: Split, catalog: Catalog) -> float:
+def peak_gib(tuning: Trainee, split: StepSplit, catalog: Catalog) -> float:
     """Return PyTorch's peak of allocated memory in GiB, which the runs print."""
     return allocated(tuning, split, catalog.diffusion_law) / GIB
 

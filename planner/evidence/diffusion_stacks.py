@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 
 from planner.catalog.diffusion_law import DiffusionLaw
-from planner.catalog.diffusion_runs import DiffusionRuns, Elsewhere
+from planner.catalog.diffusion_runs import DiffusionRuns, OtherWords
 from planner.catalog.load import Catalog
 from planner.evidence.diffusion_row import DiffusionRun
 from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.assignment import verdict
-from planner.jobs.diffusion.options import Option, option
+from planner.jobs.diffusion.options import StepWay, option
 from planner.layouts.candidate import Candidate
-from planner.physics.diffusion.step import Split, Tuning
+from planner.physics.diffusion.step import StepSplit, Trainee
 from planner.scenario.pixels import resolution_of
 
 _SPLIT = re.compile(r"\bTP ?=? ?[2-9]", re.IGNORECASE)
@@ -49,16 +49,16 @@ def translated(run: DiffusionRun, runs: DiffusionRuns, law: DiffusionLaw) -> tup
         "optimizer": _optimizer(run.optimizer or "", elsewhere)}), tuple(assumed)
 
 
-def trained_on(split: Split) -> int:
+def trained_on(split: StepSplit) -> int:
     """Return the samples of a step on all GPUs."""
     return split.copies * split.micro_batch * split.micro_batches
 
 
-def _optimizer(said: str, elsewhere: Elsewhere) -> str:
+def _optimizer(said: str, elsewhere: OtherWords) -> str:
     return next((name for word, name in elsewhere.optimizers.items() if word in said.lower()), "adamw")
 
 
-def shared_out(run: DiffusionRun, tuning: Tuning, split: Split, candidate: Candidate, catalog: Catalog) -> Option:
+def shared_out(run: DiffusionRun, tuning: Trainee, split: StepSplit, candidate: Candidate, catalog: Catalog) -> StepWay:
     """Return a run on its GPUs: as many copies, or shards of everything where copies do not fit, in the largest
     micro-batch that does.
 

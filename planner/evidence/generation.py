@@ -13,9 +13,9 @@ from planner.catalog.load import Catalog
 from planner.errors import UnknownName
 from planner.evidence.skipping import SkippedError
 from planner.jobs.diffusion.options import interval
-from planner.jobs.generation.options import Option, fits, option, pictures
+from planner.jobs.generation.options import CallWay, fits, option, pictures
 from planner.money.rent import usual_candidate
-from planner.physics.diffusion.generate import Picture, Split, coding_bytes, coding_seconds
+from planner.physics.diffusion.generate import CallSplit, Picture, coding_bytes, coding_seconds
 from planner.physics.diffusion.rates import STORED, Rates
 from planner.physics.diffusion.shape import sample_of
 from planner.scenario.generation import Generation
@@ -84,7 +84,7 @@ def _coding(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catal
     coding = {"vae decode": vae.decode, "vae encode": vae.encode}.get(run.component.lower())
     if coding is None:
         raise SkippedError(f"component {run.component} is not modeled")
-    split = Split(run.batch or 1, tiled="tiled" in run.offload.lower())
+    split = CallSplit(run.batch or 1, tiled="tiled" in run.offload.lower())
     picture = Picture(model, sample_of(model, size, run.frames), size[0] * size[1], run.frames, 1, 1,
                       bf16="bf16" in run.precision.lower())
     weights = vae.parameters * STORED * picture.widened(law)
@@ -117,7 +117,7 @@ def _whole(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catalo
     offload = next((how for word, how in runs.offloads.items() if word in run.offload.lower()), None)
     if run.offload and offload is None and "til" not in run.offload:
         raise SkippedError(f"offload {run.offload} is not modeled")
-    split = _split(run, model, Split(batch, offload or "none", tiled="til" in run.offload.lower()), picture)
+    split = _split(run, model, CallSplit(batch, offload or "none", tiled="til" in run.offload.lower()), picture)
     if model.name in runs.encoders_quantized:
         picture = replace(picture, encoders=law.formats[stored].weight)
     known = run.gpu is not None and stack not in runs.gpu_unsure
@@ -139,20 +139,20 @@ def _whole(run: GenerationAsked, model: Diffusion, size: tuple[int, int], catalo
                                 way.likely and stack in runs.alike, tuple(assumed))
 
 
-def _verdict(way: Option, candidate: object, catalog: Catalog) -> str:
+def _verdict(way: CallWay, candidate: object, catalog: Catalog) -> str:
     return fits(way, candidate, catalog.generation_law, CONFIDENCE)  # type: ignore[arg-type]
 
 
-def _split(run: GenerationAsked, model: Diffusion, split: Split, picture: Picture) -> Split:
+def _split(run: GenerationAsked, model: Diffusion, split: CallSplit, picture: Picture) -> CallSplit:
     """Return a split over the GPUs that share one call: as the row names the way, or copies where it names none."""
     said = run.parallel.lower()
     if run.gpus == 1 or not said:
         return split
     for word, axis in (("ulysses", "ulysses"), ("ring", "ring"), ("pipefusion", "pipefusion")):
         if word in said:
-            return Split(split.batch, split.offload, split.tiled, **{axis: run.gpus})
+            return CallSplit(split.batch, split.offload, split.tiled, **{axis: run.gpus})
     if "cfg" in said and run.gpus == picture.passes:
-        return Split(split.batch, split.offload, split.tiled, cfg=run.gpus)
+        return CallSplit(split.batch, split.offload, split.tiled, cfg=run.gpus)
     raise SkippedError(f"parallelism {run.parallel} is not modeled")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from planner.catalog.architecture import Model
 from planner.catalog.quirk import Sources
 from planner.evidence.rows import TrainRun
-from planner.physics.encoders import Part, parts_of
+from planner.physics.encoders import TowerWork, parts_of
 
 TWO_PARTS = 2
 """Of the name of a model: its maker and its own."""
@@ -61,7 +61,7 @@ def _maps_devices(stated: Mapping[str, str]) -> bool:
             and stated.get("stack", "").endswith("transformers") and "ddp" not in stated.get("source", ""))
 
 
-def seen_in(run: TrainRun, model: Model, sources: Sources) -> tuple[Part, ...]:
+def seen_in(run: TrainRun, model: Model, sources: Sources) -> tuple[TowerWork, ...]:
     """Return what encoders do in a run of a multimodal model: an image of the most pixels in each sequence."""
     if run.task is None or not any(tower.encoder for tower in model.towers):
         return ()

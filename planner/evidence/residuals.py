@@ -15,7 +15,7 @@ from planner.catalog.quirk import Sources
 from planner.evidence.compare import EvidenceComparison, PredictedRow, kind_of
 from planner.evidence.degrees import FULL_LENGTH
 from planner.evidence.serve_run import UNKNOWN_ENGINE, measured_by
-from planner.evidence.spread import Sample
+from planner.evidence.spread import LogRatio
 
 DECIDING = ("seq_len=", "micro_batch=", "zero=", "shard=", "recompute=", "lora_rank=", "base_quantization=",
             "optimizer=", "stack=", "grad_accum=")
@@ -26,23 +26,23 @@ LEAST_ROWS, OWN_ROWS = 12, 4
 """Rows below which a file decides no interval: of many sources, and of one cluster under the law of those."""
 
 
-def step_samples(outcomes: Sequence[PredictedRow]) -> list[tuple[str, Sample]]:
+def step_samples(outcomes: Sequence[PredictedRow]) -> list[tuple[str, LogRatio]]:
     """Return the id and the sample of step time of every row with a measured one."""
     some = any(outcome.row.stated for outcome in outcomes)
-    return [(outcome.row.id, Sample(
+    return [(outcome.row.id, LogRatio(
         outcome.row.prefix, _group(outcome, outcome.row.prefix), outcome.prediction.step_traits,
         outcome.prediction.sizes, some and not outcome.row.stated,
         math.log(seconds / outcome.prediction.evaluation.step.seconds)))
         for outcome in outcomes if (seconds := outcome.measured_seconds) is not None]
 
 
-def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[tuple[str, Sample]]:
+def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[tuple[str, LogRatio]]:
     """Return the id and the sample of peak memory of every row that ran; repeated readings count once.
 
     Files that read the same page are one source. Where only the cap of the sample lengths is known the need is not,
     so such rows leave it open.
     """
-    held, samples = list(outcomes), dict[tuple[object, ...], tuple[str, Sample]]()
+    held, samples = list(outcomes), dict[tuple[object, ...], tuple[str, LogRatio]]()
     some = any(outcome.row.stated for outcome in held)
     for outcome in held:
         measured, prediction = outcome.row.measured, outcome.prediction
@@ -51,7 +51,7 @@ def memory_samples(outcomes: Iterable[PredictedRow], said: Sources) -> list[tupl
             log = math.log(measured.needed_gib / prediction.memory_gib(kind_of(measured, prediction)))
             traits = prediction.memory_traits
             page = said.word("page", outcome.row.run) or outcome.row.prefix
-            samples.setdefault((*traits.values(), log), (outcome.row.id, Sample(
+            samples.setdefault((*traits.values(), log), (outcome.row.id, LogRatio(
                 page, _group(outcome, page), traits, prediction.sizes, is_open, log, prediction.guessed,
                 prediction.memory_parts)))
     return list(samples.values())
@@ -65,7 +65,7 @@ def _leaves_open(outcome: PredictedRow, some: bool) -> bool:
     return unstated or any(a.startswith(FULL_LENGTH) for a in assumed)
 
 
-def speed_samples(comparison: EvidenceComparison, quantity: str, said: Sources) -> list[tuple[str, float, Sample]]:
+def speed_samples(comparison: EvidenceComparison, quantity: str, said: Sources) -> list[tuple[str, float, LogRatio]]:
     """Return of every row with a figure of serving speed the key of that figure, its sign, and its sample.
 
     Both output and TPOT are of the step: where a row lacks one the other stands for it, of the opposite sign, but
@@ -83,15 +83,15 @@ def speed_samples(comparison: EvidenceComparison, quantity: str, said: Sources) 
             held, sign = entries.get((name, other)), -1.0
         if held is not None and not speed.row.experimental:
             source = measured_by(row, said)
-            samples.append((f"{name} {held.quantity}", sign, Sample(
+            samples.append((f"{name} {held.quantity}", sign, LogRatio(
                 source, f"{source} {row.run.model} {row.run.gpu}", speed.traits, {},
                 some and UNKNOWN_ENGINE in speed.row.assumed,
                 sign * math.log(float(held.measured) / float(held.predicted)))))
     return samples
 
 
-def as_first(firsts: Mapping[str, First], signed: Sequence[tuple[str, float, Sample]]
-             ) -> list[tuple[str, float, Sample]]:
+def as_first(firsts: Mapping[str, First], signed: Sequence[tuple[str, float, LogRatio]]
+             ) -> list[tuple[str, float, LogRatio]]:
     """Return samples with what their rows were predicted to be as they came in; others of a source came with them."""
     known = [firsts.get(key.split()[0]) for key, *_ in signed]
     began: dict[str, int] = {}

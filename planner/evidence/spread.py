@@ -20,7 +20,7 @@ import numpy as np
 
 from planner.catalog.nearness import Cell, Nearness, alike
 from planner.catalog.residuals import LEVELS, Law, Quantiles, Spreading, lacking
-from planner.evidence.deciding import Held, decided, short
+from planner.evidence.deciding import LeftOut, decided, short
 from planner.layouts.table import Floats, Ints
 
 ROUNDS, SETTLED = 40, 1e-3
@@ -30,7 +30,7 @@ LEAST_FIRST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LogRatio:
     """The logarithm of measured over predicted of one figure, and what it is of."""
 
     source: str
@@ -61,7 +61,7 @@ class Left(Protocol):
         """Return the logarithms of the samples at `places`."""
 
 
-def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Left | None = None,
+def residuals_of(samples: Sequence[LogRatio], prior: Law, how: Spreading, left: Left | None = None,
                  grouped: Floats | None = None) -> tuple[Law, Quantiles, list[Cell], float | None]:
     """Return the law that samples decide from its prior, the quantiles of what is left, the cells, and the share
     of samples inside their interval with their source left out; none of a single source.
@@ -86,7 +86,7 @@ def residuals_of(samples: Sequence[Sample], prior: Law, how: Spreading, left: Le
     return law, quantiles, cells_of(samples, grouped, law, how), short(float(inside))
 
 
-def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, root: float | None = None
+def cells_of(samples: Sequence[LogRatio], logs: Floats, law: Law, how: Spreading, root: float | None = None
              ) -> list[Cell]:
     """Return the cells of samples, the most alike first, each drawn to the one that it is part of.
 
@@ -105,7 +105,7 @@ def cells_of(samples: Sequence[Sample], logs: Floats, law: Law, how: Spreading, 
     return [cells[key] for key in sorted(cells, key=lambda key: (-len(key), key))]
 
 
-def _cell(traits: Mapping[str, str], mine: Sequence[Sample], logs: Floats, spread: float) -> Cell:
+def _cell(traits: Mapping[str, str], mine: Sequence[LogRatio], logs: Floats, spread: float) -> Cell:
     sizes = {name: [sample.sizes[name] for sample in mine if name in sample.sizes]
              for name in sorted({name for sample in mine for name in sample.sizes})}
     return Cell(traits=dict(traits), rows=len(mine), sources=tuple(sorted({sample.source for sample in mine})),
@@ -113,7 +113,7 @@ def _cell(traits: Mapping[str, str], mine: Sequence[Sample], logs: Floats, sprea
                 sizes={name: (min(held), max(held)) for name, held in sizes.items()})
 
 
-def _keyed(samples: Sequence[Sample], places: Ints, names: Sequence[str]
+def _keyed(samples: Sequence[LogRatio], places: Ints, names: Sequence[str]
            ) -> dict[tuple[tuple[str, str], ...], Ints]:
     cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for place in places.tolist():
@@ -136,7 +136,7 @@ def _robust(logs: Floats, weights: Floats, parent: float | None, how: Spreading)
     return max(how.least, math.sqrt(square))
 
 
-def without_their_group(samples: Sequence[Sample], left: Left) -> Floats:
+def without_their_group(samples: Sequence[LogRatio], left: Left) -> Floats:
     """Return the logarithms of samples under constants fitted without those of the same source, model and GPU."""
     spreads = np.empty(len(samples))
     for places in together(samples, lambda sample: sample.group):
@@ -144,7 +144,7 @@ def without_their_group(samples: Sequence[Sample], left: Left) -> Floats:
     return spreads
 
 
-def as_they_are(samples: Sequence[Sample]) -> Left:
+def as_they_are(samples: Sequence[LogRatio]) -> Left:
     """Return the logarithms of samples whose constants no fit decides."""
     logs = np.array([sample.log for sample in samples])
 
@@ -155,7 +155,7 @@ def as_they_are(samples: Sequence[Sample]) -> Left:
     return left
 
 
-def together(samples: Sequence[Sample], key: Callable[[Sample], str]) -> list[Ints]:
+def together(samples: Sequence[LogRatio], key: Callable[[LogRatio], str]) -> list[Ints]:
     """Return the places of the samples of each key."""
     groups: dict[str, list[int]] = {}
     for place, sample in enumerate(samples):
@@ -163,12 +163,12 @@ def together(samples: Sequence[Sample], key: Callable[[Sample], str]) -> list[In
     return [np.array(groups[name], np.int64) for name in sorted(groups)]
 
 
-def apart(samples: Sequence[Sample]) -> list[Ints]:
+def apart(samples: Sequence[LogRatio]) -> list[Ints]:
     """Return the places of the samples that are held against others together: of a source, as they came in."""
     return together(samples, lambda sample: f"{sample.source} {sample.since if sample.first is not None else 0}")
 
 
-def before(samples: Sequence[Sample], places: Ints) -> Ints:
+def before(samples: Sequence[LogRatio], places: Ints) -> Ints:
     """Return the places of what some samples of one source were held against: of all other sources, or of earlier ones
     where they were predicted as they came in.
     """
@@ -177,7 +177,7 @@ def before(samples: Sequence[Sample], places: Ints) -> Ints:
                      if sample.source != source and (first is None or sample.since < since)], np.int64)
 
 
-def weights_of(samples: Sequence[Sample], intraclass: float | None) -> Floats:
+def weights_of(samples: Sequence[LogRatio], intraclass: float | None) -> Floats:
     """Return what each sample counts: those of a source together as their effective number, or the root of its groups.
 
     intraclass: correlation of how far samples of one source lie off; of 1 a source counts as one, of 0 as its samples.
@@ -190,8 +190,8 @@ def weights_of(samples: Sequence[Sample], intraclass: float | None) -> Floats:
     return weights
 
 
-def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how: Spreading, places: Ints,
-          weights: Floats) -> Held | None:
+def _held(samples: Sequence[LogRatio], grouped: Floats, left: Left, law: Law, how: Spreading, places: Ints,
+          weights: Floats) -> LeftOut | None:
     """Return how some samples lie off with constants and cells of the others; none where no others are left."""
     others = before(samples, places)
     rest = [samples[int(place)] for place in others]
@@ -201,9 +201,9 @@ def _held(samples: Sequence[Sample], grouped: Floats, left: Left, law: Law, how:
     mine = [samples[int(place)] for place in places]
     firsts = [sample.first for sample in mine if sample.first is not None]
     shares = [sample.first_parts if firsts else sample.parts for sample in mine]
-    return Held(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
-                tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine),
-                _besides(law, np.array(firsts) if firsts else left(places), shares), weights[places])
+    return LeftOut(tuple(near.distance(sample.traits, sample.sizes) for sample in mine),
+                   tuple(sample.is_open for sample in mine), tuple(sample.guessed for sample in mine),
+                   _besides(law, np.array(firsts) if firsts else left(places), shares), weights[places])
 
 
 def _besides(law: Law, logs: Floats, shares: Sequence[Mapping[str, float]]) -> Floats:
@@ -213,7 +213,7 @@ def _besides(law: Law, logs: Floats, shares: Sequence[Mapping[str, float]]) -> F
     return besides
 
 
-def _over_scale(law: Law, held: Held) -> Floats:
+def _over_scale(law: Law, held: LeftOut) -> Floats:
     """Return logarithms over the scale that the law gives each."""
     scales = np.array([law.scale(far, is_open=is_open, guessed=guessed)
                        for far, is_open, guessed in zip(held.far, held.is_open, held.guessed, strict=True)])

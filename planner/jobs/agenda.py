@@ -26,13 +26,13 @@ from planner.solver.column import Column
 from planner.solver.fleet.schedule import (
     CENT,
     HOUR_SECONDS,
-    Block,
     Ceiling,
+    Endless,
     Load,
+    NodeBlock,
     Option,
     Problem,
     Purse,
-    Service,
     Task,
     Turn,
 )
@@ -131,7 +131,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
     items: list[JobTask] = []
     tasks: list[Task] = []
     standing: list[Standing] = []
-    services: list[Service] = []
+    services: list[Endless] = []
     left_out, empty = 0, []
     best: list[tuple[Option, ...]] = []
     instances: dict[str, range] = {}
@@ -146,7 +146,7 @@ def agenda_of(portfolio: Portfolio, jobs: Sequence[Job], columns: Sequence[Colum
             standing.append(Standing(at, tuple((column, replicas) for _, column, replicas in blocks), round((
                 (asked.from_ or portfolio.horizon.start) - portfolio.horizon.start).total_seconds())))
             loads, turns = _loads(portfolio, asked, mine.demands[0], blocks, suppliers)
-            services.append(Service(tuple(block for block, _, _ in blocks), loads, turns, mine.demands[0].changing))
+            services.append(Endless(tuple(block for block, _, _ in blocks), loads, turns, mine.demands[0].changing))
             empty += [] if blocks else [at]
             continue
         options = runs[at]
@@ -183,7 +183,7 @@ def _bought(portfolio: Portfolio, at: int, supplier: Supplier, tasks: Sequence[T
         portfolio, estate, supplier.pool, at, tasks, MOST_STARTS))
 
 
-def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Service]) -> Supplier:
+def _capped(at: int, supplier: Supplier, tasks: Sequence[Task], services: Sequence[Endless]) -> Supplier:
     """Return a pool without lots of more nodes than all that is offered on it could ever use at once."""
     most = sum(max((option.nodes for option in task.options if option.pool == at), default=0) for task in tasks)
     for service in services:
@@ -224,7 +224,7 @@ def _task(portfolio: Portfolio, asked: PortfolioJob, release: datetime, options:
 
 
 def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
-           blocks: Sequence[tuple[Block, ReplicaColumn, int]], suppliers: Sequence[Supplier]
+           blocks: Sequence[tuple[NodeBlock, ReplicaColumn, int]], suppliers: Sequence[Supplier]
            ) -> tuple[tuple[Load, ...], tuple[Turn, ...]]:
     """Return what a service needs, of periods that need the same where as many nodes are there; and when that turns."""
     horizon, start = portfolio.horizon, asked.from_ or portfolio.horizon.start
@@ -255,7 +255,7 @@ def _loads(portfolio: Portfolio, asked: PortfolioJob, demand: Demand,
     return loads, tuple(Turn(before, then, tuple(periods)) for (before, then), periods in turns.items())
 
 
-def spare_of(demand: Demand, blocks: Sequence[tuple[Block, int]]) -> int:
+def spare_of(demand: Demand, blocks: Sequence[tuple[NodeBlock, int]]) -> int:
     """Return the micro-requests/s on top of what is asked: as much as the strongest replicas answer that may fail."""
     return demand.spares * max(((block.micro_rate // (min(block.nodes, replicas) if demand.whole_nodes else replicas))
                                 for block, replicas in blocks), default=0)

@@ -18,7 +18,7 @@ from planner.jobs.quanta import least, prices, quanta, shared_out, used_by
 from planner.money.rent import RentalOffer
 from planner.scenario.limits import Limits, ServingLimits
 from planner.solver.check import check_cover
-from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Supply
+from planner.solver.fleet.covering import LIMITED, Cover, Covered, NodeSupply, Supplied
 from planner.solver.fleet.problem import RunProblem
 from planner.solver.fleet.single import single
 from planner.solver.quantize import DURATION_QUANTUM, price
@@ -143,16 +143,16 @@ class Fleet:
                 and not (self._alike(limits, "one_provider") and there.provider != here.provider)
                 and not (self._alike(limits, "homogeneous") and others.name != node.name))
 
-    def _supply(self, at: int) -> Supply:
+    def _supply(self, at: int) -> NodeSupply:
         offer = self.terms.market.offers[at]
         node, estate = self.terms.market.candidates[offer.candidate].node, offer.estate
-        each = price(offer.usd_per_node_hour)
-        always = is_always(offer)
+        each, always = price(offer.usd_per_node_hour), is_always(offer)
         if estate is None:
-            return Supply(at, lambda nodes: nodes * each, offer.nodes or MOST_BOUGHT**2, node.gpus,
-                          round(node.power.load), always, provider=offer.provider, node=node.name)
-        return Supply(at, lambda nodes: nodes * estate(nodes), min(offer.nodes or MOST_BOUGHT, MOST_BOUGHT), node.gpus,
-                      round(node.power.load), always, linear=False, provider=offer.provider, node=node.name)
+            return NodeSupply(at, lambda nodes: nodes * each, offer.nodes or MOST_BOUGHT**2, node.gpus,
+                              round(node.power.load), always, provider=offer.provider, node=node.name)
+        return NodeSupply(at, lambda nodes: nodes * estate(nodes), min(offer.nodes or MOST_BOUGHT, MOST_BOUGHT),
+                          node.gpus, round(node.power.load), always, linear=False, provider=offer.provider,
+                          node=node.name)
 
     def picks(self, solution: FleetSolution) -> list[Picked]:
         """Return what was decided, job by job; of replicas those that answer most first."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
-from planner.solver.fleet.covering import Supply, moving, nodes_while_changing
+from planner.solver.fleet.covering import NodeSupply, moving, nodes_while_changing
 from planner.units import HOUR
 
 HOURS = 24
@@ -30,7 +30,7 @@ def periods_of(hours: Sequence[Factors], *, in_order: bool) -> tuple[list[Factor
     return [row for row, _ in runs], [at for at, (_, alike) in enumerate(runs) for _ in range(alike)]
 
 
-def changing_hours(supply: Supply, nodes: Sequence[int], replicas: Mapping[int, tuple[int, Sequence[int]]],
+def changing_hours(supply: NodeSupply, nodes: Sequence[int], replicas: Mapping[int, tuple[int, Sequence[int]]],
                    seconds: int) -> dict[int, float]:
     """Return node-hours a day that a supply is paid for besides, as its fleet changes, shared out by column.
 

@@ -21,7 +21,7 @@ SOUND = 5.0
 MOST_FRAMES, MOST_BATCH = 10_000, 1024
 
 
-class Tried(NamedTuple):
+class SizeTried(NamedTuple):
     """One size: as it is shown, and the keys of the workload and axes of the layout that ask for it."""
 
     shown: str
@@ -29,7 +29,7 @@ class Tried(NamedTuple):
     layout: dict[str, str]
 
 
-def sizes(scenario: AnyScenario, what: MediaSize, catalog: Catalog) -> tuple[Callable[[int], Tried], int]:
+def sizes(scenario: AnyScenario, what: MediaSize, catalog: Catalog) -> tuple[Callable[[int], SizeTried], int]:
     """Return the size of a rising number, and the last number. Raises PlannerError for work that has no such size."""
     if not isinstance(scenario, DiffusionScenario | GenerationScenario):
         raise Unsupported(f"--max {what} of a model that makes no images")
@@ -39,23 +39,23 @@ def sizes(scenario: AnyScenario, what: MediaSize, catalog: Catalog) -> tuple[Cal
     model = catalog.diffusion(work.model)
     if what == "batch":
         gpus = scenario.limits.gpus or 1
-        return lambda count: Tried(f"{count}", {"batch": count * gpus if isinstance(scenario, DiffusionScenario)
-                                                else count}, {"mbs": f"{count}"}), MOST_BATCH
+        return lambda count: SizeTried(f"{count}", {"batch": count * gpus if isinstance(scenario, DiffusionScenario)
+                                                    else count}, {"mbs": f"{count}"}), MOST_BATCH
     if (what == "audio") != (model.media == "audio"):
         raise InputError(f"--max {what}: {model.name} makes " + (
             "sound, which has a length: --max audio" if model.media == "audio" else "no sound"))
     if what == "audio":
-        return lambda count: Tried(sounding(count * SOUND), {"audio": count * SOUND}, {}), int(HOUR / SOUND)
+        return lambda count: SizeTried(sounding(count * SOUND), {"audio": count * SOUND}, {}), int(HOUR / SOUND)
     if what == "frames":
         if model.media == "image":
             raise InputError(f"--max frames: {model.name} makes images, which have one frame")
         each = model.autoencoder.frames
-        return lambda count: Tried(f"{1 + each * count}", {"frames": 1 + each * count}, {}), MOST_FRAMES // each - 1
+        return lambda count: SizeTried(f"{1 + each * count}", {"frames": 1 + each * count}, {}), MOST_FRAMES // each - 1
     width, height = work.resolution or model.resolution
 
-    def size(count: int) -> Tried:
+    def size(count: int) -> SizeTried:
         shorter = count * SIDE
         sides = Resolution(round(shorter * side / min(width, height) / SIDE) * SIDE for side in (width, height))
-        return Tried(str(sides), {"resolution": sides}, {})
+        return SizeTried(str(sides), {"resolution": sides}, {})
 
     return size, LARGEST * min(width, height) // max(width, height) // SIDE

@@ -13,7 +13,7 @@ from planner.jobs.pools import Supplier
 from planner.scenario.portfolio import Portfolio
 from planner.scenario.portfolio_job import PortfolioJob
 from planner.solver.column import Column
-from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, Block, Option
+from planner.solver.fleet.schedule import CENT, HOUR_SECONDS, NodeBlock, Option
 from planner.solver.quantize import DURATION_QUANTUM, cost_cents, duration_limit, price
 
 MOST_WAYS = 1_000_000
@@ -59,8 +59,8 @@ class Offering:
         mine, theirs = ((option.micro_usd, option.seconds) for option in (kept, other))
         return self._as_good(mine, theirs, kept, other, first=first)
 
-    def _as_good(self, mine: tuple[int, int], theirs: tuple[int, int], option: Option | Block, other: Option | Block, *,
-                 first: bool) -> bool:
+    def _as_good(self, mine: tuple[int, int], theirs: tuple[int, int], option: Option | NodeBlock,
+                 other: Option | NodeBlock, *, first: bool) -> bool:
         """Say whether `other` can always stand for `option`: no worse itself, nor in what it shares with others."""
         pools, limits = [self.suppliers[used.pool] for used in (option, other)], self.portfolio.limits
         alike = option.pool == other.pool
@@ -77,7 +77,7 @@ class Offering:
             for own, used, supplier in ((mine, option, pools[0]), (theirs, other, pools[1])))
         return all(a <= b for a, b in zip(better, worse, strict=True)) and (better != worse or first)
 
-    def blocks(self, asked: PortfolioJob, columns: Columns) -> list[tuple[Block, ReplicaColumn, int]]:
+    def blocks(self, asked: PortfolioJob, columns: Columns) -> list[tuple[NodeBlock, ReplicaColumn, int]]:
         """Return whole nodes filled with replicas of one layout, on every pool; with the replicas of each block.
 
         Raises Unsupported for a service without replicas that answer whole requests.
@@ -89,25 +89,25 @@ class Offering:
         return [entry for number, entry in enumerate(blocks) if not any(
             self._cheaper(other[0], entry[0], first=at < number) for at, other in enumerate(blocks) if at != number)]
 
-    def every_block(self, columns: Columns) -> list[tuple[Block, ReplicaColumn, int]]:
+    def every_block(self, columns: Columns) -> list[tuple[NodeBlock, ReplicaColumn, int]]:
         """Return the best block of each number of nodes on every pool, none weaker by the node than a smaller one."""
         whole = [column for demand, column in columns.replicas if demand == 0 and column.role == "whole"]
-        blocks: list[tuple[Block, ReplicaColumn, int]] = []
+        blocks: list[tuple[NodeBlock, ReplicaColumn, int]] = []
         for at, supplier in enumerate(self.suppliers):
-            best: dict[int, tuple[Block, ReplicaColumn, int]] = {}
+            best: dict[int, tuple[NodeBlock, ReplicaColumn, int]] = {}
             for column in sorted(whole, key=lambda choice: choice.plainness):
                 if column.candidate != supplier.offer.candidate:
                     continue
                 nodes, each = -(-column.gpus // supplier.pool.gpus), max(1, supplier.pool.gpus // column.gpus)
                 rate = each * math.floor(column.rate * MICRO)
                 if rate > (best[nodes][0].micro_rate if nodes in best else 0):
-                    best[nodes] = Block(at, nodes, rate), column, each
+                    best[nodes] = NodeBlock(at, nodes, rate), column, each
             blocks += [entry for nodes, entry in sorted(best.items()) if not any(
                 fewer < nodes and other[0].micro_rate * nodes >= entry[0].micro_rate * fewer
                 for fewer, other in best.items())]
         return blocks
 
-    def _cheaper(self, other: Block, new: Block, *, first: bool) -> bool:
+    def _cheaper(self, other: NodeBlock, new: NodeBlock, *, first: bool) -> bool:
         """Say whether a block can always stand for another."""
         mine, theirs = ((block.nodes * self.suppliers[block.pool].pool.micro_usd_per_node_hour, -block.micro_rate)
                         for block in (new, other))

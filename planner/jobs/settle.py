@@ -16,7 +16,7 @@ from planner.jobs.missed import SHOWN_WHOLE
 from planner.jobs.one_kind import nodes_of, only
 from planner.jobs.quicker import quicker
 from planner.jobs.same import owner_of
-from planner.jobs.shown import FEW, MARGIN, Search
+from planner.jobs.shown import FEW, MARGIN, Trials
 from planner.jobs.solved import Solved
 from planner.simulate.trace import Trace
 from planner.solver.progress import SoFar, say
@@ -58,7 +58,7 @@ def settle(solved: Solved, given: Trace | None = None, known: dict[object, Tried
         return Settled(solved, met=True)
     if solved.interrupted:
         return Settled(solved, met=False, interrupted=True)
-    search = Search(quicker(solved), given, known={} if known is None else known, enough=enough)
+    search = Trials(quicker(solved), given, known={} if known is None else known, enough=enough)
     try:
         return _by_itself(search, _replayed(search))
     except KeyboardInterrupt:
@@ -73,7 +73,7 @@ def wholly_settled(solved: Solved, known: dict[object, Tried] | None = None) -> 
     return found.solved
 
 
-def _by_itself(search: Search, settled: Settled) -> Settled:
+def _by_itself(search: Trials, settled: Settled) -> Settled:
     """Return what is settled, or a better fleet on one of the node types that missed beside others.
 
     Of a day, whose hours are worked out anew for each, those that it takes.
@@ -83,7 +83,7 @@ def _by_itself(search: Search, settled: Settled) -> Settled:
         found_enough = settled.met and search.will_do(settled.solved)
         if found_enough or settled.interrupted or search.start.effort.is_over:
             break
-        alone = Search(only(search.start, node), search.given, known=search.known, enough=search.enough)
+        alone = Trials(only(search.start, node), search.given, known=search.known, enough=search.enough)
         most = alone.solve(alone.further)
         hoped, value = most.solution.value, settled.solved.solution.value
         # fewer replicas than hoped may do, too
@@ -113,7 +113,7 @@ def _gap_of(settled: Settled, better: Solved) -> float | None:
     return max(0.0, 1 - was * (1 - settled.gap) / value)
 
 
-def _replayed(search: Search) -> Settled:
+def _replayed(search: Trials) -> Settled:
     """Return the best fleet that replays within every target."""
     solved = best = search.start
     if best.solution.value is not None and any(demand.changing for demand in solved.fleet.demands.values()):
@@ -136,7 +136,7 @@ def _replayed(search: Search) -> Settled:
     return _settled(search, best)
 
 
-def _first_held(search: Search) -> Solved | None:
+def _first_held(search: Trials) -> Solved | None:
     """Return the best fleet that replays within every target of those beyond the formula; none where none is found."""
     for _ in range(ROUNDS):
         best = search.solve(MARGIN)
@@ -149,7 +149,7 @@ def _first_held(search: Search) -> Solved | None:
     return None
 
 
-def _settled(search: Search, best: Solved) -> Settled:
+def _settled(search: Trials, best: Solved) -> Settled:
     """Return the best fleet that replays within every target from one on that may not."""
     short: list[tuple[str, Tried]] = []
     for _ in range(ROUNDS):
@@ -189,7 +189,7 @@ def _tell(solved: Solved, value: int | None = None, bound: int | None = None) ->
     say(lambda: SoFar(goal, 1.0, value, bound, "requests are replayed on the best"))
 
 
-def _cheaper(search: Search, best: Solved) -> Settled:
+def _cheaper(search: Trials, best: Solved) -> Settled:
     """Return a fleet that meets the targets, or a cheaper one that does so too; what Ctrl-C ends is the best so far."""
     found = [best]
     try:
@@ -198,7 +198,7 @@ def _cheaper(search: Search, best: Solved) -> Settled:
         return Settled(found[-1], met=True, gap=1.0, interrupted=True)
 
 
-def _cheapest(search: Search, found: list[Solved]) -> Settled:
+def _cheapest(search: Trials, found: list[Solved]) -> Settled:
     """Return a cheaper fleet than the one found that meets the targets too; those found on the way are added."""
     best = found[-1]
     margin, spent, rounds = MARGIN, search.requests, 0
@@ -231,7 +231,7 @@ def _cheapest(search: Search, found: list[Solved]) -> Settled:
     return Settled(best, met=True)
 
 
-def _fewer_by_hour(search: Search, best: Solved) -> Solved:
+def _fewer_by_hour(search: Trials, best: Solved) -> Solved:
     """Return a day with a replica less in the hours that a replay shows to do with it: one of few is more than the
     margin.
     """
@@ -253,7 +253,7 @@ def _fewer_by_hour(search: Search, best: Solved) -> Solved:
     return best
 
 
-def _one_less_at(search: Search, best: Solved, owner: Owner, hour: int) -> float:
+def _one_less_at(search: Trials, best: Solved, owner: Owner, hour: int) -> float:
     """Return the rate that the replicas of an hour have with the weakest of them gone; zero of one, or of many."""
     picks = [pick for pick in best.fleet.picks_at(best.solution, hour) if owner_of(pick) == owner]
     if not 1 < sum(pick.replicas for pick in picks) <= FEW or len({pick.column.role for pick in picks}) > 1:
@@ -262,7 +262,7 @@ def _one_less_at(search: Search, best: Solved, owner: Owner, hour: int) -> float
     return SHOWN_WHOLE * (sum(pick.replicas * rate for pick, rate in zip(picks, rates, strict=True)) - min(rates))
 
 
-def _held(search: Search, better: Solved) -> Solved:
+def _held(search: Trials, better: Solved) -> Solved:
     """Return a fleet that holds more than computed, among columns at the rates that are proven by its replay."""
     for pick in better.picks:
         if isinstance(pick, Pick):

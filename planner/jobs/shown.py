@@ -26,7 +26,7 @@ NOTHING_RAISED: Mapping[Key, float] = {}
 
 
 @dataclass
-class Search:
+class Trials:
     """What replays have shown so far."""
 
     start: Solved

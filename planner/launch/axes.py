@@ -24,7 +24,7 @@ class No:
     instead: Mapping[str, object] = field(default_factory=dict)
 
 
-class Told(Protocol):
+class PlannedWork(Protocol):
     """What a target is told of: a training job, or replicas of a service."""
 
     @property
@@ -35,7 +35,7 @@ class Told(Protocol):
         """Return the value of an axis."""
 
 
-W = TypeVar("W", bound=Told)
+W = TypeVar("W", bound=PlannedWork)
 SayOf = Callable[[W], Settings | No]
 TableOf = Mapping[tuple[str, ...], SayOf[W]]
 """Names of axes that one setting holds together -> what is said of them."""
@@ -56,12 +56,12 @@ class CannotExpress(InputError):
 
 
 def only(axis: str, *values: object, reason: str, instead: Mapping[str, object] | None = None) -> Callable[
-        [Told], Settings | No]:
+        [PlannedWork], Settings | No]:
     """Return what to say of an axis that has no key: nothing at the values that a target always has, else no.
 
     instead: the nearest that it can; the first of the values, where the axis is named as it is asked.
     """
-    def say(work: Told) -> Settings | No:
+    def say(work: PlannedWork) -> Settings | No:
         value = work.value(axis)
         return {} if value in values else No(f"{value} ({reason})", {axis: values[0]} if instead is None else instead)
     return say

@@ -23,7 +23,7 @@ from planner.launch.generated import Generated, generated_of
 from planner.launch.given import Given, given_of
 from planner.launch.place import place_of
 from planner.launch.reinforced import Reinforced, reinforced_of
-from planner.launch.served import Served, served_of
+from planner.launch.served import EngineGroup, served_of
 from planner.launch.serving import names_of
 from planner.launch.shape import facts_of
 from planner.launch.work import Work, work_of
@@ -68,7 +68,7 @@ Alone = Reinforced | Diffused | Generated
 """What is told of as a whole, each axis by its name."""
 ALONE: Mapping[str, Callable[[Assignment, AnyWork | None, Catalog, str], Work | Alone]] = {
     "posttraining": reinforced_of, "training": work_of, "diffusion": diffused_of, "generation": generated_of}
-Told = Work | Alone | Mapping[str, Served]
+Told = Work | Alone | Mapping[str, EngineGroup]
 
 
 def differences(work: Told, resolved: Mapping[str, Any]) -> Iterator[str]:

@@ -8,13 +8,13 @@ from functools import cache
 from typing import Generic
 
 from planner.launch import emitters
-from planner.launch.axes import No, Settings, TableOf, Told, W
+from planner.launch.axes import No, PlannedWork, Settings, TableOf, W
 from planner.launch.diffused import Diffused
 from planner.launch.generated import Generated
 from planner.launch.program import Program
 from planner.launch.registry import brought, named
 from planner.launch.reinforced import Reinforced
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 from planner.launch.work import Work
 
 
@@ -34,10 +34,10 @@ class Emitter(_Target[Work]):
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceEmitter(_Target[Served]):
+class ServiceEmitter(_Target[EngineGroup]):
     """One target of serving, told of every kind of replica that serves together."""
 
-    emit: Callable[[Sequence[Served]], Program]
+    emit: Callable[[Sequence[EngineGroup]], Program]
     """Raises CannotExpress likewise."""
 
 
@@ -79,12 +79,12 @@ def emitter_of(target: str) -> AnyEmitter:
     return named("target", target, all_targets())
 
 
-def plain(axis: str, key: str, words: Mapping[str, object], asked: str = "") -> Callable[[Told], Settings | No]:
+def plain(axis: str, key: str, words: Mapping[str, object], asked: str = "") -> Callable[[PlannedWork], Settings | No]:
     """Return what to say of an axis whose values are words of the stack; one that means nothing to say is None.
 
     asked: the axis as a question names it, where that differs.
     """
-    def say(work: Told) -> Settings | No:
+    def say(work: PlannedWork) -> Settings | No:
         value = str(work.value(axis))
         if value not in words:
             return No(f"{value} (it has {', '.join(words)})", {asked or axis: next(iter(words))})

@@ -29,8 +29,8 @@ from planner.launch.place import asked_job, usual_job
 from planner.launch.program import (
     INSTALL,
     VARIABLES,
-    Offered,
     Program,
+    Rented,
     Variable,
     script,
     variables_file,
@@ -121,14 +121,14 @@ def program_of(given: Given, catalog: Catalog, target: str) -> Program:
     return with_host_threads(program, work.gpus_per_node) if steps_on_host else program
 
 
-def _rented(placed: Assignment, catalog: Catalog) -> Offered | None:
+def _rented(placed: Assignment, catalog: Catalog) -> Rented | None:
     found = offered(placed.offer, catalog) if placed.offer and placed.sourcing == "rent" else None
     if found is None:
         return None
     _, prices, offer = found
     known = catalog.releases.accelerators.get(placed.gpu, "")
-    return Offered(prices.name, offer.instance, offer.region, offer.term, known,
-                   catalog.releases.skypilot_at.get(prices.name, {}).get(placed.gpu, known))
+    return Rented(prices.name, offer.instance, offer.region, offer.term, known,
+                  catalog.releases.skypilot_at.get(prices.name, {}).get(placed.gpu, known))
 
 
 def _headed(file: str, text: str, release: Target) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planner.catalog.architecture import Block, Mlp, Model, MoeMlp
 from planner.catalog.attention import Attention, LatentAttention
 from planner.catalog.buildable import activation_of
-from planner.catalog.details import Router
+from planner.catalog.details import ExpertRouter
 from planner.launch.axes import No
 from planner.launch.program import Variable
 from planner.launch.work import Work
@@ -118,7 +118,7 @@ def _mixture(mlp: MoeMlp, mixed: Sequence[bool]) -> dict[str, object]:
     return flags
 
 
-def _routing(mlp: MoeMlp, router: Router | None) -> dict[str, object]:
+def _routing(mlp: MoeMlp, router: ExpertRouter | None) -> dict[str, object]:
     if router is None:
         return {}
     flags: dict[str, object] = {}

@@ -10,7 +10,7 @@ from functools import cache
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch import places
-from planner.launch.program import Job, Program
+from planner.launch.program import Program, Start
 from planner.launch.registry import brought, named
 
 
@@ -19,7 +19,7 @@ class Place:
     """One scheduler."""
 
     name: str
-    job: Callable[[Program, Assignment], Job]
+    job: Callable[[Program, Assignment], Start]
     check: str = ""
     """Module of `checks` that reads its files; none where only bash does."""
     package: str = ""
@@ -37,13 +37,13 @@ def place_of(name: str) -> Place:
     return named("scheduler", name, all_places())
 
 
-def asked_job(name: str, program: Program, assignment: Assignment) -> tuple[Place, Job]:
+def asked_job(name: str, program: Program, assignment: Assignment) -> tuple[Place, Start]:
     """Return the place of a name, and the job there. Raises UnknownName, Unsupported."""
     place = place_of(name)
     return place, place.job(program, assignment)
 
 
-def usual_job(program: Program, assignment: Assignment) -> tuple[Place, Job]:
+def usual_job(program: Program, assignment: Assignment) -> tuple[Place, Start]:
     """Return the place where none is named, by where the offer is, and the job there.
 
     What needs no fabric, a service or one node, and is rented from a cloud that SkyPilot knows is rented by that. All

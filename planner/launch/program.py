@@ -60,7 +60,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class Rented:
     """What the plan rents."""
 
     provider: str
@@ -91,7 +91,7 @@ class Program:
     """What the files cannot say, or a reader has to know before the start."""
     image: str = ""
     """Container that has it."""
-    offer: Offered | None = None
+    offer: Rented | None = None
     resource: str = "nvidia.com/gpu"
     """What Kubernetes calls its GPUs."""
     called: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Start:
     """A program at a place: the files of the place, and the line that starts them."""
 
     files: Mapping[str, str]

@@ -10,7 +10,7 @@ from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
 from planner.launch.given import Given, started_by
 from planner.launch.nearest import held_to
-from planner.launch.program import INSTALL, VARIABLES, Job, Program
+from planner.launch.program import INSTALL, VARIABLES, Program, Start
 from planner.launch.replicas import nodes_of
 from planner.launch.title import title
 from planner.render.layout_text import axes
@@ -20,7 +20,7 @@ MEDIA = ("diffusion", "generation")
 """Work whose runs are held against the plan by their rows alone; no constants are fitted to them."""
 
 
-def readme(given: Given, program: Program, job: Job, release: Target, catalog: Catalog) -> str:
+def readme(given: Given, program: Program, job: Start, release: Target, catalog: Catalog) -> str:
     """Return the page as Markdown."""
     placed = given.placed
     lines = [f"# {title(placed)}: {program.target} on {plural(nodes_of(program), 'node')} of "
@@ -65,7 +65,7 @@ def _install(release: Target, program: Program) -> list[str]:
             "```bash", *release.install, *program.install, "```", "", *image]
 
 
-def _variables(job: Job) -> list[str]:
+def _variables(job: Start) -> list[str]:
     rows = [f"| `{one.name}` | `{one.default or ' '}` | {one.meaning} |" for one in job.variables]
     return ["## Fill in", "", f"Every variable is in `{VARIABLES}`; a value in the environment that the scripts run in "
             "goes before it. A first start needs no more than those without a default, and HF_TOKEN where a model is "
@@ -127,7 +127,7 @@ def _embeds(placed: Assignment) -> bool:
     return placed.serving is not None and placed.serving.made is None and not placed.serving.writes
 
 
-def _back(program: Program, job: Job, release: Target) -> list[str]:
+def _back(program: Program, job: Start, release: Target) -> list[str]:
     if release.work in MEDIA:
         return ["## And back", "", "Predicted against measured:", "", "```bash", f"planner validate {program.feedback}",
                 "```", ""] if program.feedback else []

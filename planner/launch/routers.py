@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.errors import Unsupported
 from planner.launch.program import script
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 
 ROUTER = "router.sh"
 BOOTSTRAP = 1000
@@ -28,7 +28,7 @@ class RouterKind:
     there: str
     """Says whether it is installed already; both are empty where it is part of its engine."""
 
-    def script(self, served: Served, *, apart: bool) -> str:
+    def script(self, served: EngineGroup, *, apart: bool) -> str:
         """Return the script that starts it."""
         hits = served.asked.prefix_hits if served.asked else 0.0
         policy = "cache_aware" if hits else "power_of_two"

@@ -24,7 +24,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class EngineGroup:
     """Replicas of one layout on one node type: what an emitter turns into a command."""
 
     placed: ServingAssignment
@@ -118,7 +118,7 @@ class Served:
         return VALUES[axis](self)
 
 
-VALUES: Mapping[str, Callable[[Served], object]] = {
+VALUES: Mapping[str, Callable[[EngineGroup], object]] = {
     "candidate": lambda s: s.placed.node,
     "precision": lambda s: s.placed.layout.stored,
     "tp": lambda s: s.tp,
@@ -145,7 +145,7 @@ VALUES: Mapping[str, Callable[[Served], object]] = {
 """Every axis of a service's layout, and all else that an engine is told; each emitter names them all."""
 
 
-def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> Served:
+def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, target: str) -> EngineGroup:
     """Return what an emitter reads of replicas. Raises InputError for what serves nothing, CannotExpress for another
     release of the engine, Unsupported where the release that files are for does not run it there.
     """
@@ -153,10 +153,10 @@ def served_of(placed: Assignment, asked: AnyWork | None, catalog: Catalog, targe
         raise InputError(f"{target} serves requests, and the plan is of {placed.method or placed.kind}")
     if placed.model is None:
         raise InputError("the plan does not name its model")
-    served = Served(placed=on_hosts(placed, catalog), serving=placed.serving,
-                    asked=asked if isinstance(asked, Asked) else None, model=catalog.model(placed.model),
-                    engine=catalog.engine(placed.stack), node=host(catalog, placed.node), gpu=catalog.gpu(placed.gpu),
-                    target=target, release=catalog.releases.target(target))
+    served = EngineGroup(placed=on_hosts(placed, catalog), serving=placed.serving,
+                         asked=asked if isinstance(asked, Asked) else None, model=catalog.model(placed.model),
+                         engine=catalog.engine(placed.stack), node=host(catalog, placed.node),
+                         gpu=catalog.gpu(placed.gpu), target=target, release=catalog.releases.target(target))
     starts, release = catalog.engine(served.release.stacks[0]), served.release.release
     cache = placed.serving.kv_cache or "auto"
     lacking = starts.lacks_model(served.model, release) or starts.lacks(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from planner.launch.axes import Settings, TableOf, settings_of
 from planner.launch.program import Part, Program, Variable, array, script
 from planner.launch.routers import ROUTER, RouterKind
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 from planner.launch.shape import gpu_of, shape_of
 
 BENCH, RESULT = "bench.sh", "bench.json"
@@ -40,15 +40,15 @@ class Command:
     several_nodes: Sequence[str]
     """Lines for a replica of several nodes: of $NNODES, $NODE_RANK, $MASTER_ADDR, $MASTER_PORT."""
     router: RouterKind
-    bench: Callable[[Served, int, int, float | None], str]
+    bench: Callable[[EngineGroup, int, int, float | None], str]
     """The load test, of prompt and answer tokens and requests/s."""
     online: Sequence[str] = ("bf16",)
     """Formats into which it turns weights in 16 bits as it loads them."""
     published: bool = True
     """Whether it loads what is published, and not a file of its own kind."""
-    settings: Callable[[Served, str, Settings], Settings] = field(default=lambda served, name, settings: settings)
+    settings: Callable[[EngineGroup, str, Settings], Settings] = field(default=lambda served, name, settings: settings)
     """What of the settings of a kind of replica, by its name, are options."""
-    lines: Callable[[Served], Sequence[str]] = field(default=lambda served: ())
+    lines: Callable[[EngineGroup], Sequence[str]] = field(default=lambda served: ())
     environment: Mapping[str, str] = field(default_factory=dict)
     variables: Sequence[Variable] = ()
     model: str = "Checkpoint: a Hugging Face name or a folder."
@@ -56,12 +56,12 @@ class Command:
     """What installs the library that moves keys and values, where prefill and decode are apart; "" if it is there."""
 
 
-def any_number(served: Served) -> Settings:
+def any_number(served: EngineGroup) -> Settings:
     """Return nothing: it is of which requests come, and when, of which an engine is not told; a note says it."""
     return {}
 
 
-def program_of(served: Sequence[Served], table: TableOf[Served], command: Command) -> Program:
+def program_of(served: Sequence[EngineGroup], table: TableOf[EngineGroup], command: Command) -> Program:
     """Return the program of all kinds of replicas that serve together. Raises CannotExpress."""
     first, names = served[0], names_of(served)
     parts, files = [], {}
@@ -88,13 +88,13 @@ def program_of(served: Sequence[Served], table: TableOf[Served], command: Comman
                    feedback=RESULT if BENCH in files else "")
 
 
-def names_of(served: Sequence[Served]) -> list[str]:
+def names_of(served: Sequence[EngineGroup]) -> list[str]:
     """Return a name for each kind of replica: what it does, numbered where several do."""
     roles = ["serve" if one.serving.role == "whole" else one.serving.role for one in served]
     return [role if roles.count(role) == 1 else f"{role}-{roles[:at + 1].count(role)}" for at, role in enumerate(roles)]
 
 
-def _body(served: Served, settings: Settings, command: Command, variable: str) -> list[str]:
+def _body(served: EngineGroup, settings: Settings, command: Command, variable: str) -> list[str]:
     what = f"a checkpoint of {served.checkpoint} in {served.placed.layout.stored}"
     required = [] if loads_any(served, command) else [f': "${{{variable}:?{what}}}"']
     if variable != "MODEL":
@@ -108,13 +108,13 @@ def _body(served: Served, settings: Settings, command: Command, variable: str) -
     return [*lines, "", f'exec {command.words} "${{LAYOUT[@]}}" "${{RUN[@]}}"']
 
 
-def loads_any(served: Served, command: Command) -> bool:
+def loads_any(served: EngineGroup, command: Command) -> bool:
     """Say whether the published checkpoint is what runs: as it is, or turned into the format as it loads."""
     return command.published and (served.published or (
         served.model.stored == "bf16" and served.placed.layout.stored in command.online))
 
 
-def _models(served: Sequence[Served], command: Command) -> list[str]:
+def _models(served: Sequence[EngineGroup], command: Command) -> list[str]:
     """Return the variable that names the checkpoint of each: one for all that load the same."""
     loaded = ["" if loads_any(one, command) else one.placed.layout.stored for one in served]
     first = loaded[0]
@@ -122,7 +122,7 @@ def _models(served: Sequence[Served], command: Command) -> list[str]:
             for one in loaded]
 
 
-def _variables(served: Sequence[Served], models: Sequence[str], command: Command) -> tuple[Variable, ...]:
+def _variables(served: Sequence[EngineGroup], models: Sequence[str], command: Command) -> tuple[Variable, ...]:
     made = {}
     for one, name in zip(served, models, strict=True):
         default = one.checkpoint if loads_any(one, command) else ""
@@ -132,7 +132,7 @@ def _variables(served: Sequence[Served], models: Sequence[str], command: Command
             Variable("PORT", "8000", "On which the service answers."), *command.variables)
 
 
-def _bench(first: Served, served: Sequence[Served], command: Command) -> str | None:
+def _bench(first: EngineGroup, served: Sequence[EngineGroup], command: Command) -> str | None:
     asked = first.asked
     if asked is None or asked.input is None or asked.output is None or not asked.output.mean:
         return None
@@ -141,7 +141,7 @@ def _bench(first: Served, served: Sequence[Served], command: Command) -> str | N
     return script(f"{first.target} {first.release.release}: a load test at the plan's rate", {}, [line])
 
 
-def load(served: Served, rate: float | None) -> str:
+def load(served: EngineGroup, rate: float | None) -> str:
     """Return how many requests a load test sends, and how fast: two minutes of a rate, or as many at once as fit."""
     if rate:
         return f"--request-rate {rate:.6g} --num-prompts {max(LOAD, round(rate * BENCH_SECONDS))}"
@@ -149,18 +149,18 @@ def load(served: Served, rate: float | None) -> str:
     return f"--max-concurrency {at_once} --num-prompts {max(LOAD, ROUNDS * at_once)}"
 
 
-def half(served: Served) -> str:
+def half(served: EngineGroup) -> str:
     """Return the format of 16 bits that the GPU has."""
     return "bfloat16" if "bf16" in served.gpu.peak else "float16"
 
 
-def with_adapters(served: Served, option: str) -> list[str]:
+def with_adapters(served: EngineGroup, option: str) -> list[str]:
     """Return lines of shell that name the adapters of $ADAPTERS; none where the plan has none."""
     return ['if [[ -n "$ADAPTERS" ]]; then', '  read -ra adapters <<< "$ADAPTERS"',
             f'  RUN+=({option} "${{adapters[@]}}")', "fi"] if served.serving.adapters else []
 
 
-def _notes(served: Sequence[Served], names: Sequence[str]) -> list[str]:
+def _notes(served: Sequence[EngineGroup], names: Sequence[str]) -> list[str]:
     notes = ["HF_TOKEN in the environment opens gated checkpoints."]
     for one, name in zip(served, names, strict=True):
         if one.serving.prompts is not None:

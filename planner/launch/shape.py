@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from planner.catalog.architecture import Mlp, Model, MoeMlp
 from planner.catalog.attention import Attention, LatentAttention
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 
 
-def shape_of(served: Served) -> dict[str, object]:
+def shape_of(served: EngineGroup) -> dict[str, object]:
     """Return what stands in for a checkpoint's config."""
     model = served.model
     attention = next((block.attention for block in model.layer_kinds() if block.attention is not None), None)
@@ -28,7 +28,7 @@ def shape_of(served: Served) -> dict[str, object]:
     return shape
 
 
-def gpu_of(served: Served) -> dict[str, object]:
+def gpu_of(served: EngineGroup) -> dict[str, object]:
     """Return the GPU that stands in for the plan's."""
     return {"name": served.gpu.name, "architecture": served.gpu.architecture, "memory": served.gpu.usable_memory,
             "node": served.node.gpus}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.catalog.attention import Attention
-from planner.catalog.stack import Refusal, Stack
+from planner.catalog.stack import Conflict, Stack
 from planner.layouts.axes import SCHEDULES, Space, micro_batches, place
 from planner.layouts.offload import OFFLOAD_AXES, allowed
 from planner.layouts.table import Ints, Mask
@@ -243,7 +243,7 @@ def rules_of(stack: Stack) -> dict[str, Rule]:
     return RULES | {rule.name: rule for rule in map(_refused, stack.refuses)}
 
 
-def _refused(refusal: Refusal) -> Rule:
+def _refused(refusal: Conflict) -> Rule:
     least = refusal.together
     exact = {axis: [place(axis, value) for value in values] for axis, values in refusal.at.items()}
     parts = (*least, *(f"{axis}_{value}" for axis, values in refusal.at.items() for value in values))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 from typing import Literal
 
-from planner.catalog.parts import Part
+from planner.catalog.parts import NetPart
 from planner.errors import InputError
 
 Join = Literal["as-needed", "always", "never"]
@@ -115,7 +115,7 @@ class _Pod:
         return self.spines * self.spine_down
 
 
-def design(nodes: int, nics: int, part: Part, *, rail_optimized: bool, oversubscription: float = 1.0,
+def design(nodes: int, nics: int, part: NetPart, *, rail_optimized: bool, oversubscription: float = 1.0,
            rails: int | None = None, join: Join = "as-needed") -> FabricDesign:
     """Return the network of exactly `nodes` nodes with `nics` ports each on switches like `part`, in 1 to 3 tiers.
 
@@ -140,7 +140,7 @@ def design(nodes: int, nics: int, part: Part, *, rail_optimized: bool, oversubsc
     return _spread(nodes, nics, rules, rails if apart else 1)
 
 
-def _radix(nodes: int, nics: int, part: Part, oversubscription: float) -> int:
+def _radix(nodes: int, nics: int, part: NetPart, oversubscription: float) -> int:
     """Return the ports of the switch after checking what is asked of it."""
     if part.ports is None:
         raise InputError(f"{part.name} is of role {part.role}: a network is built of switches")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.catalog.hardware import Fabric
 from planner.catalog.load import Catalog
-from planner.catalog.parts import Part, PartRole
+from planner.catalog.parts import NetPart, PartRole
 from planner.errors import InputError, MissingFact
 from planner.money.fabric import FabricDesign
 
@@ -16,11 +16,11 @@ from planner.money.fabric import FabricDesign
 class Parts:
     """The parts that a network is bought as. `nic` is none where a node's price includes its adapters."""
 
-    switch: Part
-    node_cable: Part
-    trunk_cable: Part
-    nic: Part | None = None
-    optic: Part | None = None
+    switch: NetPart
+    node_cable: NetPart
+    trunk_cable: NetPart
+    nic: NetPart | None = None
+    optic: NetPart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def parts_of(fabric: Fabric, catalog: Catalog, *, with_nics: bool = False) -> Pa
     if named is None:
         raise MissingFact(fabric.name, "parts")
 
-    def part(name: str, role: PartRole) -> Part:
+    def part(name: str, role: PartRole) -> NetPart:
         entry = catalog.part(name)
         if entry.role != role:
             raise InputError(f"parts of {fabric.name}: {name} is of role {entry.role}, expected {role}")
@@ -66,7 +66,7 @@ def bill(design: FabricDesign, parts: Parts) -> tuple[BillLine, ...]:
     return tuple(_item(what, part, count) for what, part, count in _lines(design, parts) if count)
 
 
-def _lines(design: FabricDesign, parts: Parts) -> Iterator[tuple[str, Part, int]]:
+def _lines(design: FabricDesign, parts: Parts) -> Iterator[tuple[str, NetPart, int]]:
     """Yield what it is for, the part and its count."""
     if parts.nic is not None:
         yield "NIC", parts.nic, design.nodes * design.nics
@@ -83,7 +83,7 @@ def _lines(design: FabricDesign, parts: Parts) -> Iterator[tuple[str, Part, int]
             yield f"{shown} transceiver", parts.optic, optics
 
 
-def _item(what: str, part: Part, count: int) -> BillLine:
+def _item(what: str, part: NetPart, count: int) -> BillLine:
     if part.price is None:
         raise MissingFact(part.name, "price")
     fact = part.provenance("price")

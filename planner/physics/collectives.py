@@ -28,7 +28,7 @@ SameLinks: TypeAlias = tuple[Ints, Candidate, GroupLinks]
 """Rows whose groups see the same links, and their hardware."""
 
 
-class Placed(Protocol):
+class Groups(Protocol):
     """Layouts, or replicas, by what decides the links of their groups."""
 
     @property
@@ -86,7 +86,7 @@ def _inside_busbw(candidate: Candidate, links: GroupLinks, operation: str, size:
     return measured * min(1.0, links.inside / bandwidth_alone(candidate, curve.ranks))
 
 
-def seconds(law: Collectives, candidates: tuple[Candidate, ...], rows: Placed, operation: str, size: Ints, stride: Ints,
+def seconds(law: Collectives, candidates: tuple[Candidate, ...], rows: Groups, operation: str, size: Ints, stride: Ints,
             buffer: Floats) -> Floats:
     """Return the time of one collective for each row under `law`: groups of `size` at `stride` over `buffer` bytes.
 
@@ -110,7 +110,7 @@ def seconds_over(law: Collectives, groups: Iterable[SameLinks], operation: str, 
     return out
 
 
-def all_to_all(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stride: Ints, inside: Floats,
+def all_to_all(candidates: tuple[Candidate, ...], rows: Groups, size: Ints, stride: Ints, inside: Floats,
                across: Floats) -> Floats:
     """Return the time of an all-to-all in which every rank sends `inside` bytes to its node and `across` to others."""
     out = np.zeros(len(size))
@@ -119,7 +119,7 @@ def all_to_all(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stri
     return out
 
 
-def node_members(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stride: Ints) -> Floats:
+def node_members(candidates: tuple[Candidate, ...], rows: Groups, size: Ints, stride: Ints) -> Floats:
     """Return how many ranks of a group are on one node."""
     out = np.ones(len(size))
     for mine, _, links in by_links(candidates, rows, size, stride):
@@ -127,7 +127,7 @@ def node_members(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, st
     return out
 
 
-def by_links(candidates: tuple[Candidate, ...], rows: Placed, size: Ints, stride: Ints) -> Iterator[SameLinks]:
+def by_links(candidates: tuple[Candidate, ...], rows: Groups, size: Ints, stride: Ints) -> Iterator[SameLinks]:
     """Yield the places of rows whose groups see the same links, with their hardware; none for groups of one rank."""
     candidate = rows.candidate
     one_node = (rows.gpus <= np.array([c.node.gpus for c in candidates])[candidate]).astype(np.int64)

@@ -13,7 +13,7 @@ from planner.physics.layers import Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TowerWork:
     """What one tower has to do for a sample or a request."""
 
     tower: Tower
@@ -35,7 +35,7 @@ class Part:
         return self.pictures * self.positions * self.shape.layers * each
 
 
-def parts_of(model: Model, images: float, size: tuple[int, int], frames: int, sound: float) -> tuple[Part, ...]:
+def parts_of(model: Model, images: float, size: tuple[int, int], frames: int, sound: float) -> tuple[TowerWork, ...]:
     """Return what images or clips of `size` (width, height in pixels) and seconds of sound are to a model.
 
     Raises InputError for a model that has no encoder for them, or none that is in the catalog.
@@ -45,13 +45,13 @@ def parts_of(model: Model, images: float, size: tuple[int, int], frames: int, so
 
 
 def _part(model: Model, tower: Tower | None, what: str, many: float, size: tuple[int, int], frames: int,
-          sound: float) -> Part:
+          sound: float) -> TowerWork:
     seen = counted(seen_by(tower, model, what), model, size, frames, sound)
     assert tower is not None
     assert tower.encoder is not None
     layers = encoder_model(tower.encoder)
-    return Part(tower, layers, shape_of(layers), many * seen.count, seen.positions, many * seen.tokens,
-                many * seen.memory)
+    return TowerWork(tower, layers, shape_of(layers), many * seen.count, seen.positions, many * seen.tokens,
+                     many * seen.memory)
 
 
 def encoder_model(encoder: Encoder) -> Model:

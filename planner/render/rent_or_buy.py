@@ -8,7 +8,7 @@ from collections import Counter
 from rich.console import Console
 
 from planner.answer.comparison import Row
-from planner.ask.rent_or_buy import Way, Ways
+from planner.ask.rent_or_buy import Having, Havings
 from planner.render.page import Head, Page, Sheet
 from planner.units import plural, show_usd
 
@@ -19,7 +19,7 @@ HEADS = (Head("hardware"), Head("from"), Head("cost", True), Head("USD/GPU-h", T
          Head("buy from", True), Head("pays back", True))
 
 
-def rent_or_buy_line(found: Ways) -> str:
+def rent_or_buy_line(found: Havings) -> str:
     """Return the answer in a sentence."""
     best = found.ways[0]
     bought, rented = found.cheapest("buy", best.row.gpu), found.cheapest("rent", best.row.gpu)
@@ -36,7 +36,7 @@ def rent_or_buy_line(found: Ways) -> str:
             f"({rented.offer.provider} {rented.offer.term}); buying costs less {_from(row)}")
 
 
-def render_rent_or_buy(found: Ways, console: Console, *, full: bool = False) -> None:
+def render_rent_or_buy(found: Havings, console: Console, *, full: bool = False) -> None:
     """Print the ways, and what buying binds."""
     page = Page(console)
     page.paragraph(rent_or_buy_line(found), "bold")
@@ -44,7 +44,7 @@ def render_rent_or_buy(found: Ways, console: Console, *, full: bool = False) -> 
     write_ways(found, page, full=full)
 
 
-def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
+def write_ways(found: Havings, page: Sheet, *, full: bool) -> None:
     """Write the ways, and what buying binds, on a page of whatever kind."""
     ways = [way for way in found.ways if way.row.cost_usd is not None]
     # of one provider on one term the cheapest region
@@ -67,7 +67,7 @@ def write_ways(found: Ways, page: Sheet, *, full: bool) -> None:
                        "yours states one")
 
 
-def _cells(way: Way, use: float, *, apart: bool) -> tuple[str, ...]:
+def _cells(way: Having, use: float, *, apart: bool) -> tuple[str, ...]:
     row = way.row
     return (row.node, f"{_whence(way)}, {way.offer.region}" if apart else _whence(way), show_usd(row.cost_usd or 0.0),
             f"{row.usd_per_gpu_hour or 0:,.2f}", _from(row).removeprefix("from ").removesuffix(" in use"),
@@ -86,15 +86,15 @@ def enough_use(share: float) -> str:
     return f"{math.ceil(share * 1000 - 1e-6) / 1000:.1%}".replace(".0%", "%")
 
 
-def _years(found: Ways) -> str:
+def _years(found: Havings) -> str:
     return f"{found.years:g} {'year' if found.years == 1 else 'years'}"
 
 
-def _nodes(way: Way) -> str:
+def _nodes(way: Having) -> str:
     return f"{way.nodes} x {way.row.node}"
 
 
-def _whence(way: Way) -> str:
+def _whence(way: Having) -> str:
     offer = way.offer
     if offer.how != "rent":
         return "bought" if offer.how == "buy" else "owned"
@@ -106,7 +106,7 @@ def _from(row: Row) -> str:
     return "never" if share is None else "at any use" if share == 0 else f"from {enough_use(share)} in use"
 
 
-def _binds(page: Sheet, bought: Way, found: Ways) -> None:
+def _binds(page: Sheet, bought: Having, found: Havings) -> None:
     estate = bought.offer.estate
     assert estate is not None
     capital = estate.capital(bought.nodes)

@@ -24,7 +24,7 @@ _BETWEEN = {"at", "the", "@", "<", "<=", "=", ":", "of", "under", "below", "with
 """What stands before a latency, and between it and its percentile."""
 
 
-class Target(NamedTuple):
+class Level(NamedTuple):
     """Seconds that a latency may take: at a percentile (50 to 99.9) or on average; where unsaid, `at` is None."""
 
     seconds: float
@@ -45,9 +45,9 @@ class Target(NamedTuple):
         return f"{text} at mean" if self.at == "mean" else f"{text} at p{self.at:.10g}"
 
 
-def _level(value: object, units: Units = LATENCY) -> Target:
+def _level(value: object, units: Units = LATENCY) -> Level:
     """Return a latency, also of text that says tokens a second where `units` are of a token."""
-    if isinstance(value, Target):
+    if isinstance(value, Level):
         return value
     text = trimmed(value, "latency") if isinstance(value, str) else value
     at = _AT.search(text) if isinstance(text, str) else None
@@ -63,11 +63,11 @@ def _level(value: object, units: Units = LATENCY) -> Target:
     if seconds > DAY:
         raise ValueError(f"{value!r}: a latency is at most a day")
     if at is None:
-        return Target(seconds)
+        return Level(seconds)
     percentile = 50.0 if at[2] else float(at[3] or 0)
     if not at[1] and not 50 <= percentile <= 99.9:
         raise ValueError(f"{value!r}: the percentile must be p50 to p99.9, or mean")
-    return Target(seconds, "mean" if at[1] else percentile)
+    return Level(seconds, "mean" if at[1] else percentile)
 
 
 class Arrivals(NamedTuple):
@@ -140,8 +140,8 @@ def _percentile(value: object) -> float | Literal["mean"]:
 Percentile = Annotated[Annotated[float, Field(ge=50, le=99.9)] | Literal["mean"],
                        PlainValidator(_percentile, json_schema_input_type=str | float)]
 """Of requests that must meet a latency target: p99, or mean."""
-Latency = Annotated[Target, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
-TokenLatency = Annotated[Target, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),
+Latency = Annotated[Level, PlainValidator(_level, json_schema_input_type=str), PlainSerializer(str, return_type=str)]
+TokenLatency = Annotated[Level, PlainValidator(lambda v: _level(v, PER_TOKEN), json_schema_input_type=str),
                          PlainSerializer(str, return_type=str)]
 """A latency per token, also as a pace: 25 tokens/s."""
 Gaps = Annotated[Arrivals, PlainValidator(_arrivals, json_schema_input_type=str | dict[str, float]),

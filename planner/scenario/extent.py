@@ -11,7 +11,7 @@ from planner.units import show_seconds
 from planner.yaml_io import Document
 
 
-class Sized(Protocol):
+class MediaExtent(Protocol):
     """What is asked of a diffusion model, trained or run."""
 
     @property
@@ -27,7 +27,7 @@ class Sized(Protocol):
         """Seconds of sound."""
 
 
-def sized(work: Sized, model: Diffusion, document: Document, at: tuple[str | int, ...]) -> dict[str, object]:
+def sized(work: MediaExtent, model: Diffusion, document: Document, at: tuple[str | int, ...]) -> dict[str, object]:
     """Return the size of a sample by keys, those that are not asked for as the model was made for. Raises InputError
     for a key that the model has no use for.
     """

@@ -80,7 +80,7 @@ def least_of_memory(name: str, nodes: Sequence[str], catalog: Catalog) -> str | 
     return min(alone, key=lambda node: catalog.gpu(catalog.node(node).gpu).usable_memory, default=None)
 
 
-class Meant(NamedTuple):
+class Named(NamedTuple):
     """What somebody calls hardware: node types, and where it is a cluster of so many GPUs, how many."""
 
     nodes: Sequence[str]
@@ -89,7 +89,7 @@ class Meant(NamedTuple):
     """Said of nodes, so that a number before it counts these and no GPUs."""
 
 
-def meant_by(name: str, catalog: Catalog) -> Meant:
+def meant_by(name: str, catalog: Catalog) -> Named:
     """Return what a name means. Raises UnknownName."""
     try:
         return _as_written(name, catalog)
@@ -147,7 +147,7 @@ def is_hardware(name: str, catalog: Catalog) -> bool:
     return meant is not None and bool(meant.nodes)
 
 
-def _known(name: str, catalog: Catalog) -> Meant | None:
+def _known(name: str, catalog: Catalog) -> Named | None:
     """Return what `meant_by` does; none for a name that means nothing. Raises UnknownName for a part of it."""
     for said in dict.fromkeys((name, _plain(name))):
         try:
@@ -159,7 +159,7 @@ def _known(name: str, catalog: Catalog) -> Meant | None:
     return None
 
 
-def _as_written(name: str, catalog: Catalog) -> Meant:
+def _as_written(name: str, catalog: Catalog) -> Named:
     meant = _found(name, catalog)
     if meant is None:
         if (family := family_of(" ".join(name.split()))) is not None:
@@ -169,30 +169,30 @@ def _as_written(name: str, catalog: Catalog) -> Meant:
     return meant
 
 
-def _found(name: str, catalog: Catalog) -> Meant | None:
+def _found(name: str, catalog: Catalog) -> Named | None:
     """Return what a name means as it is written; none where it means nothing. Raises UnknownName for a part of it."""
     text = " ".join(name.split())
     if (node := catalog.known_node(text)) is not None:
-        return Meant([node.name])
+        return Named([node.name])
     nodes = catalog.all("nodes", Node)
     if (gpu := _gpu(text, catalog)) is not None:
-        return Meant([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
+        return Named([node.name for node in nodes if catalog.gpu(node.gpu).name == gpu])
     instances = {offer.node for prices in catalog.price_lists for named in [prices.instances(text)]
                  for offer in prices.offers if text.lower() == series(offer.instance) or offer.instance in named}
     like = {node.name for prices in catalog.price_lists if (said := prices.alike_of(text)) and (
         node := catalog.known_node(said))}
     instances |= like
     if instances and not _is_gpus(text, catalog):
-        return Meant([catalog.node(node).name for node in sorted(instances)])
+        return Named([catalog.node(node).name for node in sorted(instances)])
     if (size := _MEMORY.fullmatch(text)) is not None and (held := [
             node.name for node in nodes if GpuNames.holds(catalog.gpu(node.gpu), float(size["size"]))]):
-        return Meant(held)
+        return Named(held)
     if (boxes := _boxes(text, nodes, catalog)) is not None:
         return boxes
     return _counted(name, text, catalog)
 
 
-def _counted(name: str, text: str, catalog: Catalog) -> Meant | None:
+def _counted(name: str, text: str, catalog: Catalog) -> Named | None:
     """Return what a name with a number before or behind it means; none where it means nothing."""
     front = _COUNTED.fullmatch(text)
     said = front["what"] if front else ""
@@ -207,7 +207,7 @@ def _counted(name: str, text: str, catalog: Catalog) -> Meant | None:
     return None
 
 
-def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None:
+def _several(name: str, what: str, count: int, catalog: Catalog) -> Named | None:
     """Return so many of a node type or of a GPU: node types with that count, else those that make it up together."""
     if (meant := _known(what, catalog)) is None:
         return None
@@ -215,39 +215,39 @@ def _several(name: str, what: str, count: int, catalog: Catalog) -> Meant | None
     # 3060 12gb is a card, and not so many of 12 GB
     clustered = _COUNTED.fullmatch(what) is not None and _gpu(what, catalog) is _gpu(_plain(what), catalog) is None
     if catalog.known_node(what) or clustered or meant.gpus or meant.whole:
-        return Meant(meant.nodes, count * (meant.gpus or max(sizes.values())))
+        return Named(meant.nodes, count * (meant.gpus or max(sizes.values())))
     if count in sizes.values():
-        return Meant([node for node, gpus in sizes.items() if gpus == count])
+        return Named([node for node, gpus in sizes.items() if gpus == count])
     if count < max(sizes.values()):
-        return Meant([part_name(catalog.node(meant.nodes[0]).gpu, count)])
+        return Named([part_name(catalog.node(meant.nodes[0]).gpu, count)])
     # pods of one GPU make no cluster
     fitting = [node for node, gpus in sizes.items() if gpus > 1 and not count % gpus]
     if not fitting:
         gpu = catalog.node(meant.nodes[0]).gpu
         raise UnknownName("hardware (the GPU exists, but no such node type)", name,
                           [f"{gpus}x{gpu}" for gpus in sizes.values()])
-    return Meant(fitting, count)
+    return Named(fitting, count)
 
 
-def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Meant | None:
+def _boxes(text: str, nodes: Sequence[Node], catalog: Catalog) -> Named | None:
     """Return the nodes of a family (DGX), or the largest that a GPU is built into (MI300X node)."""
     box = _BOX.fullmatch(text)
     what = (box["what"] if box else text).removeprefix("1 ")
     of_family = what[:1].isalpha() and what[-1].isdigit() and (box or _gpu(what, catalog) is None)  # no 1 H100
     if of_family and (ends := [node.name for node in nodes if node.name.endswith(f"-{what.lower()}")]):
-        return Meant(ends, whole=True)  # NVL72
+        return Named(ends, whole=True)  # NVL72
     if box and (gpu := _gpu(what, catalog)) is not None:
         mine = [node for node in nodes if catalog.gpu(node.gpu).name == gpu and node.scaleup]
         most = max((node.gpus for node in mine if node.gpus <= _USUAL), default=max(
             (node.gpus for node in mine), default=0))
-        return Meant([node.name for node in mine if node.gpus == most], whole=True) if mine else None
+        return Named([node.name for node in mine if node.gpus == most], whole=True) if mine else None
     if box and (node := catalog.known_node(what)) is not None:
-        return Meant([node.name], whole=True)
+        return Named([node.name], whole=True)
     begins = f"{what.lower()}-"
     if not what.isalpha() or any(gpu.name.startswith(begins) for gpu in catalog.all("gpus", Gpu)):
         return None
     family = [node.name for node in nodes if any(name.startswith(begins) for name in (node.name, *node.aliases))]
-    return Meant(family, whole=True) if family else None
+    return Named(family, whole=True) if family else None
 
 
 def _is_gpus(text: str, catalog: Catalog) -> bool:

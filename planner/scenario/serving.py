@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from planner.errors import About
-from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Percentile, Rate, Share, Target, TokenLatency
+from planner.scenario.demand import USUAL_PERCENTILE, Gaps, Latency, Level, Percentile, Rate, Share, TokenLatency
 from planner.scenario.lengths import Answers, Lengths
 from planner.scenario.pixels import PixelSize, check_images
 from planner.scenario.speculative import Speculative
@@ -164,10 +164,10 @@ class Serving(Frozen):
         return tuple((name, level) for name, level in asked if level is not None)
 
     @property
-    def unsaid(self) -> dict[str, Target]:
+    def unsaid(self) -> dict[str, Level]:
         """The latency targets that state no percentile, at the one that holds for them."""
         at = self.percentile or USUAL_PERCENTILE
-        return {name: Target(level.seconds, at) for name, level in self.levels if level.at is None}
+        return {name: Level(level.seconds, at) for name, level in self.levels if level.at is None}
 
     @property
     def clients(self) -> int | None:

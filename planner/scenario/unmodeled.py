@@ -11,7 +11,7 @@ from planner.errors import InputError, UnknownName
 _WORDS = re.compile(r"[a-z]+|\d+", re.ASCII)
 
 
-class Family(NamedTuple):
+class Outsider(NamedTuple):
     """A family of hardware: the words that its names begin with or have, what it is, and the nearest that is modeled.
     """
 
@@ -21,23 +21,23 @@ class Family(NamedTuple):
 
 
 FAMILIES = (
-    Family("macbook mac macmini macstudio imac apple m1 m2 m3 m4 m5 mps metal", "Apple silicon",
-           "dgx-spark, which has one memory for CPU and GPU too"),
-    Family("tpu v5e v5p v6e trillium ironwood", "a Google TPU", "h100-sxm"),
-    Family("trainium trn1 trn2 trn3 inferentia inf1 inf2", "an AWS accelerator", "h100-sxm"),
-    Family("gaudi gaudi2 gaudi3 hpu", "an Intel Gaudi", "h100-pcie"),
-    Family("arc a770 a750 b580 b570 b60", "an Intel Arc", "rtx-3060"),
-    Family("radeon rx 7900 7800 7900xtx 7900xt 7900gre 7800xt 6900xt 6800xt 9070xt 6900 6800 9070 w7900",
-           "an AMD Radeon",
-           "rtx-3090 of 24 GB, or mi210 among AMD's"),
-    Family("cerebras wse groq lpu sambanova graphcore ipu", "no GPU", "h100-sxm"),
-    Family("ascend 910b 910c", "a Huawei Ascend", "a100-sxm-80gb"),
-    Family("jetson orin thor", "an NVIDIA Jetson", "dgx-spark"),
-    Family("strix halo ryzen 8060s 890m", "an AMD APU", "dgx-spark, which has one memory for CPU and GPU too"),
-    Family("rubin vr200 vera r100 r200 nvl144 cpx", "an NVIDIA Rubin", "gb300-nvl72"),
-    Family("mi400 mi430x mi450 mi450x mi455x helios", "an AMD MI400", "mi355x"),
-    Family("moore mtt biren kunlun cambricon mlu hygon dcu", "a Chinese accelerator", "a100-sxm-80gb"),
-    Family("cpu xeon epyc laptop raspberry", "a CPU, or a computer whose GPU is not said", "rtx-4090-laptop"),
+    Outsider("macbook mac macmini macstudio imac apple m1 m2 m3 m4 m5 mps metal", "Apple silicon",
+             "dgx-spark, which has one memory for CPU and GPU too"),
+    Outsider("tpu v5e v5p v6e trillium ironwood", "a Google TPU", "h100-sxm"),
+    Outsider("trainium trn1 trn2 trn3 inferentia inf1 inf2", "an AWS accelerator", "h100-sxm"),
+    Outsider("gaudi gaudi2 gaudi3 hpu", "an Intel Gaudi", "h100-pcie"),
+    Outsider("arc a770 a750 b580 b570 b60", "an Intel Arc", "rtx-3060"),
+    Outsider("radeon rx 7900 7800 7900xtx 7900xt 7900gre 7800xt 6900xt 6800xt 9070xt 6900 6800 9070 w7900",
+             "an AMD Radeon",
+             "rtx-3090 of 24 GB, or mi210 among AMD's"),
+    Outsider("cerebras wse groq lpu sambanova graphcore ipu", "no GPU", "h100-sxm"),
+    Outsider("ascend 910b 910c", "a Huawei Ascend", "a100-sxm-80gb"),
+    Outsider("jetson orin thor", "an NVIDIA Jetson", "dgx-spark"),
+    Outsider("strix halo ryzen 8060s 890m", "an AMD APU", "dgx-spark, which has one memory for CPU and GPU too"),
+    Outsider("rubin vr200 vera r100 r200 nvl144 cpx", "an NVIDIA Rubin", "gb300-nvl72"),
+    Outsider("mi400 mi430x mi450 mi450x mi455x helios", "an AMD MI400", "mi355x"),
+    Outsider("moore mtt biren kunlun cambricon mlu hygon dcu", "a Chinese accelerator", "a100-sxm-80gb"),
+    Outsider("cpu xeon epyc laptop raspberry", "a CPU, or a computer whose GPU is not said", "rtx-4090-laptop"),
 )
 
 
@@ -86,7 +86,7 @@ def modeled_method(value: object) -> object:
     return value
 
 
-def family_of(name: str) -> Family | None:
+def family_of(name: str) -> Outsider | None:
     """Return the family that a name is of; none where it is of no known one."""
     text = name.lower()
     # m3 and 910b are words of letters and digits, and so is 7900 in rx7900xtx
@@ -95,25 +95,25 @@ def family_of(name: str) -> Family | None:
 
 
 SEEING = (
-    Family("vision", "a model that sees and is not in the catalog",
-           "qwen2.5-vl-7b and gemma-3-12b"),
-    Family("heartmula musicgen audiogen yue minimaxmusic", "a language model of music, which writes the tokens of a "
-           "codec", "ace-step-1.5, which makes songs by diffusion"),
-    Family("audioldm musicldm riffusion", "a UNet of pictures of sound", "stable-audio-open or ace-step-1.5"),
-    Family("infinitetalk s2v", "a video model that follows sound", "wan2.1-14b"),
-    Family("deepfloyd", "a cascade of models of pixels", "sdxl"),
-    Family("wav2vec2 canary parakeet seamless", "a model of speech that is no decoder of text tokens",
-           "whisper-large-v3, which writes what it hears; sound is asked for as --audio 30s"),
-    Family("t5 flan ul2 bart mbart nllb madlad marian pegasus t5gemma", "an encoder with a decoder behind it",
-           "llama-3.1-8b, which reads and writes with one stack of layers"),
-    Family("claude gemini chatgpt gpt4 gpt4o gpt5 4o", "a model whose weights are not published", "llama-3.3-70b, "
-           "deepseek-v3 or qwen3-235b-a22b"),
-    Family("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train on "
-           "images, llama-3.1-8b on text"),
-    Family("clip siglip openclip blip", "a model of images beside text (CLIP)", "sdxl to train on images, "
-           "llama-3.1-8b on text"),
-    Family("resnet resnet50 resnet101 resnet152 efficientnet mobilenet vgg yolo yolov8 unet maskrcnn", "an image "
-           "classifier or detector", "sdxl to train on images, llama-3.1-8b on text"))
+    Outsider("vision", "a model that sees and is not in the catalog",
+             "qwen2.5-vl-7b and gemma-3-12b"),
+    Outsider("heartmula musicgen audiogen yue minimaxmusic", "a language model of music, which writes the tokens of a "
+             "codec", "ace-step-1.5, which makes songs by diffusion"),
+    Outsider("audioldm musicldm riffusion", "a UNet of pictures of sound", "stable-audio-open or ace-step-1.5"),
+    Outsider("infinitetalk s2v", "a video model that follows sound", "wan2.1-14b"),
+    Outsider("deepfloyd", "a cascade of models of pixels", "sdxl"),
+    Outsider("wav2vec2 canary parakeet seamless", "a model of speech that is no decoder of text tokens",
+             "whisper-large-v3, which writes what it hears; sound is asked for as --audio 30s"),
+    Outsider("t5 flan ul2 bart mbart nllb madlad marian pegasus t5gemma", "an encoder with a decoder behind it",
+             "llama-3.1-8b, which reads and writes with one stack of layers"),
+    Outsider("claude gemini chatgpt gpt4 gpt4o gpt5 4o", "a model whose weights are not published", "llama-3.3-70b, "
+             "deepseek-v3 or qwen3-235b-a22b"),
+    Outsider("vit deit swin dinov2 dinov3 beit mae convnext", "a vision transformer or image encoder", "sdxl to train "
+             "on images, llama-3.1-8b on text"),
+    Outsider("clip siglip openclip blip", "a model of images beside text (CLIP)", "sdxl to train on images, "
+             "llama-3.1-8b on text"),
+    Outsider("resnet resnet50 resnet101 resnet152 efficientnet mobilenet vgg yolo yolov8 unet maskrcnn", "an image "
+             "classifier or detector", "sdxl to train on images, llama-3.1-8b on text"))
 """Models of images and sound that are no diffusion models of the catalog's kind."""
 
 
@@ -131,7 +131,7 @@ def seeing(name: str) -> str | None:
 class Unmodeled(UnknownName):
     """A name of hardware that no catalog entry could describe."""
 
-    def __init__(self, name: str, family: Family) -> None:
+    def __init__(self, name: str, family: Outsider) -> None:
         self.name = name
         InputError.__init__(self, f"{name!r} is {family.what}, which is not modeled; the nearest that is: "
                             f"{family.nearest}")

@@ -46,7 +46,7 @@ class ReplicaGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class Shift:
     """From when on how many replicas of each group take requests."""
 
     start: float
@@ -56,7 +56,7 @@ class Phase:
 
 def simulate(trace: Trace, groups: Sequence[ReplicaGroup], policy: str = "least-outstanding",
              transfer: Transfer | None = None, progress: Callable[[float], None] | None = None,
-             users: Users | None = None, phases: Sequence[Phase] = ()) -> Outcome:
+             users: Users | None = None, phases: Sequence[Shift] = ()) -> Outcome:
     """Replay a trace on groups of replicas until the last token.
 
     users: who ask the requests of the trace in turn, each when answered; its arrivals then count for nothing. policy: a
@@ -91,7 +91,7 @@ class _Fleet:
     """The events of one replay."""
 
     def __init__(self, trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
-                 progress: Callable[[float], None], users: Users | None, phases: Sequence[Phase],
+                 progress: Callable[[float], None], users: Users | None, phases: Sequence[Shift],
                  hoping: Hoping | None = None) -> None:
         self.hoping, self.lost = hoping, False
         self.trace, self.transfer, self.progress = trace, transfer, progress

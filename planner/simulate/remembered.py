@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from planner.layouts.memo import ByValue
-from planner.simulate.fleet import Phase, ReplicaGroup, Transfer, simulate, simulate_hoping
+from planner.simulate.fleet import ReplicaGroup, Shift, Transfer, simulate, simulate_hoping
 from planner.simulate.hopes import Hopes
 from planner.simulate.outcome import Outcome
 from planner.simulate.trace import Trace, Users
@@ -24,7 +24,7 @@ HOPED = ByValue[Outcome | None](MOST, lambda outcome: 1 if outcome is None else 
 
 def replayed_once(trace: Trace, groups: Sequence[ReplicaGroup], policy: str, transfer: Transfer | None,
                   progress: Callable[[float], None] | None, users: Users | None = None,
-                  phases: Sequence[Phase] = ()) -> Outcome:
+                  phases: Sequence[Shift] = ()) -> Outcome:
     """Return what `simulate` does, remembered by the values of all that decides it. Raises InputError."""
     trace = _deciding(trace, users)
 

@@ -12,12 +12,12 @@ from planner.solver.fleet.schedule import (
     HOUR_SECONDS,
     Ceiling,
     Counts,
+    Endless,
     Placed,
     Pool,
     Problem,
     Purse,
     Schedule,
-    Service,
     Task,
 )
 
@@ -62,7 +62,7 @@ def spent(problem: Problem, schedule: Schedule) -> Iterator[tuple[int, int, int]
                 yield lot.cost(nodes), lot.start * size, lot.end * size
 
 
-def _changed(problem: Problem, service: Service, counts: Counts) -> Iterator[tuple[int, int, int]]:
+def _changed(problem: Problem, service: Endless, counts: Counts) -> Iterator[tuple[int, int, int]]:
     """Yield what is paid for nodes while they start, and while they end the requests that they have."""
     for turn in service.turns:
         (load, need), (later, other) = turn.before, turn.then

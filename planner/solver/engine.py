@@ -33,7 +33,7 @@ class Ending:
         return self.solver.value(expression)
 
 
-class Model(cp_model.CpModel):
+class CpModel(cp_model.CpModel):
     """A CP-SAT model without the names that its methods had of old: adding these takes longer than many a model."""
 
     def _add_pre_pep8_methods(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from planner.process.news import tell
 from planner.solver.fleet.problem import Goal
-from planner.solver.search.candidate_run import Run
+from planner.solver.search.candidate_run import Stems
 from planner.solver.search.found import StagedLayout
 
 
@@ -87,7 +87,7 @@ def _of_all(one: SoFar) -> SoFar:
     return replace(one, done=done, value=value, bound=bound, part=", ".join(names))
 
 
-def so_far(goal: Goal, runs: Collection[Run], found: Sequence[StagedLayout]) -> SoFar:
+def so_far(goal: Goal, runs: Collection[Stems], found: Sequence[StagedLayout]) -> SoFar:
     """Return how the search of some candidates stands; `found` is what they have."""
     value = min((staged.key[0] for staged in found), default=None)
     open_ = [run for run in runs if not run.ended]

@@ -44,7 +44,7 @@ from planner.scenario.said import told_of_calendar
 from planner.text_io import write_folder, write_text
 from planner.units import show_bytes
 from planner.web.links import linked
-from planner.web.question import CONFIG, FROM, LOG, OPTIONS, PASTED, SCENARIO, Question
+from planner.web.question import CONFIG, FROM, LOG, OPTIONS, PASTED, SCENARIO, Verb
 from planner.web.refusing import CANCELED, Refusal, all_wrong, refusal
 from planner.web.shown import (
     of_config,
@@ -125,7 +125,7 @@ def with_config(folders: Folders, text: str) -> tuple[Catalog, str]:
         return catalog, catalog.model(model.name).name
 
 
-def answer(question: Question, folders: Folders) -> Answered | Refusal:
+def answer(question: Verb, folders: Folders) -> Answered | Refusal:
     """Return the answer to a question, or why there is none; what else is raised is a bug."""
     report_on()
     try:
@@ -140,7 +140,7 @@ def answer(question: Question, folders: Folders) -> Answered | Refusal:
         return CANCELED
 
 
-def opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
+def opened(question: Verb, folders: Folders) -> tuple[Verb, Catalog]:
     """Return a question, which names the model that it has the config of, and the catalog that has it."""
     if question.config is None:
         return question, open_catalog(folders)
@@ -148,7 +148,7 @@ def opened(question: Question, folders: Folders) -> tuple[Question, Catalog]:
     return replace(question, values={**question.values, "model": model}), catalog
 
 
-def _answered(question: Question, catalog: Catalog) -> Answered:
+def _answered(question: Verb, catalog: Catalog) -> Answered:
     """Return the answer to a question; on a page it says what was made of a date, and of which model it is, where no
     name asked for that.
     """
@@ -162,7 +162,7 @@ def _answered(question: Question, catalog: Catalog) -> Answered:
     return replace(made, page=shown_asides(said) + made.page)
 
 
-def _of_verb(question: Question, catalog: Catalog) -> Answered:
+def _of_verb(question: Verb, catalog: Catalog) -> Answered:
     reference, values = question.opened
     if question.verb == "estimate":
         return _estimated(question, functions.estimate_asked(reference, catalogs=catalog, **values), values)
@@ -184,7 +184,7 @@ def _of_verb(question: Question, catalog: Catalog) -> Answered:
     return Answered(f"{to_json(made)}\n", code, page)
 
 
-def _estimated(question: Question, asking: Estimating, values: Mapping[str, Any]) -> Answered:
+def _estimated(question: Verb, asking: Estimating, values: Mapping[str, Any]) -> Answered:
     """Return an estimate; where the largest that fits is looked for, of that, or else of the next that does not."""
     what, found, estimated = values.get("largest"), "", None
     if what is None:
@@ -207,7 +207,7 @@ def _read_of(values: Mapping[str, Any]) -> str:
     return shown_config(list(config.notes())) if isinstance(config, Config) else ""
 
 
-def _sized(question: Question, catalog: Catalog, reference: object, values: dict[str, Any]) -> Answered:
+def _sized(question: Verb, catalog: Catalog, reference: object, values: dict[str, Any]) -> Answered:
     """Return how many nodes a log of jobs needs."""
     log, wait = Path(str(values.pop(LOG))), values.pop("wait", None)
     idle = [*([SCENARIO] if reference is not None else []), *(name for name in values if name not in NAMES)]
@@ -220,7 +220,7 @@ def _sized(question: Question, catalog: Catalog, reference: object, values: dict
     return Answered(f"{to_json(sizing)}\n", code, shown_sizing(sizing) if question.paged else "")
 
 
-def more(what: str, question: Question, text: str, folders: Folders) -> Answered | Refusal:
+def more(what: str, question: Verb, text: str, folders: Folders) -> Answered | Refusal:
     """Return what a page asks beside an estimate, whose JSON is `text`: what `levers` would save, the `longest`
     sequence that fits of a training job that does not, each as a line, or the published `runs` that it was held
     against, as a part of the page.
@@ -247,7 +247,7 @@ def more(what: str, question: Question, text: str, folders: Folders) -> Answered
     return Answered("", EXIT_OK, told)
 
 
-def _searched(question: Question, catalog: Catalog, reference: object, values: Mapping[str, Any]
+def _searched(question: Verb, catalog: Catalog, reference: object, values: Mapping[str, Any]
               ) -> tuple[Plan | Explanation, int]:
     """Return an answer, and the exit code of the command."""
     try:

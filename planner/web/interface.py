@@ -18,7 +18,7 @@ from planner.web.answering import Answered, File
 from planner.web.desk import Desk
 from planner.web.guard import UPLOADS
 from planner.web.openapi import document
-from planner.web.pool import Ended, Full, Job
+from planner.web.pool import Ended, Full, Queued
 from planner.web.question import OPTIONS, question_of
 from planner.web.refusing import Refusal, refusal
 from planner.web.uploads import put
@@ -135,12 +135,12 @@ async def described(request: Request) -> Response:
     return JSONResponse(document())
 
 
-def job_of(request: Request) -> Job:
+def job_of(request: Request) -> Queued:
     """Return the job of an address. Raises KeyError."""
     return desk_of(request).jobs[request.path_params["id"]]
 
 
-async def ended(job: Job, request: Request | None = None) -> Ended:
+async def ended(job: Queued, request: Request | None = None) -> Ended:
     """Return what became of a job. Where all who asked leave, an estimate that still waits is not begun."""
     waiting = asyncio.shield(asyncio.wrap_future(job.result))
     gone = asyncio.ensure_future(_left(request)) if request is not None and not job.result.done() else None
@@ -163,7 +163,7 @@ async def _left(request: Request) -> None:
         pass
 
 
-def told(job: Job, desk: Desk) -> dict[str, Any]:
+def told(job: Queued, desk: Desk) -> dict[str, Any]:
     """Return how a job stands, as JSON has it."""
     said: dict[str, Any] = {"id": job.id, "state": job.state, "waiting_before": desk.place(job),
                             "answer": f"/api/jobs/{job.id}/answer", "events": f"/api/jobs/{job.id}/events"}

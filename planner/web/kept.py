@@ -27,7 +27,7 @@ def code() -> str:
     return f"{__version__} {sha256(repr(made).encode()).hexdigest()[:16]}"
 
 
-class Kept:
+class AnswerStore:
     """Answers by the key of their question. A folder that cannot be written keeps none, and no answer fails for it."""
 
     def __init__(self, folder: Path) -> None:

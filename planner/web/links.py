@@ -18,7 +18,7 @@ from planner.catalog.load import Catalog
 from planner.money.rent import offer_named
 from planner.scenario.flags import NAMES, TABLE
 from planner.scenario.sourcing_words import BOUGHT
-from planner.web.question import CONFIG, FILE, FROM, OPTIONS, Question
+from planner.web.question import CONFIG, FILE, FROM, OPTIONS, Verb
 from planner.web.wording import address, as_fields, as_yaml
 from planner.yaml_io import dump, parse
 
@@ -33,7 +33,7 @@ _KEPT = {"rent": ("price_age",), "buy": ("buy", "site", "electricity"), "owned":
 """How nodes are had -> what else of a question's sourcing is about them."""
 
 
-def linked(line: str, question: Question) -> Markup:
+def linked(line: str, question: Verb) -> Markup:
     """Return a line in which options with a value ("--loss fused", "--method qlora or lora") ask so by a click."""
     made, at = Markup(""), 0
     for said in _SAID.finditer(line):
@@ -47,13 +47,13 @@ def linked(line: str, question: Question) -> Markup:
     return made + Markup.escape(line[at:])
 
 
-def _again(question: Question, name: str, value: str, text: str) -> Markup:
+def _again(question: Verb, name: str, value: str, text: str) -> Markup:
     """Return a link that asks the same with another value."""
     asked = address(replace(question, values={**question.values, name: value}))
     return Markup('<a href="{}?{}">{}</a>').format("/plan" if question.verb == "plan" else "/", asked, text)
 
 
-def without_offload(question: Question, asking: Estimating) -> str:
+def without_offload(question: Verb, asking: Estimating) -> str:
     """Return where the same is estimated with all on the GPUs."""
     kept = {axis: value for axis, value in asking.layout.items() if not axis.startswith("offload")}
     kept |= dict.fromkeys(("offload_optimizer", "offload_parameters", "offload_activations"), "0")
@@ -62,7 +62,7 @@ def without_offload(question: Question, asking: Estimating) -> str:
     return f"/?{address(replace(question, values=values | {'layout': layout}))}"
 
 
-def opened(other: Alternative, question: Question, catalog: Catalog) -> str | None:
+def opened(other: Alternative, question: Verb, catalog: Catalog) -> str | None:
     """Return where more of an alternative is told: of a layout in training its estimate, else the plan on its nodes."""
     if other.job is not None:
         return None
@@ -75,7 +75,7 @@ def opened(other: Alternative, question: Question, catalog: Catalog) -> str | No
                   own=False)
 
 
-def eased(change: Relaxation, question: Question) -> str | None:
+def eased(change: Relaxation, question: Verb) -> str | None:
     """Return where the same is planned with the limit that would do; none where no field says it."""
     names = {path: name for name, path in reversed(NAMES.items())}
     values = {f"workload.{key}": value for key, value in change.work.items()} if change.work else {
@@ -111,7 +111,7 @@ def _bit(value: bool | None) -> int | None:
     return None if value is None else int(value)
 
 
-def planned(question: Question, node: str, how: str | None, offer: str | None, catalog: Catalog) -> str:
+def planned(question: Verb, node: str, how: str | None, offer: str | None, catalog: Catalog) -> str:
     """Return where the plan on one node type is asked for, on one offer of it, as answers name offers, and no other."""
     asks = replace(question, verb="plan", values={name: value for name, value in question.values.items()
                                                   if name in NAMES or name == FROM})
@@ -142,7 +142,7 @@ def _held(node: str, how: str | None, offer: str | None, catalog: Catalog) -> di
     return {"rent": {"terms": [term], "providers": [provider], "regions": [region], **only}}
 
 
-def asked(question: Question, page: str, more: Mapping[str, object], *, own: bool = True) -> str:
+def asked(question: Verb, page: str, more: Mapping[str, object], *, own: bool = True) -> str:
     """Return the address of a page that asks the question with some values changed."""
     names = {path: name for name, path in reversed(NAMES.items())}
     values = {names[NAMES[name]]: value for name, value in question.values.items() if name in NAMES and own}

@@ -22,8 +22,8 @@ from planner.web.files import KINDS, as_file
 from planner.web.forms import FORMS, called, form_of, inputs, inputs_of_a_portfolio, names
 from planner.web.interface import body_of, desk_of, ended, response
 from planner.web.jobs import PLANNED, changed, job_inputs
-from planner.web.pool import Ended, Job
-from planner.web.question import FILE, PASTED, SCENARIO, TEXT, Question, portfolios, question_of, shipped_names, typed
+from planner.web.pool import Ended, Queued
+from planner.web.question import FILE, PASTED, SCENARIO, TEXT, Verb, portfolios, question_of, shipped_names, typed
 from planner.web.reading import read_into_fields, wrong_with
 from planner.web.refusing import Refusal, refusal
 from planner.web.shown import templates
@@ -68,12 +68,12 @@ def routes() -> list[Route | Mount]:
             Mount("/static", StaticFiles(packages=[("planner.web", "static")]))]
 
 
-def asked(request: Request, verb: str) -> Question:
+def asked(request: Request, verb: str) -> Verb:
     """Return the question of an address. Raises InputError."""
     return _asked(request.query_params, verb)
 
 
-def _asked(values: Mapping[str, str], verb: str) -> Question:
+def _asked(values: Mapping[str, str], verb: str) -> Verb:
     return question_of(verb, typed({name: value for name, value in values.items() if name not in LAID}), paged=True)
 
 
@@ -101,7 +101,7 @@ async def page(request: Request) -> Response:
 
 
 async def _page(request: Request, title: str, verb: str, kind: str, query: Mapping[str, str],
-                question: Question | None = None, answer: str = "", problem: Ended | None = None) -> Response:
+                question: Verb | None = None, answer: str = "", problem: Ended | None = None) -> Response:
     portfolio = title == "Portfolio"
     # jobs stand there from the first: what comes later would move what is below
     listed = await _listed(request, query) if portfolio and not problem else {}
@@ -124,7 +124,7 @@ async def _page(request: Request, title: str, verb: str, kind: str, query: Mappi
 async def _listed(request: Request, query: Mapping[str, str]) -> dict[str, Any]:
     """Return the jobs of a portfolio's address as the form has them, and the time that is planned."""
     desk = desk_of(request)
-    made = await ended(desk.make(Job(partial(changed, dict(query), desk.folders), "")), request)
+    made = await ended(desk.make(Queued(partial(changed, dict(query), desk.folders), "")), request)
     return dict(json.loads(made.text)) if isinstance(made, Answered) else {}
 
 
@@ -154,11 +154,11 @@ async def beside(request: Request) -> Response:
         raise UnknownName("part of an estimate", what, BESIDE)
     made = await ended(desk.ask(question), request)
     if isinstance(made, Answered):
-        made = await ended(desk.make(Job(partial(more, what, question, made.text, desk.folders), "")), request)
+        made = await ended(desk.make(Queued(partial(more, what, question, made.text, desk.folders), "")), request)
     return _part(made)
 
 
-def _said(question: Question, request: Request, written: str = "") -> dict[str, str]:
+def _said(question: Verb, request: Request, written: str = "") -> dict[str, str]:
     """Return a question as a file, with the comments of the one that was written, as a command and as Python."""
     folders, pasted = desk_of(request).folders, PASTED
     try:
@@ -205,7 +205,7 @@ async def _made(request: Request, make: Callable[..., Answered | Refusal]) -> Re
     body, desk = await body_of(request), desk_of(request)
     if not isinstance(body, dict):
         raise InputError("expected a JSON object")
-    made = await ended(desk.make(Job(partial(make, body, desk.folders), "")), request)
+    made = await ended(desk.make(Queued(partial(make, body, desk.folders), "")), request)
     return Response(made.text, media_type="application/json") if isinstance(made, Answered) else JSONResponse(
         made.data() if isinstance(made, Refusal) else {})
 
@@ -227,7 +227,7 @@ async def download(request: Request) -> Response:
         return response(made)
     if kind == "json":
         return _attached(f"{verb}.json", "application/json", made.text)
-    job = desk.make(Job(partial(as_file, verb, made.text, kind, desk.folders), ""))
+    job = desk.make(Queued(partial(as_file, verb, made.text, kind, desk.folders), ""))
     return response(await ended(job, request))
 
 
@@ -242,7 +242,7 @@ async def two(request: Request) -> Response:
         asks.append(_asked(dict(parse_qsl(request.query_params.get(side, ""))), "plan"))
     named = sorted({name for question in asks for name in (*question.values, SCENARIO, TEXT)})
 
-    def value(question: Question, name: str) -> str:
+    def value(question: Verb, name: str) -> str:
         return str({**question.values, SCENARIO: question.scenario or "", TEXT: question.text or ""}.get(name, ""))
 
     differ = [(called(name), *(value(question, name) for question in asks)) for name in named

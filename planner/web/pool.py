@@ -28,7 +28,7 @@ HEARTBEAT = 0.1
 
 
 @dataclass(eq=False)
-class Job:
+class Queued:
     """A question that waits, is answered, or was: what a process is to call for it, and what tells it from others."""
 
     call: Callable[[], Ended]
@@ -63,10 +63,10 @@ class Full(PlannerError):
     """Too many questions wait."""
 
 
-class Pool:
+class Processes:
     """So many processes that answer, and the questions in line for them."""
 
-    def __init__(self, count: int, behind: int, folders: Folders, ended: Callable[[Job, Ended], None], *,
+    def __init__(self, count: int, behind: int, folders: Folders, ended: Callable[[Queued, Ended], None], *,
                  warm: bool = False, most_seconds: float = MOST_SECONDS) -> None:
         """Start the threads; `behind` is how much the processes yield to others. ended: is told of each answer.
 
@@ -74,15 +74,15 @@ class Pool:
         """
         self.folders, self.behind, self.ended, self.warm = folders, behind, ended, warm
         self.most_seconds = most_seconds
-        self.waiting: deque[Job] = deque()
-        self.later: deque[Job] = deque()
+        self.waiting: deque[Queued] = deque()
+        self.later: deque[Queued] = deque()
         self.changed = Condition()
         self.closing = False
         self.threads = [Thread(target=self._serve, daemon=True) for _ in range(count)]
         for thread in self.threads:
             thread.start()
 
-    def add(self, job: Job, *, later: bool = False) -> None:
+    def add(self, job: Queued, *, later: bool = False) -> None:
         """Put a question in line; `later`: behind all that are not. Raises Full."""
         with self.changed:
             if len(self.waiting) + len(self.later) >= MOST_WAITING:
@@ -90,7 +90,7 @@ class Pool:
             (self.later if later else self.waiting).append(job)
             self.changed.notify()
 
-    def place(self, job: Job) -> int | None:
+    def place(self, job: Queued) -> int | None:
         """Return how many are before a question in line; none where it does not wait."""
         with self.changed:
             return self.waiting.index(job) if job in self.waiting else None
@@ -107,7 +107,7 @@ class Pool:
         for thread in self.threads:
             thread.join(LEAVE_SECONDS + 5)
 
-    def _next(self) -> Job | None:
+    def _next(self) -> Queued | None:
         with self.changed:
             while not (self.waiting or self.later or self.closing):
                 self.changed.wait()
@@ -115,7 +115,7 @@ class Pool:
 
     def _serve(self) -> None:
         """Answer questions one by one: the life of a thread."""
-        running: dict[str, Job] = {}
+        running: dict[str, Queued] = {}
         with Workers[str](1, heard=partial(_hear, running), most_losses=1, behind=self.behind) as workers:
             if self.warm:
                 with suppress(PlannerError):  # what is asked will say it
@@ -139,7 +139,7 @@ class Pool:
         workers.add("", partial(prepare, self.folders, MOST_MEMORY))
         list(workers.answers())
 
-    def _answer(self, job: Job, workers: Workers[str]) -> Ended:
+    def _answer(self, job: Queued, workers: Workers[str]) -> Ended:
         workers.add(job.id, job.call)
         stopped, is_late = None, False
         while True:
@@ -162,12 +162,12 @@ class Pool:
         return Refusal(f"there was no answer within {show_seconds(self.most_seconds)}, the limit of this server: ask "
                        "for less, or use the command line", EXIT_STOPPED)
 
-    def _end(self, job: Job, ended: Ended) -> None:
+    def _end(self, job: Queued, ended: Ended) -> None:
         self.ended(job, ended)
         job.result.set_result(ended)
 
 
-def _hear(running: dict[str, Job], key: str, news: Any) -> None:  # noqa: ANN401 - what a call tells
+def _hear(running: dict[str, Queued], key: str, news: Any) -> None:  # noqa: ANN401 - what a call tells
     if key in running and isinstance(news, SoFar):
         before = running[key].so_far
         # what comes after a part may turn out to be more than was thought: the bar stays where it is

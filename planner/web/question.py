@@ -47,7 +47,7 @@ _FILES = UPLOADED | {TABLE[name].path.rpartition(".")[2] for name in UPLOADED if
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Verb:
     """A verb with its values by name, as in Python; the scenario is a shipped name, a mapping, or a file's text."""
 
     verb: str
@@ -94,7 +94,7 @@ class Question:
         return reference if isinstance(reference, Document) else _with_files(reference), values
 
 
-def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
+def question_of(verb: str, body: object, *, paged: bool = False) -> Verb:
     """Return what the JSON of a request asks; paged: a page shows the answer. Raises InputError, UnknownName."""
     if verb not in OPTIONS:
         raise UnknownName("verb", verb, OPTIONS)
@@ -118,7 +118,7 @@ def question_of(verb: str, body: object, *, paged: bool = False) -> Question:
         raise InputError(f"{SCENARIO}: expected the name of a shipped one, or a mapping as a file holds", key=SCENARIO)
     values = _in_their_places(values)
     _refuse_files({**values, SCENARIO: scenario})
-    return Question(verb, values, scenario, text, config, paged)
+    return Verb(verb, values, scenario, text, config, paged)
 
 
 def _in_their_places(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from planner.errors import EXIT_BUG, EXIT_INPUT, EXIT_INTERRUPTED, PlannerError,
 from planner.scenario.flags import FLAGS, NAMES
 from planner.web.forms import FORMS, form_of
 from planner.web.places import files_folder
-from planner.web.question import CONFIG, FROM, FROM_FILE, OPTIONS, SCENARIO, TEXT, UPLOADED, VALUE_OF, Question
+from planner.web.question import CONFIG, FROM, FROM_FILE, OPTIONS, SCENARIO, TEXT, UPLOADED, VALUE_OF, Verb
 
 MOST_WRONG = 12
 """Fields whose errors are told at once."""
@@ -42,7 +42,7 @@ class Refusal:
 CANCELED = Refusal("canceled before there was an answer", EXIT_INTERRUPTED)
 
 
-def refusal(error: PlannerError, question: Question | None = None) -> Refusal:
+def refusal(error: PlannerError, question: Verb | None = None) -> Refusal:
     """Return an error with the field of the question that caused it: by its key, its name in front, or its value."""
     key, said = getattr(error, "key", None), str(error).partition(":")[0].strip()
     name = error.name if isinstance(error, UnknownName) else None
@@ -69,7 +69,7 @@ def bug(error: BaseException) -> Refusal:
     return Refusal(f"this is a bug in planner: {type(error).__name__}: {error}", EXIT_BUG)
 
 
-def all_wrong(first: Refusal, question: Question, catalog: Catalog) -> Refusal:
+def all_wrong(first: Refusal, question: Verb, catalog: Catalog) -> Refusal:
     """Return a refusal with what is wrong with other fields, found by leaving out those that are known to be.
 
     It stops at an error that no value is named in: that may be wrong only without what was left out.
@@ -90,7 +90,7 @@ def all_wrong(first: Refusal, question: Question, catalog: Catalog) -> Refusal:
     return replace(first, also=tuple(refused[1:]))
 
 
-def _without(question: Question, field: str, catalog: Catalog) -> Question:
+def _without(question: Verb, field: str, catalog: Catalog) -> Verb:
     """Return a question without a value, or with the model that forms of its kind begin with: it needs one."""
     values = {name: value for name, value in question.values.items() if name != field}
     if field == "model":

@@ -17,7 +17,7 @@ from planner.answer.sizing import Sizing
 from planner.ask.compare import Compared, notes_on
 from planner.ask.estimate import Estimating
 from planner.ask.fastest import Estimated
-from planner.ask.rent_or_buy import Ways
+from planner.ask.rent_or_buy import Havings
 from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.physics.shapes import parameters
@@ -42,7 +42,7 @@ from planner.units import GIB, show_count, show_seconds, show_usd
 from planner.web.compared import heads_and_cells
 from planner.web.forms import SLIDERS
 from planner.web.links import asked, eased, linked, opened, planned, without_offload
-from planner.web.question import PASTED, Question
+from planner.web.question import PASTED, Verb
 from planner.web.wording import address
 
 NOTHING = "<span data-nothing hidden></span>"
@@ -56,7 +56,7 @@ def templates() -> Environment:
     return compiled("planner.web", "templates")
 
 
-def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str:
+def shown(made: Plan | Explanation, question: Verb, catalog: Catalog) -> str:
     """Return an answer as a part of a page."""
     if isinstance(made, Plan):
         page = report(made, catalog, part=True, link=lambda other: opened(other, question, catalog),
@@ -67,7 +67,7 @@ def shown(made: Plan | Explanation, question: Question, catalog: Catalog) -> str
     return sheet.html()
 
 
-def _frontier(made: Plan, question: Question) -> str:
+def _frontier(made: Plan, question: Verb) -> str:
     """Return a link that asks for the exact frontier, of work that ends and is alone."""
     alone = len(made.assignments) == 1 and made.assignments[0].duration_days is not None and (
         made.assignments[0].kind == "training") and "jobs" not in made.provenance.scenario
@@ -84,7 +84,7 @@ def shown_sizing(sizing: Sizing) -> str:
     return sheet.html()
 
 
-def shown_ways(found: Ways) -> str:
+def shown_ways(found: Havings) -> str:
     """Return what hardware costs to rent and to buy as a part of a page."""
     sheet = HtmlSheet()
     sheet.paragraph(rent_or_buy_line(found), "bold")
@@ -121,7 +121,7 @@ def shown_config(notes: Sequence[str]) -> str:
     return sheet.html()
 
 
-def shown_comparison(found: list[Compared], defaults: Defaults, question: Question, catalog: Catalog) -> str:
+def shown_comparison(found: list[Compared], defaults: Defaults, question: Verb, catalog: Catalog) -> str:
     """Return a comparison as a part of a page, with how far its best rows would move."""
     plans = [compared for compared in found if compared.assignments]
     rows = [compared.row for compared in plans]
@@ -144,12 +144,12 @@ def shown_comparison(found: list[Compared], defaults: Defaults, question: Questi
         bought_heads=BOUGHT, against=against)
 
 
-def _of_model(question: Question, model: str | None) -> Question:
+def _of_model(question: Verb, model: str | None) -> Verb:
     """Return a question about one of the models that it compares."""
     return question if model is None else replace(question, values={**question.values, "model": model})
 
 
-def shown_estimate(question: Question, asking: Estimating, estimated: Estimated, found: str = "") -> str:
+def shown_estimate(question: Verb, asking: Estimating, estimated: Estimated, found: str = "") -> str:
     """Return an estimate as a part of a page; what takes longer than the verdict is asked by the page after it.
 
     found: what is the largest that fits, where it was looked for.

@@ -18,14 +18,14 @@ from planner.scenario.paths import paths
 from planner.scenario.pool import ANY
 from planner.scenario.resolve import NO_FILE
 from planner.web.forms import FORMS, form_of
-from planner.web.question import CONFIG, FILE, FROM, FROM_FILE, PASTED, SCENARIO, TEXT, UPLOADED, Question
+from planner.web.question import CONFIG, FILE, FROM, FROM_FILE, PASTED, SCENARIO, TEXT, UPLOADED, Verb
 from planner.yaml_io import Document, dump, parse
 
 SAID = {"largest": "max", FROM: "from"}
 """Value -> what the command line calls it, where that is another name."""
 
 
-def address(question: Question) -> str:
+def address(question: Verb) -> str:
     """Return the question as the query of an address."""
     said: dict[str, Any] = {SCENARIO: question.scenario} if isinstance(question.scenario, str) else {}
     said |= {name: text for name, text in ((TEXT, question.text), (CONFIG, question.config)) if text}
@@ -33,7 +33,7 @@ def address(question: Question) -> str:
     return urlencode(said | {name: _text(value) for name, value in values.items()})
 
 
-def as_yaml(question: Question, catalog: Catalog) -> str:
+def as_yaml(question: Verb, catalog: Catalog) -> str:
     """Return the question as a scenario file, as far as a file can ask it. Raises InputError."""
     reference = question.reference
     stated = reference if isinstance(reference, Document) else NO_FILE
@@ -120,7 +120,7 @@ def _jobs(document: Document) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
             yield str(job["name"]), at, job
 
 
-def as_command(question: Question, pasted: str = PASTED) -> str:
+def as_command(question: Verb, pasted: str = PASTED) -> str:
     """Return the question as a command line; a pasted config is imported first, from a file, by that name."""
     before = f"planner catalog import hf config.json -o imported --name {pasted}\n" if question.config else ""
     words = ["planner", question.verb, *(["--catalogs", "imported"] if question.config else [])]
@@ -136,7 +136,7 @@ def as_command(question: Question, pasted: str = PASTED) -> str:
     return before + shlex.join(words)
 
 
-def as_python(question: Question, pasted: str = PASTED) -> str:
+def as_python(question: Verb, pasted: str = PASTED) -> str:
     """Return the question as a call; pasted: what the model of a pasted config is called where it was imported."""
     given = [repr(question.scenario)] if isinstance(question.scenario, str) else [repr(FILE)] if question.text else []
     given += ["catalogs='imported'"] if question.config else []
@@ -144,7 +144,7 @@ def as_python(question: Question, pasted: str = PASTED) -> str:
     return f"import planner\n\nanswer = planner.{question.verb}({', '.join(given)})\nprint(answer)"
 
 
-def _named(question: Question, pasted: str) -> dict[str, Any]:
+def _named(question: Verb, pasted: str) -> dict[str, Any]:
     """Return the values as they are said where files have their own names, and the model of a config has one too."""
     values = {name: _file(name, value) for name, value in question.values.items()}
     return {"model": pasted, **values} if question.config else values

@@ -191,7 +191,7 @@ def test_a_comparison_that_is_interrupted_begins_no_other_stack(monkeypatch: pyt
         begun.append(search)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("planner.solver.search.frontier.Search._run", interrupted)
+    monkeypatch.setattr("planner.solver.search.frontier.GridSearch._run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         compared(workload__stack="auto")
     assert len(begun) == 1

@@ -17,7 +17,7 @@ from planner.jobs.training.stacks import ByStack
 from planner.render.portfolio import outlays
 from planner.render.report.page import report
 from planner.scenario.load import load_question
-from planner.solver.search.frontier import Search
+from planner.solver.search.frontier import GridSearch
 
 CATALOG = Catalog()
 RUN = {"kind": "training", "model": "llama-3.1-8b", "tokens": "20 G", "stack": "megatron-core"}
@@ -302,7 +302,7 @@ def test_ctrl_c_while_layouts_are_searched_leaves_a_first_schedule(monkeypatch, 
 
 
 def test_ctrl_c_during_one_stack_leaves_the_others_open(monkeypatch):
-    real, asked = Search.run, []
+    real, asked = GridSearch.run, []
 
     def run(self, source):
         asked.append(self.effort.is_over)
@@ -310,7 +310,7 @@ def test_ctrl_c_during_one_stack_leaves_the_others_open(monkeypatch):
         found.interrupted |= len(asked) == 1
         return found
 
-    monkeypatch.setattr(Search, "run", run)
+    monkeypatch.setattr(GridSearch, "run", run)
     monkeypatch.setattr(searching, "SOON", 60.0)
     with pytest.raises(Interrupted) as stopped:
         plan_of([{"name": "a", "workload": {**RUN, "stack": ["megatron-core", "fsdp2"]}}], sourcing={"rent": RENT})

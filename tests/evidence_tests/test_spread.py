@@ -9,7 +9,7 @@ import pytest
 from benchmarks.held_out import by_source, checked, held_out
 from planner.catalog.nearness import Cell
 from planner.catalog.residuals import Law, Measuring, Quantiles, Residuals, Spreading
-from planner.evidence.spread import LEAST_FIRST, Sample, before, residuals_of, weights_of
+from planner.evidence.spread import LEAST_FIRST, LogRatio, before, residuals_of, weights_of
 
 BETWEEN, UNSEEN, WITHIN = 0.10, 0.20, 0.05
 """Standard deviations of the logarithm that the simulation plants: of sources, of stacks, of rows."""
@@ -20,7 +20,7 @@ HOW = Spreading(name="spreading", source="a test", as_of="2026", kind="assumed",
                 doubt=0.5, quantiles=Quantiles(q05=-1.6, q10=-1.2, q50=0, q90=1.2, q95=1.6), laws={"x": PRIOR})
 
 
-def simulated(seed: int, sources: int = 24, stacks: int = 6) -> list[Sample]:
+def simulated(seed: int, sources: int = 24, stacks: int = 6) -> list[LogRatio]:
     """Return twelve rows of each source; a stack is off for all of its sources alike only where none was fitted."""
     random = np.random.default_rng(seed)
     found = []
@@ -29,12 +29,12 @@ def simulated(seed: int, sources: int = 24, stacks: int = 6) -> list[Sample]:
         for row in range(12):
             traits = {"family": f"f{stack}", "kind": "dense" if row % 2 else "moe"}
             wide = WITHIN * (1 if row % 2 else 2)
-            found.append(Sample(f"s{source}", f"s{source} {row // 4}", traits, {"gpus": 8.0 * 2 ** (row % 4)}, False,
-                                off + random.normal(0, wide)))
+            found.append(LogRatio(f"s{source}", f"s{source} {row // 4}", traits, {"gpus": 8.0 * 2 ** (row % 4)}, False,
+                                  off + random.normal(0, wide)))
     return found
 
 
-def file_of(samples: Sequence[Sample], prior: Law = PRIOR) -> Residuals:
+def file_of(samples: Sequence[LogRatio], prior: Law = PRIOR) -> Residuals:
     law, quantiles, cells, _ = residuals_of(samples, prior, HOW)
     return Residuals(name="x", source="a test", as_of="2026", kind="fitted", law=law, quantiles=quantiles,
                      cells=tuple(cells))
@@ -85,7 +85,7 @@ def test_a_source_left_out_of_all_is_inside_as_often_as_one_never_seen() -> None
 
 def test_constants_fitted_without_a_source_decide_and_not_those_with_it() -> None:
     """Sources that a fit has absorbed look right with their own constants, and are off without."""
-    samples = [Sample(s.source, s.group, s.traits, s.sizes, False, 0.0) for s in simulated(5)]
+    samples = [LogRatio(s.source, s.group, s.traits, s.sizes, False, 0.0) for s in simulated(5)]
     truth = np.array([sample.log for sample in simulated(5)])
     absorbed = residuals_of(samples, PRIOR, HOW)
     honest = residuals_of(samples, PRIOR, HOW, lambda places: truth[places])
@@ -149,7 +149,7 @@ def test_a_source_of_many_rows_counts_as_one_and_its_side_as_chance() -> None:
     """Thirty sources far off beside three of many rows that are near: nine of ten sources are inside, not of rows."""
     random = np.random.default_rng(7)
     rows = [(f"s{n}", 0.3 * random.normal()) for n in range(30)] + [(f"t{n % 3}", 0.01) for n in range(300)]
-    samples = [Sample(source, f"{source} {n % 9}", {"family": "f", "kind": "dense"}, {}, False, log)
+    samples = [LogRatio(source, f"{source} {n % 9}", {"family": "f", "kind": "dense"}, {}, False, log)
                for n, (source, log) in enumerate(rows)]
     found = file_of(samples)
     checks = [checked(found, sample, place, sample.log) for place, sample in enumerate(samples)]
@@ -162,7 +162,7 @@ def test_a_source_of_many_rows_counts_as_one_and_its_side_as_chance() -> None:
 def test_skewed_residuals_give_skewed_intervals_where_a_law_is_not_even() -> None:
     """As memory has them: what runs out of memory is seldom written down."""
     random = np.random.default_rng(7)
-    samples = [Sample(s.source, s.group, s.traits, s.sizes, False, float(random.exponential(0.2) - 0.14))
+    samples = [LogRatio(s.source, s.group, s.traits, s.sizes, False, float(random.exponential(0.2) - 0.14))
                for s in simulated(7)]
     likely = PRIOR.model_copy(update={"scored": False, "even": False})
     one = file_of(samples, likely).at({"family": "f1", "kind": "dense"}, {"gpus": 16.0})
@@ -191,8 +191,8 @@ def test_a_part_that_a_kernel_may_do_without_may_be_absent_as_a_whole_below_the_
 
 @pytest.mark.parametrize(("intraclass", "many"), [(1, 1), (0, 40), (0.2, 40 / (1 + 39 * 0.2)), (None, 40**0.5)])
 def test_a_source_of_many_rows_counts_as_its_effective_number(intraclass: float | None, many: float) -> None:
-    samples = [Sample("big", f"big {n}", {}, {}, False, 0.0) for n in range(40)]
-    weights = weights_of([*samples, Sample("small", "small", {}, {}, False, 0.0)], intraclass)
+    samples = [LogRatio("big", f"big {n}", {}, {}, False, 0.0) for n in range(40)]
+    weights = weights_of([*samples, LogRatio("small", "small", {}, {}, False, 0.0)], intraclass)
     assert weights[:40].sum() == pytest.approx(many)
     assert weights[40] == pytest.approx(1)
 

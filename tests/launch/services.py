@@ -5,7 +5,7 @@ from functools import cache
 
 from planner.ask.estimate import estimating
 from planner.launch.given import estimated
-from planner.launch.served import Served, served_of
+from planner.launch.served import EngineGroup, served_of
 from tests.launch.works import CATALOG, words
 
 DENSE = {"model": "llama-3.1-8b", "input": "2000", "output": "300"}
@@ -22,14 +22,14 @@ def serving(layout: str, node: str = "dgx-h100", gpus: str = "", **asked: str):
                       labels={}).answer().assignment
 
 
-def served(target: str, layout: str, node: str = "dgx-h100", gpus: str = "", **asked: str) -> Served:
+def served(target: str, layout: str, node: str = "dgx-h100", gpus: str = "", **asked: str) -> EngineGroup:
     """Return what the emitter of a target reads of replicas."""
     stack = CATALOG.releases.target(target).stacks[0]
     one = estimated(serving(layout, node, gpus, **asked, engine=stack))
     return served_of(one.placed, one.asked, CATALOG, target)
 
 
-def otherwise(base: Served, *, serving=None, **layout) -> Served:
+def otherwise(base: EngineGroup, *, serving=None, **layout) -> EngineGroup:
     """Return replicas with parts of their layout, or of what is delivered, changed, unchecked."""
     answer = base.serving.model_copy(update=serving or {})
     placed = base.placed.model_copy(update={"layout": base.placed.layout.model_copy(update=layout), "serving": answer})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.catalog.stack import OffloadSupport, Refusal
+from planner.catalog.stack import Conflict, OffloadSupport
 from planner.layouts.axes import RECOMPUTE, SCHEDULES, Space
 from planner.layouts.enumerate import violations
 from planner.layouts.offload import OFFLOAD_AXES
@@ -233,7 +233,7 @@ def test_the_grid_applies_every_rule_once_it_can(example: Example) -> None:
 
 
 def test_what_a_stack_refuses_is_a_rule_of_its_own() -> None:
-    refusal = Refusal(together={"tp": 2, "vpp": 2}, reason="the chunks would not line up")
+    refusal = Conflict(together={"tp": 2, "vpp": 2}, reason="the chunks would not line up")
     apart = {"stack.refuses": (refusal,), "tp": 2, "pp": 2, "dp": 2}
     assert broken(apart, {"vpp": 2}) == ["no_tp_with_vpp"]
     assert broken(apart) == []
@@ -245,7 +245,7 @@ def test_what_a_stack_refuses_is_a_rule_of_its_own() -> None:
 
 def test_what_is_refused_at_values_is_refused_at_no_others() -> None:
     """As a target of launch files says it: `{at: {zero: [0]}, together: {dp: 2}}`."""
-    refusal = Refusal(together={"dp": 2}, at={"zero": (0.0,), "recompute": ("none",)}, reason="several GPUs shard all")
+    refusal = Conflict(together={"dp": 2}, at={"zero": (0.0,), "recompute": ("none",)}, reason="several GPUs shard all")
     several = {"stack.refuses": (refusal,), "dp": 2, "tp": 4}
     assert broken(several, {"zero": 0, "recompute": 0}) == ["no_dp_with_zero_0.0_with_recompute_none"]
     assert broken(several, {"zero": 1, "recompute": 0}) == broken(several, {"zero": 0, "recompute": 2}) == []

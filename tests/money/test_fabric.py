@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 from planner.catalog.load import Catalog
-from planner.catalog.parts import Part
+from planner.catalog.parts import NetPart
 from planner.errors import InputError
 from planner.money.fabric import Links, design
 from tests.money.cabled import network
@@ -18,8 +18,8 @@ QM9700 = CATALOG.part("qm9700")
 
 
 def switch(ports, cage=1):
-    return Part(name="toy", source="a test", as_of="2026", kind="assumed", role="switch", port_rate="400 Gbit/s",
-                ports=ports, ports_per_cage=cage, price="1 USD")
+    return NetPart(name="toy", source="a test", as_of="2026", kind="assumed", role="switch", port_rate="400 Gbit/s",
+                   ports=ports, ports_per_cage=cage, price="1 USD")
 
 
 def rails(nodes, nics=8, part=QM9700, **more):

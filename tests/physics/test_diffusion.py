@@ -10,8 +10,8 @@ from planner.catalog.diffusion import Diffusion
 from planner.catalog.load import Catalog
 from planner.physics.diffusion.shape import forward_flops, parameters, sample_of
 from planner.physics.diffusion.step import (
-    Split,
-    Tuning,
+    StepSplit,
+    Trainee,
     allocated,
     entering_bytes,
     memory,
@@ -78,9 +78,9 @@ def test_sound_is_a_line_of_samples(name: str, seconds: float, products: float, 
     assert mine[1] / 1e12 == pytest.approx(attention, rel=0.03)
 
 
-def lora(name: str, size: tuple[int, int], rank: int, optimizer: str, base: str = "bf16") -> Tuning:
+def lora(name: str, size: tuple[int, int], rank: int, optimizer: str, base: str = "bf16") -> Trainee:
     model = CATALOG.diffusion(name)
-    return Tuning(model, sample_of(model, size, 1), rank, base, optimizer)  # type: ignore[arg-type]
+    return Trainee(model, sample_of(model, size, 1), rank, base, optimizer)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "rank", "optimizer", "base", "recomputed", "gib"), [
@@ -91,13 +91,13 @@ def lora(name: str, size: tuple[int, int], rank: int, optimizer: str, base: str 
     ("chroma", 16, "adamw", "bf16", 1, 17.6)])
 def test_memory_is_that_of_published_runs(name: str, rank: int, optimizer: str, base: str, recomputed: int,
                                           gib: float) -> None:
-    peak = allocated(lora(name, (512, 512), rank, optimizer, base), Split(recomputed=recomputed), LAW)
+    peak = allocated(lora(name, (512, 512), rank, optimizer, base), StepSplit(recomputed=recomputed), LAW)
     assert peak / 2**30 == pytest.approx(gib, rel=0.08)
 
 
 def test_states_of_all_weights_are_those_of_the_recipe() -> None:
     tuning = lora("sdxl", (1024, 1024), 0, "adamw")
-    parts = memory(tuning, Split(recomputed=1.0), LAW)
+    parts = memory(tuning, StepSplit(recomputed=1.0), LAW)
     count = 2_567_463_684
     assert trained(tuning) == count
     assert (parts["weights"], parts["gradients"], parts["optimizer"]) == (2 * count, 2 * count, 6 * count)
@@ -106,21 +106,21 @@ def test_states_of_all_weights_are_those_of_the_recipe() -> None:
 @pytest.mark.parametrize(("change", "grows"), [
     ({"micro_batch": 2}, True), ({"recomputed": 0.5}, False), ({"recomputed": 1.0}, False), ({"swapped": 1.0}, False)])
 def test_memory_moves_with_the_split(change: dict[str, float], grows: bool) -> None:
-    tuning, split = lora("flux.1-dev", (1024, 1024), 16, "adamw"), Split()
+    tuning, split = lora("flux.1-dev", (1024, 1024), 16, "adamw"), StepSplit()
     now, then = (sum(memory(tuning, each, LAW).values()) for each in (split, replace(split, **change)))  # type: ignore[arg-type]
     assert (then > now) == grows
 
 
 def test_shards_share_weights_and_states() -> None:
     tuning = lora("flux.1-dev", (1024, 1024), 0, "adamw")
-    one, four = (memory(tuning, Split(count, count, recomputed=1.0), LAW) for count in (1, 4))
+    one, four = (memory(tuning, StepSplit(count, count, recomputed=1.0), LAW) for count in (1, 4))
     assert all(four[part] == one[part] / 4 for part in ("weights", "gradients", "optimizer"))
 
 
 def test_recompute_costs_a_forward_pass() -> None:
     gpu = CATALOG.gpu("rtx-4090")
     tuning, rates = lora("flux.1-dev", (1024, 1024), 16, "adamw"), CATALOG.rates(gpu.architecture)
-    none, half, full = (step_seconds(tuning, Split(recomputed=share), LAW, gpu, rates, CATALOG.kernels)
+    none, half, full = (step_seconds(tuning, StepSplit(recomputed=share), LAW, gpu, rates, CATALOG.kernels)
                         for share in (0.0, 0.5, 1.0))
     assert none["recompute"] == 0
     assert half["recompute"] * 2 == full["recompute"] < none["compute"]
@@ -133,13 +133,13 @@ def test_what_eager_fp8_rounds_is_kept_by_numbers_that_enter_its_products() -> N
     plain = LAW.model_copy(update={"bases": {**LAW.bases, "fp8": LAW.bases["fp8"].model_copy(update={"rounded": 0.0})}})
     image, text, entering = 1024, 128, 6 * 3840 + 10240
     tokens = 30 * (image + text) + 2 * image + 2 * text
-    kept = allocated(tuning, Split(), LAW) - allocated(tuning, Split(), plain)
+    kept = allocated(tuning, StepSplit(), LAW) - allocated(tuning, StepSplit(), plain)
     assert kept == pytest.approx(tokens * entering * LAW.bases["fp8"].rounded)
     # blocks that come from the host are expanded on the way
-    assert allocated(tuning, Split(swapped=1.0), LAW) == allocated(tuning, Split(swapped=1.0), plain)
+    assert allocated(tuning, StepSplit(swapped=1.0), LAW) == allocated(tuning, StepSplit(swapped=1.0), plain)
 
 
-def busy(tuning: Tuning, split: Split, gpu: str) -> float:
+def busy(tuning: Trainee, split: StepSplit, gpu: str) -> float:
     """Return the seconds that a GPU works forward and backward."""
     card = CATALOG.gpu(gpu)
     return step_seconds(tuning, split, LAW, card, CATALOG.rates(card.architecture), CATALOG.kernels)["compute"]
@@ -152,20 +152,20 @@ def test_rounding_moves_each_number_that_enters_a_product_through_memory() -> No
     for gpu in ("l40s", "h100-sxm"):
         card = CATALOG.gpu(gpu)
         moved = LAW.bases["fp8"].moved * entering / (card.memory_bandwidth * CATALOG.rates(card.architecture).memory)
-        assert busy(eager, Split(), gpu) - busy(plain, Split(), gpu) == pytest.approx(moved)
-        assert busy(eager, Split(swapped=1.0), gpu) == busy(plain, Split(swapped=1.0), gpu)
+        assert busy(eager, StepSplit(), gpu) - busy(plain, StepSplit(), gpu) == pytest.approx(moved)
+        assert busy(eager, StepSplit(swapped=1.0), gpu) == busy(plain, StepSplit(swapped=1.0), gpu)
 
 
 def test_the_small_matrix_of_kronecker_adapters_takes_rows_of_a_factor() -> None:
     """By hand: PixArt's 28 blocks, 4,096 tokens: six outputs of 1,152, and keys and values of other text."""
     model = CATALOG.diffusion("pixart-sigma")
-    two, four = (Tuning(model, sample_of(model, (1024, 1024), 1), 0, "bf16", "adamw", factor) for factor in (2, 4))
+    two, four = (Trainee(model, sample_of(model, (1024, 1024), 1), 0, "bf16", "adamw", factor) for factor in (2, 4))
     rows = 28 * 4096 * 6 * 1152 * (1 / 2 - 1 / 4)
     beside = 2 * 28 * 4096 * 6 * 1152**2 * (1 / 2 - 1 / 4)
     card = CATALOG.gpu("h100-sxm")
     rate = 989e12 * (card.gemm_efficiency.get("bf16") or CATALOG.rates("hopper").gemm["bf16"]) * LAW.products
     # once forward, and two times as long backward
-    assert busy(two, Split(), "h100-sxm") - busy(four, Split(), "h100-sxm") == pytest.approx(
+    assert busy(two, StepSplit(), "h100-sxm") - busy(four, StepSplit(), "h100-sxm") == pytest.approx(
         3 * (LAW.factor_row * rows + beside / rate), rel=1e-3)
 
 
@@ -176,7 +176,7 @@ def test_a_cache_that_holds_what_a_kernel_leaves_spares_memory() -> None:
     rates = CATALOG.rates("ada")
     spared = {}
     for batch in (1, 4):
-        split = Split(micro_batch=batch)
+        split = StepSplit(micro_batch=batch)
         cold = step_seconds(tuning, split, LAW, bare, rates, CATALOG.kernels)["compute"]
         spared[batch] = (cold - busy(tuning, split, "l40s")) / batch
     assert spared[4] / spared[1] == pytest.approx(96e6 / (4 * 4 * 1280 * 8192), rel=1e-3)
@@ -187,7 +187,7 @@ def test_blocks_without_attention_have_their_products_alone_to_launch() -> None:
     tuning = lora("sdxl", (64, 64), 16, "adamw")
     without = LAW.model_copy(update={"host_block": 1e-9, "overlap": 1.0})
     gpu, rates = CATALOG.gpu("h100-sxm"), CATALOG.rates("hopper")
-    with_, none = (step_seconds(tuning, Split(), law, gpu, rates, CATALOG.kernels)["other"]
+    with_, none = (step_seconds(tuning, StepSplit(), law, gpu, rates, CATALOG.kernels)["other"]
                    for law in (LAW.model_copy(update={"overlap": 1.0}), without))
     attending = sum(block.count for block in tuning.model.denoiser.blocks if block.inner)
     assert with_ - none == pytest.approx(attending * LAW.host_block, rel=1e-3)
@@ -196,8 +196,8 @@ def test_blocks_without_attention_have_their_products_alone_to_launch() -> None:
 def test_what_enters_recomputed_blocks_waits_on_the_host() -> None:
     """By hand: 40 blocks of Wan 2.1 14B, 21 x 32 x 32 tokens of 5,120 numbers in 16 bits."""
     model = CATALOG.diffusion("wan2.1-14b")
-    tuning = Tuning(model, sample_of(model, (512, 512), 81), 16, "fp8-weights", "adamw")
-    stays, away = (Split(recomputed=1.0, swapped=0.8, entering=share) for share in (1.0, 0.0))
+    tuning = Trainee(model, sample_of(model, (512, 512), 81), 16, "fp8-weights", "adamw")
+    stays, away = (StepSplit(recomputed=1.0, swapped=0.8, entering=share) for share in (1.0, 0.0))
     entering = 40 * 21 * 32 * 32 * 5120 * 2
     parts = [memory(tuning, split, LAW)["activations"] for split in (stays, away)]
     assert parts[0] - parts[1] == pytest.approx(entering)
@@ -211,8 +211,8 @@ def test_what_enters_recomputed_blocks_waits_on_the_host() -> None:
 def test_products_in_8_bits_take_their_share_of_the_peak_and_casts() -> None:
     """FLUX.1, all weights on a B200: of the peaks 0.654 in 16 bits and 0.528 in 8, and 7.4 bytes a number cast."""
     gpu, model = CATALOG.gpu("b200"), CATALOG.diffusion("flux.1-schnell")
-    wide = Tuning(model, sample_of(model, (256, 256), 1), 0, "bf16", "adamw", graphed=True)
-    rates, split = CATALOG.rates(gpu.architecture), Split(micro_batch=32)
+    wide = Trainee(model, sample_of(model, (256, 256), 1), 0, "bf16", "adamw", graphed=True)
+    rates, split = CATALOG.rates(gpu.architecture), StepSplit(micro_batch=32)
     plain, scaled = (step_seconds(tuning, split, LAW, gpu, rates, CATALOG.kernels)["compute"]
                      for tuning in (wide, replace(wide, scaled="mxfp8")))
     multiplied = 3 * 32 * forward_flops(model, wide.sample)[0] / LAW.products
@@ -227,7 +227,7 @@ def test_products_in_8_bits_take_their_share_of_the_peak_and_casts() -> None:
 def test_quantized_weights_come_from_the_host_more_slowly_than_pinned_ones() -> None:
     """By hand: two passes over 8.1 GB at 5.9 GB/s, less what computing hides, against 16.3 GB over PCIe 5."""
     gpu = CATALOG.gpu("h100-sxm")
-    rates, swapped = CATALOG.rates(gpu.architecture), Split(swapped=1.0)
+    rates, swapped = CATALOG.rates(gpu.architecture), StepSplit(swapped=1.0)
     wide, narrow = (step_seconds(lora("ernie-image", (512, 512), 16, "adamw", base), swapped, LAW, gpu, rates,
                                  CATALOG.kernels) for base in ("bf16", "int8"))
     weights = parameters(CATALOG.diffusion("ernie-image"))
@@ -238,16 +238,17 @@ def test_quantized_weights_come_from_the_host_more_slowly_than_pinned_ones() -> 
 
 def test_what_enters_recomputed_blocks_can_go_to_the_host() -> None:
     tuning = lora("flux.1-dev", (1024, 1024), 16, "adamw")
-    here, there = (memory(tuning, Split(recomputed=1.0, entering=share), LAW)["activations"] for share in (1.0, 0.0))
+    here, there = (memory(tuning, StepSplit(recomputed=1.0, entering=share), LAW)["activations"]
+                   for share in (1.0, 0.0))
     image, text, width = 4096, 512, 3072
     assert here - there == pytest.approx(57 * 2 * width * (image + text))
 
 
 def test_gpus_that_share_a_clip_share_its_activations_and_products_and_swap_tokens_for_heads() -> None:
     model = CATALOG.diffusion("wan2.1-14b")
-    tuning = Tuning(model, sample_of(model, (832, 480), 81), 16, "bf16", "adamw")
+    tuning = Trainee(model, sample_of(model, (832, 480), 81), 16, "bf16", "adamw")
     gpu = CATALOG.gpu("h100-sxm")
-    rates, one, four = CATALOG.rates(gpu.architecture), Split(), Split(sequence=4)
+    rates, one, four = CATALOG.rates(gpu.architecture), StepSplit(), StepSplit(sequence=4)
     assert memory(tuning, four, LAW)["activations"] == pytest.approx(memory(tuning, one, LAW)["activations"] / 4)
     assert memory(tuning, four, LAW)["weights"] == memory(tuning, one, LAW)["weights"]
     (alone, shared), (cold_alone, cold_shared) = (

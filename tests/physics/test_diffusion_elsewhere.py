@@ -9,7 +9,7 @@ import pytest
 
 from planner.catalog.load import Catalog
 from planner.jobs.diffusion.options import tunings
-from planner.physics.diffusion.step import Split, memory
+from planner.physics.diffusion.step import StepSplit, memory
 from planner.scenario.diffusion import DiffusionTraining
 from planner.units import GIB
 
@@ -36,7 +36,7 @@ def said(model: str, asked: dict[str, Any], batch: int, recomputed: float) -> fl
     """Return the GiB that the device shows."""
     work = DiffusionTraining.model_validate({"model": model, "batch": batch, **asked})
     (tuning,) = tunings(work, CATALOG)
-    split = Split(micro_batch=batch, recomputed=recomputed)
+    split = StepSplit(micro_batch=batch, recomputed=recomputed)
     return sum(memory(tuning, split, CATALOG.diffusion_law).values()) / GIB
 
 

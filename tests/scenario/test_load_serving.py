@@ -7,7 +7,7 @@ import pytest
 import planner
 from planner.catalog.load import Catalog, data_root
 from planner.errors import InputError, UnknownName, Unsupported
-from planner.scenario.demand import Arrivals, Target
+from planner.scenario.demand import Arrivals, Level
 from planner.scenario.files import trace_file
 from planner.scenario.load import load_any, load_work, paths_of, shipped
 from planner.scenario.resolve import format_of, resolve_serving
@@ -34,7 +34,7 @@ def test_the_chat_scenario_is_the_question_of_the_issue():
     assert isinstance(scenario, ServingScenario)
     (service,) = scenario.services
     assert (service.model, service.rate, service.input.mean, service.output.mean) == ("llama-3.3-70b", 20, 2000, 300)
-    assert (service.ttft, service.tpot) == (Target(2.0, 95.0), Target(0.05, 95.0))
+    assert (service.ttft, service.tpot) == (Level(2.0, 95.0), Level(0.05, 95.0))
     assert service.quantization == ("bf16", "fp8")
     assert len({CATALOG.node(node).gpu for node in scenario.hardware.candidates}) == 10
     assert said(defaults) == ["engine=vllm", "kv_cache=auto", "arrivals=poisson", "percentile=p95"]

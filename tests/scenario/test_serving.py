@@ -9,7 +9,7 @@ import pytest
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.physics.serving.formats import format_named
-from planner.scenario.demand import Arrivals, Target
+from planner.scenario.demand import Arrivals, Level
 from planner.scenario.lengths import Length
 from planner.scenario.scenario import ServingScenario
 from planner.scenario.serving import Quantization, Serving
@@ -41,9 +41,9 @@ def read(data):
      Length("p50", pytest.approx(3536.85, abs=.1), pytest.approx(7998.47, abs=.1))),
     ("arrivals", "2", Arrivals(2.0)), ("arrivals", 0.5, Arrivals(0.5)), ("arrivals", "{cv: 2}", Arrivals(2.0)),
 
-    ("ttft", "2 s", Target(2.0)), ("ttft", "2s at p99", Target(2.0, 99.0)), ("ttft", "2 s at P99.9", Target(2.0, 99.9)),
-    ("ttft", "under 1 s", Target(1.0)), ("ttft", "at most 1 s", Target(1.0)), ("ttft", "< 1 s", Target(1.0)),
-    ("tpot", "50 ms at p50", Target(0.05, 50.0)), ("tpot", "50ms at mean", Target(0.05, "mean")),
+    ("ttft", "2 s", Level(2.0)), ("ttft", "2s at p99", Level(2.0, 99.0)), ("ttft", "2 s at P99.9", Level(2.0, 99.9)),
+    ("ttft", "under 1 s", Level(1.0)), ("ttft", "at most 1 s", Level(1.0)), ("ttft", "< 1 s", Level(1.0)),
+    ("tpot", "50 ms at p50", Level(0.05, 50.0)), ("tpot", "50ms at mean", Level(0.05, "mean")),
     ("quantization", ["bf16", "fp8"], ("bf16", "fp8")), ("kv_cache", "fp8", "fp8"), ("kv_cache", "auto", "auto"),
     ("engine", "sglang", "sglang"), ("engine_version", "0.10", "0.10"),
     ("prefix_hits", "30%", 0.3), ("prefix_hits", 0.3, 0.3), ("prefix_hits", "0.3", 0.3),

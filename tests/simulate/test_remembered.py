@@ -9,7 +9,7 @@ import pytest
 
 import planner.simulate.remembered as module
 from planner.layouts.memo import ByValue
-from planner.simulate.fleet import Phase, ReplicaGroup, simulate
+from planner.simulate.fleet import ReplicaGroup, Shift, simulate
 from planner.simulate.outcome import Outcome
 from planner.simulate.remembered import replayed_once
 from planner.simulate.steps import ReplicaKind
@@ -53,7 +53,7 @@ def test_the_same_replay_is_run_once_and_is_that_of_the_simulator(runs: list[obj
 
 @pytest.mark.parametrize("changes", [
     {"groups": (ReplicaGroup(KIND, 3),)}, {"groups": (ReplicaGroup(replace(KIND, max_batch=7), 2),)},
-    {"groups": (ReplicaGroup(KIND, 2, weight=2.0),)}, {"policy": "round-robin"}, {"phases": (Phase(1.0, (1,)),)},
+    {"groups": (ReplicaGroup(KIND, 2, weight=2.0),)}, {"policy": "round-robin"}, {"phases": (Shift(1.0, (1,)),)},
     {"users": thinking(5, 0.1, 100)},
     {"trace": synthetic(12, (Lengths(60, 0.7), Lengths(40, 0.7)), cv=2, count=100, seed=7)}],
     ids=("replicas", "kind", "weight", "policy", "phases", "users", "trace"))

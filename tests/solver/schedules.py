@@ -5,7 +5,19 @@ from fractions import Fraction
 from itertools import combinations, pairwise, product
 from random import Random
 
-from planner.solver.fleet.schedule import Block, Ceiling, Load, Lot, Option, Pool, Problem, Purse, Service, Task, Turn
+from planner.solver.fleet.schedule import (
+    Ceiling,
+    Endless,
+    Load,
+    Lot,
+    NodeBlock,
+    Option,
+    Pool,
+    Problem,
+    Purse,
+    Task,
+    Turn,
+)
 
 HOUR = 3600
 
@@ -42,12 +54,12 @@ def random_problem(random: Random) -> Problem:
         tasks[1] = tasks[0]
     services = []
     if random.random() < 0.5:
-        blocks = tuple(Block(random.randrange(len(pools)), random.randint(1, 2), random.randint(2, 6))
+        blocks = tuple(NodeBlock(random.randrange(len(pools)), random.randint(1, 2), random.randint(2, 6))
                        for _ in range(random.randint(1, 2)))
         cut = random.randint(1, periods)
         parts = [part for part in (tuple(range(cut)), tuple(range(cut, periods))) if part]
         hours = size // HOUR
-        services.append(Service(blocks, tuple(Load(part, (
+        services.append(Endless(blocks, tuple(Load(part, (
             ((random.randint(1, 8), hours),) if hours == 1 or random.random() < 0.5 else
             ((random.randint(1, 8), 1), (random.randint(1, 8), hours - 1)))) for part in parts)))
     ceilings = []
@@ -91,7 +103,7 @@ def by_night(problem: Problem, random: Random) -> Problem:
     Every second period is a night; nodes are owned, some with maintenance, or delivered; most tasks may pause.
     """
     shared = [at for at, pool in enumerate(problem.pools) if not pool.is_endless]
-    blocks = tuple(Block(random.choice(shared), 1, random.randint(2, 4)) for _ in range(random.randint(1, 2)))
+    blocks = tuple(NodeBlock(random.choice(shared), 1, random.randint(2, 4)) for _ in range(random.randint(1, 2)))
     hours, loads = problem.period_seconds // HOUR, []
     for period in range(problem.periods):
         need = random.randint(1, 2) if period % 2 else random.randint(4, 6) + period
@@ -101,12 +113,13 @@ def by_night(problem: Problem, random: Random) -> Problem:
                                                      micro_usd=0) for option in task.options))
                   for task in problem.tasks[:2])
     own = replace(problem.pools[0], capacity=tuple(random.choice((5, 5, 6, 4, 2)) for _ in range(problem.periods)))
-    return replace(problem, pools=(own, *problem.pools[1:]), tasks=tasks, services=(Service(blocks, tuple(loads)),))
+    return replace(problem, pools=(own, *problem.pools[1:]), tasks=tasks, services=(Endless(blocks, tuple(loads)),))
 
 
 def turning(problem: Problem, random: Random) -> Problem:
     """Return the question with a service whose hours turn into each other, on nodes that pay to start and to empty."""
-    service = Service((Block(1, 1, random.randint(2, 4)), Block(random.choice((0, 1, 1, 1)), random.randint(1, 2), 5)),
+    service = Endless((NodeBlock(1, 1, random.randint(2, 4)), NodeBlock(random.choice((0, 1, 1, 1)),
+                                                                   random.randint(1, 2), 5)),
                       tuple(Load((period,), ((random.randint(0, 6), problem.period_seconds // HOUR),))
                             for period in range(3)))
     turns = [Turn((at, 0), (at + 1, 0), (at + 1,) * random.choice((1, 1, 3))) for at in range(2)]
@@ -138,7 +151,7 @@ def ways(problem: Problem, task: Task) -> list:
     return found
 
 
-def covers(problem: Problem, service: Service, load: Load) -> list:
+def covers(problem: Problem, service: Endless, load: Load) -> list:
     """Return every minimal way to answer a load: busiest nodes by pool, and money of all its periods."""
     found = set()
     per_need = []
@@ -159,7 +172,7 @@ def covers(problem: Problem, service: Service, load: Load) -> list:
         g != f and all(x <= y for x, y in zip(g[0], f[0], strict=True)) and g[1] <= f[1] for g in found))
 
 
-def answers(problem: Problem, service: Service) -> list:
+def answers(problem: Problem, service: Endless) -> list:
     """Return every way to answer a service: micro-USD, nodes by pool of each load, and what is paid from when to when.
 
     Where a turn costs more nodes than are needed may stay.

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.portfolios import portfolio
 from planner.solver.fleet.recreating import recreated
-from planner.solver.fleet.relaxing import Relaxation
+from planner.solver.fleet.relaxing import Relaxing
 from planner.solver.fleet.schedule import Problem, Schedule
 from planner.solver.fleet.windows import improved
 from planner.solver.settings import Settings
@@ -122,7 +122,7 @@ def test_no_plan_is_dearer_than_its_jobs_one_after_the_other(seed: int, monkeypa
 
 def test_moving_jobs_only_makes_a_schedule_cheaper_and_the_same_twice() -> None:
     problem = portfolio(10, 4, 20, 1)
-    relaxed, start = Relaxation(problem).solve(), improved(problem, LIMITED)
+    relaxed, start = Relaxing(problem).solve(), improved(problem, LIMITED)
     assert relaxed is not None
     made = [recreated(problem, (), relaxed, start, 300, 7) for _ in range(2)]
     assert made[0] == made[1]

@@ -14,7 +14,7 @@ import pytest
 from planner.solver.check import check_cover
 from planner.solver.engine import run
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply
+from planner.solver.fleet.covering import Cover, Covered, NodeSupply, Supplied
 from planner.solver.settings import Settings
 
 Counts = dict[int, int]
@@ -25,10 +25,10 @@ def stepped(base: int, step: int):
     return lambda nodes: base * nodes + step * (nodes // 2)
 
 
-def supply(random: Random, key: int) -> Supply:
+def supply(random: Random, key: int) -> NodeSupply:
     base, step = random.randint(1, 30), random.choice([0, 0, 7, 25])
-    return Supply(key, stepped(base, step), random.choice([1, 2, 3, 9]), random.choice([1, 2, 4]),
-                  random.randint(1, 9), random.random() < 0.3, step == 0)
+    return NodeSupply(key, stepped(base, step), random.choice([1, 2, 3, 9]), random.choice([1, 2, 4]),
+                      random.randint(1, 9), random.random() < 0.3, step == 0)
 
 
 def random_cover(random: Random) -> Cover:
@@ -212,7 +212,7 @@ def test_more_of_the_rate_or_of_the_spares_never_costs_less() -> None:
             assert after.value is None or (before.value is not None and before.value <= after.value)
 
 
-ONE = Cover(((10,),), (0,), (Supplied(1, 0, 7, "whole", 4, 2),), (Supply(7, lambda nodes: 5 * nodes, 9, 4, 3),))
+ONE = Cover(((10,),), (0,), (Supplied(1, 0, 7, "whole", 4, 2),), (NodeSupply(7, lambda nodes: 5 * nodes, 9, 4, 3),))
 """Replicas of 4 on two GPUs, two to a node, for a rate of 10."""
 
 
@@ -227,7 +227,7 @@ def test_replicas_share_nodes_and_fill_up_the_rate() -> None:
 def test_a_node_paid_for_works_whole_where_no_gpu_holds_a_replica(sizes: tuple[int, ...], taken: int) -> None:
     """DeepSeek on four of eight rented GPUs answered at half the pace for the same money."""
     columns = tuple(Supplied(key, 0, 0, "whole", 5 + key, gpus) for key, gpus in enumerate(sizes))
-    problem = Cover(((3,),), (0,), columns, (Supply(0, lambda nodes: 7 * nodes, 9, 8, 1),))
+    problem = Cover(((3,),), (0,), columns, (NodeSupply(0, lambda nodes: 7 * nodes, 9, 8, 1),))
     found = cover(problem)
     assert [c.gpus for c in columns if found.replicas[c.key] == (1,)] == [taken]
     assert (found.status, found.value, found.nodes) == ("optimal", 7 * 24, {0: (1,)})
@@ -237,7 +237,7 @@ def test_the_strongest_of_unlike_replicas_may_fail_and_the_others_hold() -> None
     """One of 10 and ten of 1 hold 10 whichever fails; taking the strongest off every replica would ask for more."""
     unlike = replace(ONE, spares=(1,), objective="gpus", columns=(
         Supplied(1, 0, 7, "whole", 10, 8), Supplied(2, 0, 8, "whole", 1, 1)), supplies=(
-        Supply(7, lambda nodes: 5 * nodes, 1, 8, 3), Supply(8, lambda nodes: nodes, 20, 1, 3)))
+        NodeSupply(7, lambda nodes: 5 * nodes, 1, 8, 3), NodeSupply(8, lambda nodes: nodes, 20, 1, 3)))
     assert cover(unlike).value == 11
     found = cover(replace(unlike, needs=((9,),), columns=(unlike.columns[0], replace(unlike.columns[1], gpus=1)),
                           spares=(2,)))
@@ -255,8 +255,8 @@ def test_pools_apart_answer_what_the_weaker_does_and_never_across_supplies() -> 
 
 def test_what_is_always_paid_takes_the_base_and_the_rest_comes_by_the_hour() -> None:
     day = Cover(((4, 12),), (0,), (Supplied(1, 0, 1, "whole", 4, 8), Supplied(2, 0, 2, "whole", 4, 8)),
-                (Supply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True),
-                 Supply(2, lambda nodes: 10 * nodes, 9, 8, 1)), (18, 6))
+                (NodeSupply(1, lambda nodes: 6 * nodes, 9, 8, 1, always=True),
+                 NodeSupply(2, lambda nodes: 10 * nodes, 9, 8, 1)), (18, 6))
     found = cover(day)
     assert (found.replicas, found.value) == ({1: (1, 1), 2: (0, 2)}, 6 * 24 + 2 * 10 * 6)
     alone = [cover(replace(day, columns=(column,))).value for column in day.columns]
@@ -324,7 +324,7 @@ def day(always: bool, spares: int = 0) -> Cover:
     return Cover((tuple(400_000 * percent for percent in DAY),), (spares,),
                  tuple(Supplied(at, 0, key, "whole", int(1e6 * rate), gpus)
                        for at, (key, gpus, rate) in enumerate(rows)),
-                 tuple(Supply(key, partial(mul, 1000 * usd), 1000, 8, RATES[key % 100][0], paid)
+                 tuple(NodeSupply(key, partial(mul, 1000 * usd), 1000, 8, RATES[key % 100][0], paid)
                        for key, paid, usd in offers), (2,) * len(DAY))
 
 
@@ -349,7 +349,7 @@ def test_a_fleet_of_millions_of_replicas_is_checked_by_kind() -> None:
     """The check took replica by replica: 8.4 M of them took minutes."""
     problem = Cover(((9 * 10**15,),), (3,), (Supplied(0, 0, 0, "whole", 10**6, 2),
                                                Supplied(1, 0, 0, "whole", 10**7, 16)),
-                    (Supply(0, lambda nodes: 100 * nodes, 10**12, 8, 1),))
+                    (NodeSupply(0, lambda nodes: 100 * nodes, 10**12, 8, 1),))
     found = Covered("feasible", {0: (10**9 + 1,), 1: (10**9,)}, {0: (2 * 10**9 + -(-(10**9 + 1) // 4),)})
     found = replace(found, value=24 * 100 * found.nodes[0][0])
     assert check_cover(problem, found) == []

@@ -10,7 +10,7 @@ import pytest
 
 from planner.solver.check import check_cover
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Cover, Supplied, Supply
+from planner.solver.fleet.covering import Cover, NodeSupply, Supplied
 from tests.solver.test_cover import Counts, admitted, answered, on_supplies, supply, total, usage
 
 
@@ -66,8 +66,8 @@ def test_fleets_of_one_kind_agree_with_enumeration(asked: dict[str, bool]) -> No
 def test_a_day_of_one_provider_keeps_to_it_in_every_hour() -> None:
     """By the hour each provider is cheapest once; of one alone the base of the day decides."""
     day = Cover(((4, 8),), (0,), (Supplied(1, 0, 1, "whole", 4, 8), Supplied(2, 0, 2, "whole", 8, 8)),
-                (Supply(1, lambda nodes: 5 * nodes, 9, 8, 1, provider="a"),
-                 Supply(2, lambda nodes: 9 * nodes, 9, 8, 1, provider="b")), (12, 12))
+                (NodeSupply(1, lambda nodes: 5 * nodes, 9, 8, 1, provider="a"),
+                 NodeSupply(2, lambda nodes: 9 * nodes, 9, 8, 1, provider="b")), (12, 12))
     assert cover(day).value == 12 * 5 + 12 * 9
     alone = replace(day, one_provider=True)
     found = cover(alone)

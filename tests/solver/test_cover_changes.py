@@ -14,11 +14,12 @@ import pytest
 
 from planner.solver.check import check_cover
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import LIMITED, Cover, Supplied, Supply, moving
+from planner.solver.fleet.covering import LIMITED, Cover, NodeSupply, Supplied, moving
 
 HOUR = 3600
 TWO = Cover(((4, 8, 4),), (0,), (Supplied(1, 0, 1, "whole", 4, 1), Supplied(2, 0, 2, "whole", 8, 2)),
-            (Supply(1, lambda nodes: 10 * nodes, 9, 1, 1), Supply(2, lambda nodes: 18 * nodes, 9, 2, 1)), (8, 1, 15))
+            (NodeSupply(1, lambda nodes: 10 * nodes, 9, 1, 1), NodeSupply(2, lambda nodes: 18 * nodes, 9, 2, 1)),
+            (8, 1, 15))
 
 
 def test_an_hour_alone_does_not_change_the_vendor() -> None:
@@ -61,7 +62,7 @@ def test_no_day_is_cheaper(seed: int) -> None:
     """Every fleet of up to three replicas of each column in each of three periods; more are never needed."""
     random = Random(seed)
     sizes, prices = [random.choice([1, 2]) for _ in range(2)], [random.randint(5, 40) for _ in range(2)]
-    supplies = tuple(Supply(key, partial(mul, prices[key]), random.choice([2, 3, 5]), sizes[key], 1)
+    supplies = tuple(NodeSupply(key, partial(mul, prices[key]), random.choice([2, 3, 5]), sizes[key], 1)
                      for key in range(2))
     columns = tuple(Supplied(key, 0, key % 2, "whole", random.randint(4, 9), random.randint(1, sizes[key % 2]))
                     for key in range(3))
@@ -88,7 +89,7 @@ def test_what_a_day_adds_counts_midnight() -> None:
 def test_a_search_that_time_ends_says_what_its_replicas_cost(seed: int) -> None:
     """Its model had more nodes beside each other than these replicas need, and an independent check contradicted it."""
     random = Random(seed)
-    supplies = tuple(Supply(key, partial(mul, random.randint(500, 2000)), 60, random.choice([1, 2, 4, 8]), 1)
+    supplies = tuple(NodeSupply(key, partial(mul, random.randint(500, 2000)), 60, random.choice([1, 2, 4, 8]), 1)
                      for key in range(random.choice([3, 6, 10])))
     columns = tuple(Supplied(at, 0, supply.key, "whole", random.randint(40, 99) * gpus, gpus) for at, (supply, gpus)
                     in enumerate(product(supplies, (1, 2, 4, 8))) if gpus <= supply.node_gpus)

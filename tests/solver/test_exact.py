@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.exact import ASKED, ENDINGS, OBJECTIVES, PAGE, SEEDS, Outcome, outcome
-from planner.catalog.stack import Refusal
+from planner.catalog.stack import Conflict
 from planner.layouts.axes import AXES, column_type, domain
 from planner.layouts.enumerate import LAZY_AXES
 from planner.layouts.rules import rules_of
@@ -29,7 +29,7 @@ RARE = {"memory makes the optimum worse": 25, "nothing without offload is as goo
         "every best plan has a pipeline": 20, "every best plan interleaves": 1,
         "every best plan has a schedule other than 1F1B": 2, "mixture of experts behind dense layers": 10}
 """Kinds of scenarios and how many there are at least."""
-REFUSED = tuple(Refusal(together=both, reason="a test") for both in ({"tp": 2, "zero": 1}, {"dp": 2, "pp": 2}))
+REFUSED = tuple(Conflict(together=both, reason="a test") for both in ({"tp": 2, "zero": 1}, {"dp": 2, "pp": 2}))
 
 
 @cache
@@ -61,7 +61,7 @@ def test_the_scenarios_are_of_every_kind() -> None:
 
 @pytest.mark.parametrize("refuses", [(), REFUSED], ids=["plain", "refusing"])
 @pytest.mark.parametrize("seed", range(11_000, 11_030))
-def test_the_grid_grows_every_legal_point_and_no_other(seed: int, refuses: tuple[Refusal, ...]) -> None:
+def test_the_grid_grows_every_legal_point_and_no_other(seed: int, refuses: tuple[Conflict, ...]) -> None:
     case, names = small_case(seed), [axis.name for axis in AXES]
     facts = replace(case.facts, stack=case.facts.stack.model_copy(update={"refuses": refuses}))
     points = product(*([0] if name in LAZY_AXES else domain(name, case.space) for name in names))

@@ -15,8 +15,8 @@ from planner.physics.training.memory import memory_terms
 from planner.solver import staging
 from planner.solver.search.bounding import Bounding
 from planner.solver.search.bounds import Bound, bound, time_bound
-from planner.solver.search.found import Batch, Frontier, StagedLayout
-from planner.solver.search.frontier import Search
+from planner.solver.search.found import Frontier, RowBatch, StagedLayout
+from planner.solver.search.frontier import GridSearch
 from planner.solver.search.job import Pricing
 from planner.solver.search.parallel import search_grid
 from planner.solver.search.source import grid_source, table_source
@@ -30,15 +30,15 @@ from tests.search_cases import Case, catalog, random_case
 SEEDS = range(16)
 
 
-def all_batches(case: Case) -> list[Batch]:
+def all_batches(case: Case) -> list[RowBatch]:
     """Every legal layout with every offload, nothing pruned."""
     batches = []
     for level in levels(case.space, case.question.stack):
         rows = level.on(case.enumeration.layouts)
         rows = rows.take(allowed(rows.columns, case.question.stack, case.space.flash))
         if len(rows):
-            batches.append(Batch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
-                                 np.zeros(len(rows)), np.full(len(rows), -1)))
+            batches.append(RowBatch(rows, time_terms(case.question, rows), memory_terms(case.question, rows),
+                                    np.zeros(len(rows)), np.full(len(rows), -1)))
     return batches
 
 
@@ -53,7 +53,7 @@ def staged_all(case: Case, spares: slice = slice(1)) -> list[StagedLayout]:
 def test_search_equals_staging_everything(seed: int) -> None:
     case = random_case(seed)
     every = staged_all(case)
-    found = Search(case.question, case.space, case.job).run(grid_source(Grid(case.facts))).found
+    found = GridSearch(case.question, case.space, case.job).run(grid_source(Grid(case.facts))).found
     assert bool(found) == bool(every)
     for candidate in range(len(case.question.candidates)):
         mine = [f.key for f in found if f.column.candidate == candidate]
@@ -115,15 +115,15 @@ def test_offload_is_never_left_out_where_it_would_win(model: str, node: str, gpu
     assert isinstance(asked, ByStack)
     prepared = asked.first
     layouts, job = enumerate_layouts(prepared.facts).layouts, prepared.search
-    lazy, eager = (Search(prepared.question, prepared.facts.space, job) for _ in range(2))
+    lazy, eager = (GridSearch(prepared.question, prepared.facts.space, job) for _ in range(2))
     eager.bounding = Unpruned(prepared.question, eager.pricing, eager.levels, prepared.facts.space.flash, eager.out)
     lazy, eager = (search.run(table_source(layouts)).found for search in (lazy, eager))
     assert min(f.key for f in lazy)[:2] == min(f.key for f in eager)[:2]
 
 
 def test_two_runs_find_the_same() -> None:
-    runs = [Search((case := random_case(7)).question, case.space, case.job).run(table_source(case.enumeration.layouts))
-            for _ in range(2)]
+    runs = [GridSearch((case := random_case(7)).question, case.space, case.job).run(
+        table_source(case.enumeration.layouts)) for _ in range(2)]
     assert [f.column for f in runs[0].found] == [f.column for f in runs[1].found]
     assert runs[0].removed == runs[1].removed
 
@@ -133,7 +133,7 @@ def test_two_runs_find_the_same() -> None:
 def test_company_changes_nothing_for_a_candidate(seed: int, count: int) -> None:
     """Candidates are searched side by side; each finds, and leaves, what it would alone."""
     case = random_case(seed)
-    together, alone = (Search(case.question, case.space, case.job, count=count) for _ in range(2))
+    together, alone = (GridSearch(case.question, case.space, case.job, count=count) for _ in range(2))
     alone.alone = True
     ended = [search.run(grid_source(Grid(case.facts))) for search in (together, alone)]
     assert sorted(f.key for f in ended[0].found) == sorted(f.key for f in ended[1].found)
@@ -143,7 +143,7 @@ def test_company_changes_nothing_for_a_candidate(seed: int, count: int) -> None:
 def test_a_time_limit_leaves_an_open_bound_that_no_layout_beats() -> None:
     case = random_case(3, limits=False)
     every = staged_all(case)
-    stopped = Search(case.question, case.space, case.job, Effort(0.0)).run(table_source(case.enumeration.layouts))
+    stopped = GridSearch(case.question, case.space, case.job, Effort(0.0)).run(table_source(case.enumeration.layouts))
     assert every
     assert stopped.open_bound is not None
     assert stopped.open_bound <= min(f.key for f in every)[:2]

@@ -6,7 +6,7 @@ import pytest
 
 from planner.layouts.offload import level_of
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.frontier import Search
+from planner.solver.search.frontier import GridSearch
 from planner.solver.search.job import MOST_NODES
 from planner.solver.search.leaders import leading
 from planner.solver.search.source import table_source
@@ -33,7 +33,7 @@ def test_the_next_best_are_the_next_best(seed: int) -> None:
     every = worth_a_look(staged_all(case))
     for candidate in range(len(case.question.candidates)):
         rows = case.enumeration.layouts.take(case.enumeration.layouts.candidate == candidate)
-        found = Search(case.question, case.space, case.job, count=COUNT).run(table_source(rows)).found
+        found = GridSearch(case.question, case.space, case.job, count=COUNT).run(table_source(rows)).found
         leaders = leading(COUNT, rows.gpus)
         for one in found:
             leaders.offer(one)

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.portfolios import portfolio
 from planner.solver.fleet.exact import within
 from planner.solver.fleet.reading import solved
-from planner.solver.fleet.relaxing import Relaxation
+from planner.solver.fleet.relaxing import Relaxing
 from planner.solver.fleet.rounded import Rounded
 from planner.solver.fleet.schedule import HOUR_SECONDS, Option, Pool, Problem, Task
 from planner.solver.settings import Settings
@@ -37,15 +37,15 @@ def test_no_schedule_of_all_is_below_the_bound(monkeypatch: pytest.MonkeyPatch, 
     for seed in range(first, first + 30):
         for made in (random_problem, crowded):
             problem = made(Random(f"bound {seed}"))
-            best, relaxed = cheapest(problem), Relaxation(problem).solve()
+            best, relaxed = cheapest(problem), Relaxing(problem).solve()
             assert best is None or relaxed is None or relaxed.bound <= best, (made.__name__, seed)
 
 
 def test_a_relaxation_that_ends_when_rows_were_just_found_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = portfolio(20, 3, 30, 0)
-    whole = Relaxation(problem).solve()
+    whole = Relaxing(problem).solve()
     monkeypatch.setattr("planner.solver.fleet.relaxing.ROUNDS", 2)
-    relaxation = Relaxation(problem)
+    relaxation = Relaxing(problem)
     short = relaxation.solve()
     assert len(relaxation.master.rounded.stated) > len(relaxation.master.cuts)
     assert whole is not None
@@ -58,7 +58,7 @@ def test_a_cheapest_schedule_is_among_the_ways_that_the_relaxation_leaves() -> N
     for seed in range(10):
         for made in (crowded, lambda random: by_night(random_problem(random), random)):
             problem = made(Random(f"left {seed}"))
-            best, relaxed = cheapest(problem), Relaxation(problem).solve()
+            best, relaxed = cheapest(problem), Relaxing(problem).solve()
             if best is None or relaxed is None:
                 continue
             model = within(problem, relaxed, best)
@@ -74,7 +74,7 @@ def test_rounded_rows_raise_the_bound_to_the_optimum() -> None:
     tasks = tuple(Task((Option(0, 3, HOUR_SECONDS), Option(1, 3, HOUR_SECONDS, 30 * 10**6)), worth=90 * 10**6)
                   for _ in range(3))
     problem = Problem(1, HOUR_SECONDS, (Pool((5,)), Pool(None, 10**7)), tasks)
-    relaxed = Relaxation(problem).solve()
+    relaxed = Relaxing(problem).solve()
     assert relaxed is not None
     assert relaxed.bound == pytest.approx(60 * 10**6, rel=1e-6)
     assert cheapest(problem) == 60 * 10**6

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.solver.search.frontier import Search
+from planner.solver.search.frontier import GridSearch
 from planner.solver.search.simplest import simplest
 from planner.solver.search.source import table_source
 from tests.search_cases import random_case
@@ -14,7 +14,7 @@ from tests.solver.test_frontier import staged_all
 @pytest.mark.parametrize("seed", range(300, 307))
 def test_no_simpler_layout_is_within_the_tolerance(seed: int) -> None:
     case = random_case(seed, limits=False)
-    found = Search(case.question, case.space, case.job).run(table_source(case.enumeration.layouts)).found
+    found = GridSearch(case.question, case.space, case.job).run(table_source(case.enumeration.layouts)).found
     if not found:
         return
     best = min(found, key=lambda one: one.key)

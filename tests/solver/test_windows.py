@@ -22,10 +22,10 @@ from planner.solver.fleet import windows
 from planner.solver.fleet.exact import exact
 from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.reading import solved, value_of
-from planner.solver.fleet.relaxing import Relaxation
-from planner.solver.fleet.schedule import Block, Load, Option, Placed, Pool, Problem, Schedule, Service, Task
+from planner.solver.fleet.relaxing import Relaxing
+from planner.solver.fleet.schedule import Endless, Load, NodeBlock, Option, Placed, Pool, Problem, Schedule, Task
 from planner.solver.fleet.scheduling import schedule
-from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.scheduling_model import Scheduling
 from planner.solver.fleet.window import joined
 from planner.solver.fleet.windows import improved
 from planner.solver.settings import Settings
@@ -44,7 +44,7 @@ def _few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_schedule_is_below_the_bound_nor_above_the_windows(first: int) -> None:
     for seed in range(first, first + 12):
         problem = random_problem(Random(seed))
-        best, relaxed = schedule(problem, Settings()), Relaxation(problem).solve()
+        best, relaxed = schedule(problem, Settings()), Relaxing(problem).solve()
         if best.value is None:
             continue
         assert relaxed is not None
@@ -67,8 +67,8 @@ def test_many_jobs_are_no_dearer_than_one_after_the_other_and_the_same_twice() -
 
 def test_what_cp_sat_does_not_prove_at_once_has_a_schedule_and_a_bound_from_the_relaxation() -> None:
     problem, brief = portfolio(12, 3, 26, 1), Settings(deterministic_limit=0.01, linearization=2, so_far=True)
-    assert solved(problem, Model(problem), brief).value is None
-    found, relaxed = exact(problem, brief, None), Relaxation(problem).solve()
+    assert solved(problem, Scheduling(problem), brief).value is None
+    found, relaxed = exact(problem, brief, None), Relaxing(problem).solve()
     assert check_schedule(problem, found) == []
     assert found.value is not None
     assert relaxed is not None
@@ -79,7 +79,7 @@ def test_what_cp_sat_does_not_prove_at_once_has_a_schedule_and_a_bound_from_the_
 def test_services_alone_are_solved_although_cp_sat_does_not_prove_them_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are nodes and no ways: there is nothing to relax."""
     problem = next(one for seed in range(60) if (one := random_problem(Random(seed))).services and solved(
-        replace(one, tasks=()), Model(replace(one, tasks=())), Settings()).value is not None)
+        replace(one, tasks=()), Scheduling(replace(one, tasks=())), Settings()).value is not None)
     problem = replace(problem, tasks=())
     best = schedule(problem, Settings())
     monkeypatch.setattr("planner.solver.fleet.exact._tried", lambda *_: replace(best, status="feasible"))
@@ -104,9 +104,9 @@ def test_services_are_proven_where_cp_sat_has_no_time_for_them(monkeypatch: pyte
     loads = tuple(Load(tuple(range(at * 52 // 6, (at + 1) * 52 // 6)), tuple(
         (round(1.2e6 * 1.1**at * level), 42) for level in (2, 4, 6, 7))) for at in range(6))
     rates = {1: 1_300_000, 2: 1_300_000, 3: 1_350_000, 5: 2_300_000, 6: 2_200_000, 7: 2_300_000}
-    service = Service(tuple(Block(at, 1, rate) for at, rate in rates.items()), loads)
+    service = Endless(tuple(NodeBlock(at, 1, rate) for at, rate in rates.items()), loads)
     problem = replace(asked, tasks=(), services=(service,))
-    whole = solved(problem, Model(problem), Settings(linearization=2))
+    whole = solved(problem, Scheduling(problem), Settings(linearization=2))
     assert whole.status == "optimal"
     monkeypatch.setattr("planner.solver.fleet.exact.BRIEF", 0.0)
     found = exact(problem, replace(LIMITED, deterministic_limit=0.0), None)
@@ -150,7 +150,7 @@ def test_what_windows_save_is_joined_where_it_still_fits() -> None:
 
 def test_a_limit_of_the_clock_ends_cp_sat() -> None:
     problem, began = portfolio(40, 4, 52, 1), time.monotonic()
-    solved(problem, Model(problem), Settings(deterministic_limit=100.0, linearization=2, seconds=0.5))
+    solved(problem, Scheduling(problem), Settings(deterministic_limit=100.0, linearization=2, seconds=0.5))
     assert time.monotonic() - began < 5
 
 
@@ -181,13 +181,13 @@ def test_ctrl_c_leaves_the_best_schedule_so_far(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("solve", [lambda one: exact(one, LIMITED, greedy(one)), lambda one: improved(one, LIMITED)])
 def test_ctrl_c_after_the_relaxation_leaves_its_bound(monkeypatch: pytest.MonkeyPatch, solve) -> None:  # type: ignore[no-untyped-def]
-    real = Relaxation.solve
+    real = Relaxing.solve
 
-    def interrupted(self: Relaxation, seconds: float | None = None) -> None:
+    def interrupted(self: Relaxing, seconds: float | None = None) -> None:
         real(self, seconds)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Relaxation, "solve", interrupted)
+    monkeypatch.setattr(Relaxing, "solve", interrupted)
     monkeypatch.setattr("planner.solver.fleet.exact.BRIEF", 0.001)
     problem = portfolio(12, 4, 26, 1)
     found = solve(problem)

@@ -11,9 +11,9 @@ from planner.solver.progress import SoFar
 from planner.web import pool as pools
 from planner.web.answering import Answered, answer
 from planner.web.desk import Desk
-from planner.web.kept import Kept, code
+from planner.web.kept import AnswerStore, code
 from planner.web.limits import MOST_MEMORY
-from planner.web.pool import Full, Job, Pool
+from planner.web.pool import Full, Processes, Queued
 from planner.web.question import question_of
 from planner.web.refusing import Refusal
 
@@ -24,8 +24,8 @@ def test_a_process_that_is_lost_or_hangs_fails_its_own_question_alone(monkeypatc
     monkeypatch.setattr(pools, "LEAVE_SECONDS", 0.3)
     monkeypatch.setattr(pools, "prepare", print)  # what these calls need is little, and loads fast
     ended = []
-    pool = Pool(1, 0, (), lambda job, result: ended.append(job))
-    crashed, hangs, after = (Job(call, "") for call in (
+    pool = Processes(1, 0, (), lambda job, result: ended.append(job))
+    crashed, hangs, after = (Queued(call, "") for call in (
         partial(os.kill, 0, signal.SIGKILL), partial(signal.sigwait, [signal.SIGUSR1]), partial(answer, HELD, ())))
     for job in (crashed, hangs, after):
         pool.add(job)
@@ -37,13 +37,13 @@ def test_a_process_that_is_lost_or_hangs_fails_its_own_question_alone(monkeypatc
     assert (crashed.state, after.state, ended) == ("failed", "done", [crashed, hangs, after])
     monkeypatch.setattr(pools, "MOST_WAITING", 0)
     with pytest.raises(Full, match="questions wait already"):
-        pool.add(Job(partial(answer, HELD, ()), ""))
+        pool.add(Queued(partial(answer, HELD, ()), ""))
     pool.close()
 
 
 def test_the_share_that_is_searched_does_not_fall():
     """What a part turns out to have beside is more than was thought: the bar stood at 16%, and then at 14%."""
-    job = Job(partial(answer, HELD, ()), "")
+    job = Queued(partial(answer, HELD, ()), "")
     for done, value in ((0.16, 7), (0.14, 6)):
         pools._hear({job.id: job}, job.id, SoFar("cost", done, value, None))
     assert job.so_far == SoFar("cost", 0.16, 6, None)
@@ -54,12 +54,12 @@ def test_the_share_that_is_searched_does_not_fall():
     (MOST_MEMORY, 0.0, "no answer within 0 us, the limit of this server")])
 def test_a_search_is_limited_in_memory_and_in_time(monkeypatch, memory, seconds, said):
     """It is a real search, and the process answers the next question after it."""
-    large, after = (Job(partial(answer, question, ()), "") for question in (
+    large, after = (Queued(partial(answer, question, ()), "") for question in (
         question_of("plan", {"model": "deepseek-v3", "tokens": "14 T"}), HELD))
     with monkeypatch.context() as tight:
         tight.setattr(pools, "MOST_MEMORY", memory)
         tight.setattr(pools, "HEARTBEAT", 0.001)  # it is told to end before it has a plan
-        pool = Pool(1, 0, (), lambda job, result: None, most_seconds=seconds)
+        pool = Processes(1, 0, (), lambda job, result: None, most_seconds=seconds)
         pool.add(large)
         assert said in large.result.result(60).message
     assert large.state == "failed"
@@ -101,7 +101,7 @@ def test_a_finished_answer_outlives_its_server(tmp_path, monkeypatch):
     first.close()
     assert isinstance(found, Answered)
     assert waits.result.done()
-    monkeypatch.setattr(Pool, "add", None)
+    monkeypatch.setattr(Processes, "add", None)
     second = Desk((), tmp_path)
     assert second.ask(asked).result.result(0) == found
     second.close()
@@ -110,7 +110,7 @@ def test_a_finished_answer_outlives_its_server(tmp_path, monkeypatch):
 def test_who_asks_the_same_waits_for_the_same_and_what_comes_beside_waits_behind_all(tmp_path, monkeypatch):
     monkeypatch.setattr("planner.web.desk.ESTIMATORS", 0)
     desk = Desk((), tmp_path)
-    beside, first = desk.make(Job(partial(answer, HELD, ()), "")), desk.ask(HELD)
+    beside, first = desk.make(Queued(partial(answer, HELD, ()), "")), desk.ask(HELD)
     assert desk.ask(HELD) is first
     assert [desk.estimates._next(), desk.estimates._next()] == [first, beside]
     first.cancel()
@@ -121,12 +121,12 @@ def test_who_asks_the_same_waits_for_the_same_and_what_comes_beside_waits_behind
 def test_what_is_kept_is_bounded_and_a_damaged_file_is_no_answer(tmp_path, monkeypatch):
     monkeypatch.setattr("planner.web.kept.MOST_KEPT", 2)
     monkeypatch.setattr("planner.web.kept.MOST_REMEMBERED", 1)
-    kept = Kept(tmp_path / "answers")
+    kept = AnswerStore(tmp_path / "answers")
     for at, key in enumerate("abc"):
         kept.put(key, Answered(key, 0), on_disk=True)
         os.utime(tmp_path / "answers" / f"{key}.json", ns=(at, at))
     assert [kept.get(key) for key in "abc"] == [None, Answered("b", 0), Answered("c", 0)]
     (tmp_path / "answers" / "b.json").write_text("{")
-    assert Kept(tmp_path / "answers").get("b") is None
+    assert AnswerStore(tmp_path / "answers").get("b") is None
     (tmp_path / "blocked").write_text("")
-    Kept(tmp_path / "blocked" / "answers").put("d", Answered("d", 0), on_disk=True)
+    AnswerStore(tmp_path / "blocked" / "answers").put("d", Answered("d", 0), on_disk=True)

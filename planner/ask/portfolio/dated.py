@@ -12,7 +12,7 @@ from planner.jobs.columns import Pick, Run
 from planner.jobs.job import Picked
 from planner.jobs.pools import Supplier
 from planner.scenario.moment import iso
-from planner.solver.fleet.schedule import DAY_SECONDS, Counts, Placed, Schedule, Service, lateness
+from planner.solver.fleet.schedule import DAY_SECONDS, Counts, Endless, Placed, Schedule, lateness
 
 DIGITS = 6
 """Decimals of a number of days: a tenth of a second."""
@@ -61,7 +61,7 @@ def _task(agenda: Agenda, at: int, placed: Placed | None) -> Assignment:
 def _service(agenda: Agenda, number: int, counts: Counts) -> list[Assignment]:
     """Return every layout of a service on every pool, at its busiest hour."""
     problem, standing = agenda.problem, agenda.services[number]
-    service: Service = problem.services[number]
+    service: Endless = problem.services[number]
     made = []
     for at, (block, (column, replicas)) in enumerate(zip(service.blocks, standing.columns, strict=True)):
         nodes = [0] * problem.periods

@@ -12,7 +12,7 @@ from planner.jobs.agenda import Agenda
 from planner.solver.check_schedule import spent, spent_within, total_of, used
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.schedule import Option, Placed, Problem, Schedule, Task, late_cost, lateness
-from planner.solver.fleet.ways import Ways, late_of, nodes_of, paid_of, paid_within
+from planner.solver.fleet.ways import TaskWays, late_of, nodes_of, paid_of, paid_within
 
 NODES, RELEASE, DEADLINE, AFTER, BEFORE = "nodes", "release", "deadline", "after", "before"
 BUDGET = "budget"
@@ -24,7 +24,7 @@ class Elsewhere:
     """Ways of one task with all else as it is: an option each, and the period it starts with."""
 
     options: tuple[Option, ...]
-    ways: Ways
+    ways: TaskWays
     end: Ints
     """Second at which each ends."""
     more: Ints
@@ -150,7 +150,7 @@ def elsewhere(agenda: Agenda, schedule: Schedule, at: int, options: Sequence[Opt
             continue
         start = np.arange(last + 1, dtype=np.int64)
         late = late_of(task, start * problem.period_seconds + option.seconds)
-        ways = Ways(0 * start + number, start, start + problem.length(option), option.micro_usd + late)
+        ways = TaskWays(0 * start + number, start, start + problem.length(option), option.micro_usd + late)
         room = rest.room(option.pool, ways.start, ways.end, nodes_of(known, ways))
         within = [paid_within(problem, known, ways, purse, 1) + more
                   for purse, more in zip(problem.purses, room.within, strict=True)]
@@ -158,7 +158,7 @@ def elsewhere(agenda: Agenda, schedule: Schedule, at: int, options: Sequence[Opt
         extra.append(room.usd)
         lacks.append({NODES: room.missing, **room.lacks, **rest.money(paid_of(known, ways) + room.usd, within)})
     none = np.zeros(0, dtype=np.int64)
-    every = Ways(*(np.concatenate([none, *(part)]) for part in (
+    every = TaskWays(*(np.concatenate([none, *(part)]) for part in (
         [ways.option for ways in parts], [ways.start for ways in parts], [ways.end for ways in parts],
         [ways.micro_usd for ways in parts])))
     end = every.start * problem.period_seconds + np.array([one.seconds for one in options], dtype=np.int64)[
@@ -169,7 +169,8 @@ def elsewhere(agenda: Agenda, schedule: Schedule, at: int, options: Sequence[Opt
         problem, schedule, at, every, end, in_time=in_time)})
 
 
-def _dates(problem: Problem, schedule: Schedule, at: int, ways: Ways, end: Ints, *, in_time: bool) -> dict[str, Ints]:
+def _dates(problem: Problem, schedule: Schedule, at: int, ways: TaskWays, end: Ints, *, in_time: bool
+           ) -> dict[str, Ints]:
     """Return the seconds by which ways miss a date of the task, or of one that it waits for or that waits for it."""
     task, begin = problem.tasks[at], ways.start * problem.period_seconds
     until = task.due if in_time and task.due is not None else task.deadline

@@ -12,7 +12,7 @@ from planner.ask.portfolio.limited import asked_limit
 from planner.jobs.agenda import Agenda
 from planner.jobs.columns import MICRO
 from planner.scenario.moment import iso
-from planner.solver.fleet.schedule import Block, Schedule, Service
+from planner.solver.fleet.schedule import Endless, NodeBlock, Schedule
 from planner.units import show_usd
 
 
@@ -61,11 +61,11 @@ def kinds_of(agenda: Agenda) -> dict[tuple[str, str], list[int]]:
     return kinds
 
 
-def _price(agenda: Agenda, block: Block) -> int:
+def _price(agenda: Agenda, block: NodeBlock) -> int:
     return agenda.problem.pools[block.pool].micro_usd_per_node_hour
 
 
-def _needed(agenda: Agenda, service: Service, block: Block) -> tuple[list[int], int, list[int]]:
+def _needed(agenda: Agenda, service: Endless, block: NodeBlock) -> tuple[list[int], int, list[int]]:
     """Return the nodes of each load at its busiest, the micro-USD of all of them, and those of each quarter."""
     size = agenda.problem.period_seconds
     nodes = [max(-(-need // block.micro_rate) for need, _ in load.needs) * block.nodes for load in service.loads]

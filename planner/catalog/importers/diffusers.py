@@ -26,7 +26,7 @@ WEIGHTS = "diffusion_pytorch_model.safetensors.index.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Denoisers:
     """A class of denoisers: the catalog's model that is like it, and what its config calls counts and widths."""
 
     like: str
@@ -40,31 +40,31 @@ class Family:
 
 FLUX = ("num_layers", "num_single_layers")
 FAMILIES = {
-    "FluxTransformer2DModel": Family("flux.1-dev", FLUX), "ChromaTransformer2DModel": Family("chroma", FLUX),
-    "Flux2Transformer2DModel": Family("flux.2-dev", FLUX),
-    "LongCatImageTransformer2DModel": Family("longcat-image", FLUX),
-    "SD3Transformer2DModel": Family("sd3-medium", ("num_layers",)),
-    "QwenImageTransformer2DModel": Family("qwen-image", ("num_layers",)),
-    "AuraFlowTransformer2DModel": Family("auraflow", ("num_mmdit_layers", "num_single_dit_layers")),
-    "ZImageTransformer2DModel": Family("z-image", ("n_refiner_layers", "n_refiner_layers", "n_layers"), "dim"),
-    "Lumina2Transformer2DModel": Family(
+    "FluxTransformer2DModel": Denoisers("flux.1-dev", FLUX), "ChromaTransformer2DModel": Denoisers("chroma", FLUX),
+    "Flux2Transformer2DModel": Denoisers("flux.2-dev", FLUX),
+    "LongCatImageTransformer2DModel": Denoisers("longcat-image", FLUX),
+    "SD3Transformer2DModel": Denoisers("sd3-medium", ("num_layers",)),
+    "QwenImageTransformer2DModel": Denoisers("qwen-image", ("num_layers",)),
+    "AuraFlowTransformer2DModel": Denoisers("auraflow", ("num_mmdit_layers", "num_single_dit_layers")),
+    "ZImageTransformer2DModel": Denoisers("z-image", ("n_refiner_layers", "n_refiner_layers", "n_layers"), "dim"),
+    "Lumina2Transformer2DModel": Denoisers(
         "lumina2", ("num_refiner_layers", "num_refiner_layers", "num_layers"), "hidden_size"),
-    "SanaTransformer2DModel": Family("sana-1.6b", ("num_layers",)),
-    "PixArtTransformer2DModel": Family("pixart-sigma", ("num_layers",)),
-    "CosmosTransformer3DModel": Family("cosmos-predict2-2b", ("num_layers",)),
-    "Krea2Transformer2DModel": Family("krea-2", ("num_layers",)),
-    "ErnieImageTransformer2DModel": Family("ernie-image", ("num_layers",), "hidden_size"),
-    "Ideogram4Transformer2DModel": Family("ideogram-4", ("num_layers",)),
-    "HiDreamImageTransformer2DModel": Family(
+    "SanaTransformer2DModel": Denoisers("sana-1.6b", ("num_layers",)),
+    "PixArtTransformer2DModel": Denoisers("pixart-sigma", ("num_layers",)),
+    "CosmosTransformer3DModel": Denoisers("cosmos-predict2-2b", ("num_layers",)),
+    "Krea2Transformer2DModel": Denoisers("krea-2", ("num_layers",)),
+    "ErnieImageTransformer2DModel": Denoisers("ernie-image", ("num_layers",), "hidden_size"),
+    "Ideogram4Transformer2DModel": Denoisers("ideogram-4", ("num_layers",)),
+    "HiDreamImageTransformer2DModel": Denoisers(
         "hidream-i1-full", ("num_layers", "num_layers", "num_layers", "num_single_layers")),
-    "WanTransformer3DModel": Family("wan2.1-14b", ("num_layers",), mlp="ffn_dim"),
-    "HunyuanVideoTransformer3DModel": Family("hunyuan-video", FLUX),
-    "HunyuanVideo15Transformer3DModel": Family("hunyuan-video-1.5", ("num_layers",)),
-    "LTXVideoTransformer3DModel": Family("ltx-video-0.9.5", ("num_layers",)),
-    "CogVideoXTransformer3DModel": Family("cogvideox-5b", ("num_layers",)),
-    "MochiTransformer3DModel": Family("mochi-1", ("num_layers", "num_layers")),
-    "SanaVideoTransformer3DModel": Family("sana-video-2b", ("num_layers",)),
-    "Kandinsky5Transformer3DModel": Family(
+    "WanTransformer3DModel": Denoisers("wan2.1-14b", ("num_layers",), mlp="ffn_dim"),
+    "HunyuanVideoTransformer3DModel": Denoisers("hunyuan-video", FLUX),
+    "HunyuanVideo15Transformer3DModel": Denoisers("hunyuan-video-1.5", ("num_layers",)),
+    "LTXVideoTransformer3DModel": Denoisers("ltx-video-0.9.5", ("num_layers",)),
+    "CogVideoXTransformer3DModel": Denoisers("cogvideox-5b", ("num_layers",)),
+    "MochiTransformer3DModel": Denoisers("mochi-1", ("num_layers", "num_layers")),
+    "SanaVideoTransformer3DModel": Denoisers("sana-video-2b", ("num_layers",)),
+    "Kandinsky5Transformer3DModel": Denoisers(
         "kandinsky5-t2v-lite", ("num_text_blocks", "num_visual_blocks"), "model_dim", "ff_dim"),
 }
 """Class of a denoiser in diffusers -> how its config is read."""
@@ -135,7 +135,7 @@ def import_diffusers(path: Path, as_of: str, catalog: Catalog, count: Callable[[
         raise InputError(f"{kind}: {said}", file=str(at)) from None
 
 
-def _family(kind: str) -> Family:
+def _family(kind: str) -> Denoisers:
     if kind not in FAMILIES:
         raise ValueError(f"not supported; known are UNet2DConditionModel, {', '.join(sorted(FAMILIES))}")
     return FAMILIES[kind]
@@ -153,7 +153,7 @@ def _unet(config: Mapping[str, Any]) -> str:
     return UNETS[shape]
 
 
-def _blocks(config: Mapping[str, Any], family: Family, like: Diffusion) -> tuple[DenoiserBlock, ...]:
+def _blocks(config: Mapping[str, Any], family: Denoisers, like: Diffusion) -> tuple[DenoiserBlock, ...]:
     """Return the blocks of a config, those of the model that is like it at other widths and counts."""
     width = math.prod(_whole(config, key) for key in family.width.split("*"))
     largest = max(block.width for block in like.denoiser.blocks)

@@ -34,7 +34,7 @@ _VERSION = re.compile(r"(20\d\d)(\d\d)(\d\d)-\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PriceFile:
     """The CSV of one provider: its name, what messages call the file, and its text."""
 
     provider: str
@@ -50,11 +50,11 @@ def version_date(path: Path) -> str | None:
     return None
 
 
-def members(path: Path, provider: str | None = None) -> list[Member]:
+def members(path: Path, provider: str | None = None) -> list[PriceFile]:
     """Return the CSVs of a file; of a zip with several, that of `provider` where it is given. Raises InputError."""
     raw = read_bytes(path, MAX_BYTES)
     if not (path.suffix.lower() == ".zip" or zipfile.is_zipfile(BytesIO(raw))):
-        return [Member(provider_name(path.stem), str(path), decoded(raw, str(path)))]
+        return [PriceFile(provider_name(path.stem), str(path), decoded(raw, str(path)))]
     lists = _unzipped(raw, path)
     if provider is None or len(lists) == 1:
         return lists
@@ -65,7 +65,7 @@ def members(path: Path, provider: str | None = None) -> list[Member]:
     return chosen
 
 
-def _unzipped(raw: bytes, path: Path) -> list[Member]:
+def _unzipped(raw: bytes, path: Path) -> list[PriceFile]:
     """Return the CSVs of a zip by name, nothing written to disk and no more read than is allowed in all."""
     try:
         with zipfile.ZipFile(BytesIO(raw)) as archive:
@@ -83,7 +83,7 @@ def _unzipped(raw: bytes, path: Path) -> list[Member]:
                 if room < 0:
                     raise InputError(f"unpacked, the CSV files are larger than {MAX_BYTES >> 20} MiB", file=str(path))
                 file = f"{path}/{info.filename}"
-                lists.append(Member(provider_name(PurePosixPath(info.filename).stem), file, decoded(text, file)))
+                lists.append(PriceFile(provider_name(PurePosixPath(info.filename).stem), file, decoded(text, file)))
     except (zipfile.BadZipFile, OSError, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise InputError(f"not a zip that can be read: {error}", file=str(path)) from None
     if len({member.provider for member in lists}) < len(lists):
@@ -103,7 +103,7 @@ def read_gpuhunt(path: Path, catalog: Catalog, as_of: str, note: str, provider: 
     return [_read(member, catalog, as_of, note, provider) for member in members(path, provider)]
 
 
-def _read(member: Member, catalog: Catalog, as_of: str, note: str, provider: str | None) -> Imported:
+def _read(member: PriceFile, catalog: Catalog, as_of: str, note: str, provider: str | None) -> Imported:
     quotes: list[Quote] = []
     skipped: list[SkippedRow] = []
     for line, row in records(member.text, member.file, COLUMNS):

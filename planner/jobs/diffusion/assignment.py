@@ -11,11 +11,11 @@ from planner.answer.layout import Layout, Offload
 from planner.catalog.diffusion_law import DiffusionLaw, Residue
 from planner.catalog.published import DIFFUSION, TASK
 from planner.jobs.columns import Run
-from planner.jobs.diffusion.options import Option, interval, sure_bytes
+from planner.jobs.diffusion.options import StepWay, interval, sure_bytes
 from planner.jobs.quanta import offered, used_by
 from planner.layouts.candidate import Candidate
 from planner.physics.diffusion.shape import forward_flops
-from planner.physics.diffusion.step import Split
+from planner.physics.diffusion.step import StepSplit
 from planner.scenario.diffusion import DiffusionTraining
 from planner.scenario.extent import said
 from planner.scenario.pixels import Resolution
@@ -23,7 +23,7 @@ from planner.solver.quantize import DURATION_QUANTUM, PRICE_QUANTUM
 from planner.units import DAY
 
 
-def verdict(option: Option, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Fits:
+def verdict(option: StepWay, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Fits:
     """Return whether it fits the GPU at a confidence, only at the median, or not; the host must hold its part."""
     usable = candidate.gpu.usable_memory
     if option.peak > usable or option.host > candidate.node.cpu.memory:
@@ -31,7 +31,7 @@ def verdict(option: Option, candidate: Candidate, law: DiffusionLaw, confidence:
     return "fits" if sure_bytes(option, law, confidence) <= usable else "tight"
 
 
-def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate: Candidate, law: DiffusionLaw,
+def assignment_of(name: str, work: DiffusionTraining, option: StepWay, candidate: Candidate, law: DiffusionLaw,
                   confidence: float, run: Run | None = None, goodput: float = 1.0) -> DiffusionAssignment:
     """Return one way in full; with a run also what it takes and costs. work: resolved."""
     split, tuning = option.split, option.tuning
@@ -72,7 +72,7 @@ def assignment_of(name: str, work: DiffusionTraining, option: Option, candidate:
         duration_interval90_days=(days * low, days * high))
 
 
-def _called(split: Split) -> Literal["none", "mixed", "full"]:
+def _called(split: StepSplit) -> Literal["none", "mixed", "full"]:
     """Return what recompute of some of the blocks is called."""
     return "none" if not split.recomputed else "full" if split.recomputed == 1 else "mixed"
 
@@ -83,7 +83,7 @@ def _evidence(residue: Residue, stack: str, *, likely: bool) -> Evidence:
                     alike={TASK: DIFFUSION, "stack": stack} if likely else None)
 
 
-def _memory(option: Option, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Memory:
+def _memory(option: StepWay, candidate: Candidate, law: DiffusionLaw, confidence: float) -> Memory:
     parts = {name: round(size) for name, size in option.parts.items()}
     parts["reserve"] = round(sure_bytes(option, law, confidence) - option.peak)
     low, high = interval(law, law.memory, likely=option.likely)
@@ -94,7 +94,7 @@ def _memory(option: Option, candidate: Candidate, law: DiffusionLaw, confidence:
                   evidence=_evidence(law.memory, law.stack, likely=option.likely))
 
 
-def _time(option: Option, candidate: Candidate, law: DiffusionLaw, steps: int | None, batch: int) -> Time:
+def _time(option: StepWay, candidate: Candidate, law: DiffusionLaw, steps: int | None, batch: int) -> Time:
     step, tuning = option.step, option.tuning
     products, scores = forward_flops(tuning.model, tuning.sample)
     # backward of a frozen product is one product, of a trained one two; of attention always two

@@ -14,7 +14,7 @@ from planner.jobs.diffusion.lacking import leaner, short_of
 from planner.jobs.diffusion.options import (
     AXES,
     RECOMPUTED,
-    Option,
+    StepWay,
     acting,
     divides,
     option,
@@ -34,7 +34,7 @@ from planner.solver.settings import Effort
 
 
 @dataclass(frozen=True, slots=True)
-class DiffusionJob(WaysJob[DiffusionTraining, Option]):
+class DiffusionJob(WaysJob[DiffusionTraining, StepWay]):
     """A workload of kind diffusion, looked up."""
 
     def asking(self, update: Mapping[str, Any]) -> DiffusionJob:
@@ -53,7 +53,7 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
         return sequences(self.catalog.diffusion(self.asked.model), self.candidate(at).node.gpus,
                          self.catalog.diffusion_law)
 
-    def ways(self, at: int, gpus: int, held: Held) -> Iterator[Option]:
+    def ways(self, at: int, gpus: int, held: Held) -> Iterator[StepWay]:
         """Yield every way on so many GPUs of a candidate."""
         for tuning in tunings(self.asked, self.catalog):
             every = splits(self.asked.batch, gpus, held, full=not tuning.frozen, shared=self.shared(at))
@@ -63,19 +63,19 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
                 except MissingFact:
                     break
 
-    def fits(self, way: Option) -> bool:
+    def fits(self, way: StepWay) -> bool:
         """Say whether it fits at the confidence."""
         return verdict(way, self.candidate(way.candidate), self.catalog.diffusion_law, self.confidence) == "fits"
 
-    def lacking(self, way: Option) -> float:
+    def lacking(self, way: StepWay) -> float:
         """Return the bytes by which it misses memory."""
         return self._sure(way) - self.candidate(way.candidate).gpu.usable_memory
 
-    def least(self, ways: Sequence[Option]) -> Option:
+    def least(self, ways: Sequence[StepWay]) -> StepWay:
         """Return the one that takes least memory."""
         return smallest(list(ways))
 
-    def _sure(self, way: Option) -> float:
+    def _sure(self, way: StepWay) -> float:
         """Return the bytes that it takes at the confidence."""
         return sure_bytes(way, self.catalog.diffusion_law, self.confidence)
 
@@ -84,16 +84,16 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
         """Steps of the job."""
         return self.asked.total_steps or 1
 
-    def late(self, way: Option) -> float:
+    def late(self, way: StepWay) -> float:
         """Return seconds at the confidence of the deadline over those at the median."""
         sure, law = self.terms.limits.confidence, self.catalog.diffusion_law
         return 1.0 if sure is None else quantile(law, law.step, sure, likely=way.likely)
 
-    def saved(self, way: Option) -> float:
+    def saved(self, way: StepWay) -> float:
         """Return the bytes of a checkpoint."""
         return way.parts["weights"] * way.split.shard
 
-    def complexity(self, way: Option) -> int:
+    def complexity(self, way: StepWay) -> int:
         """Return how many choices of it are not the plain ones."""
         split = way.split
         return int(split.shard > 1) + int(split.swapped > 0) + int(split.states_out > 0) + split.spilled + int(
@@ -103,7 +103,7 @@ class DiffusionJob(WaysJob[DiffusionTraining, Option]):
         """Return what is searched, by name."""
         return {"base": self.asked.quantization, "recompute": tuple(RECOMPUTED)}
 
-    def assignment(self, way: Option, run: Run | None) -> Assignment:
+    def assignment(self, way: StepWay, run: Run | None) -> Assignment:
         """Return a way in full; with a run also what it takes and costs."""
         return assignment_of(self.name, self.asked, way, self.candidate(way.candidate), self.catalog.diffusion_law,
                              self.confidence, run, self.goodput(way))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.catalog.diffusion_law import Base
-from planner.jobs.diffusion.options import Option
+from planner.jobs.diffusion.options import StepWay
 from planner.jobs.job import Leaner, Short
 from planner.layouts.candidate import Candidate
 from planner.scenario.diffusion import DiffusionTraining
@@ -21,7 +21,7 @@ SIDE = 32
 """Pixels that a side is a multiple of."""
 
 
-def short_of(work: DiffusionTraining, way: Option, candidate: Candidate, needs: float) -> Short:
+def short_of(work: DiffusionTraining, way: StepWay, candidate: Candidate, needs: float) -> Short:
     """Return by how much the leanest way misses, which needs so many bytes of a GPU. work: resolved."""
     asked = f"{work.batch} a step of {said(work.resolution, work.frames, work.audio)}"
     lacking, host = max(0.0, needs - candidate.gpu.usable_memory), max(0.0, way.host - candidate.node.cpu.memory)

@@ -18,8 +18,8 @@ from planner.physics.diffusion.generate import Picture, latents_made
 from planner.physics.diffusion.rates import Rates
 from planner.physics.diffusion.shape import parameters, sample_of
 from planner.physics.diffusion.step import (
-    Split,
-    Tuning,
+    StepSplit,
+    Trainee,
     entering_bytes,
     memory,
     spilled_bytes,
@@ -43,13 +43,13 @@ STEPS = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class StepWay:
     """One way: where, how it is split, and what it takes. Bytes of one GPU, seconds of a step."""
 
     candidate: int
     gpus: int
-    tuning: Tuning
-    split: Split
+    tuning: Trainee
+    split: StepSplit
     parts: Mapping[str, float]
     seconds: Mapping[str, float]
     host: float
@@ -85,19 +85,19 @@ def interval(law: DiffusionLaw | GenerationLaw, residue: Residue, *, likely: boo
     return quantile(law, residue, 0.05, likely=likely), quantile(law, residue, 0.95, likely=likely)
 
 
-def sure_bytes(way: Option, law: DiffusionLaw, confidence: float) -> float:
+def sure_bytes(way: StepWay, law: DiffusionLaw, confidence: float) -> float:
     """Return the bytes of one GPU that a way takes at a confidence: at least those at the median."""
     return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.likely))
 
 
-def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Tuning]:
+def tunings(work: DiffusionTraining, catalog: Catalog) -> list[Trainee]:
     """Return what trains, once for every format of the base that is asked for; of a resolved workload."""
     model = catalog.diffusion(work.model)
     size = model.extent(work.resolution, work.frames, work.audio)
     rank = work.lora_rank if work.method == "lora" else 0
     factor = work.lokr_factor if work.method == "lokr" else 0
-    return [Tuning(model, sample_of(model, size[:2], size.frames), rank, base, work.optimizer, factor,
-                   (rank or factor) if work.adapts_mlp else 0, work.latents == "cached", work.ema, extent=size)
+    return [Trainee(model, sample_of(model, size[:2], size.frames), rank, base, work.optimizer, factor,
+                    (rank or factor) if work.adapts_mlp else 0, work.latents == "cached", work.ema, extent=size)
             for base in work.quantization]
 
 
@@ -118,7 +118,7 @@ def divides(batch: int, gpus: int, shared: tuple[int, ...]) -> bool:
 
 
 def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool, shared: tuple[int, ...] = (1,)
-           ) -> Iterator[Split]:
+           ) -> Iterator[StepSplit]:
     """Yield every split of a batch over so many GPUs that keeps the axes held. Raises InputError for another axis.
 
     shared: numbers of GPUs that may share a sample.
@@ -132,7 +132,7 @@ def splits(batch: int, gpus: int, held: Mapping[str, str], *, full: bool, shared
             yield from (replace(split, sequence=int(degree)) for split in _splits(batch, copies, gpus, held, full=full))
 
 
-def acting(found: Iterable[Split], model: Diffusion, held: Mapping[str, str], catalog: Catalog) -> list[Split]:
+def acting(found: Iterable[StepSplit], model: Diffusion, held: Mapping[str, str], catalog: Catalog) -> list[StepSplit]:
     """Return the splits whose recompute the trainer acts on; of some models a setting changes nothing.
 
     Raises InputError where what is held changes nothing.
@@ -156,7 +156,7 @@ def acting(found: Iterable[Split], model: Diffusion, held: Mapping[str, str], ca
     return kept
 
 
-def _splits(batch: int, copies: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[Split]:
+def _splits(batch: int, copies: int, gpus: int, held: Mapping[str, str], *, full: bool) -> Iterator[StepSplit]:
     each = batch // copies
     sizes = tuple(str(size) for size in range(1, each + 1) if each % size == 0)
     swaps = _shares(held, "offload_parameters", (0.0,) if full else STEPS)
@@ -168,8 +168,8 @@ def _splits(batch: int, copies: int, gpus: int, held: Mapping[str, str], *, full
             _kept(held, "offload_activations", ("0", "1")), _kept(held, "offload_checkpoints", ("0", "1")), states):
         # what enters blocks leaves the GPU where all are recomputed and attention's own does not already
         if (zero == "0" or not out) and (away == "0" or (recomputed == 1 and spilled == "0")):
-            yield Split(copies, gpus if zero == "3" else 1, int(size), each // int(size), recomputed, swapped=out,
-                        states_out=state, spilled=spilled == "1", entering=float(away == "0"))
+            yield StepSplit(copies, gpus if zero == "3" else 1, int(size), each // int(size), recomputed, swapped=out,
+                            states_out=state, spilled=spilled == "1", entering=float(away == "0"))
 
 
 def _kept(held: Mapping[str, str], axis: str, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def _shares(held: Mapping[str, str], axis: str, values: tuple[float, ...], also:
     return (share,)
 
 
-def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning: Tuning, split: Split) -> Option:
+def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning: Trainee, split: StepSplit) -> StepWay:
     """Return one way on one candidate. Raises MissingFact for a GPU without a rate in 16 bits."""
     candidate, law = candidates[at], catalog.diffusion_law
     rates = catalog.rates(candidate.gpu.architecture)
@@ -231,12 +231,12 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, tuning:
               and tuning.frozen and tuning.base in seen.bases and tuning.optimizer in seen.optimizers
               and split.gpus == 1 and tuning.cached and not tuning.ema
               and not split.states_out and (seen.swapped or not split.swapped))
-    return Option(at, split.gpus, tuning, split, parts,
-                  {**spent, "data_parallel": exposed, "context_parallel": swapped},
-                  host_each * min(split.gpus, candidate.node.gpus), likely)
+    return StepWay(at, split.gpus, tuning, split, parts,
+                   {**spent, "data_parallel": exposed, "context_parallel": swapped},
+                   host_each * min(split.gpus, candidate.node.gpus), likely)
 
 
-def smallest(options: list[Option]) -> Option:
+def smallest(options: list[StepWay]) -> StepWay:
     """Return the way that takes least memory of those that its host holds, or of all."""
     return min(options, key=lambda each: (each.peak, each.step))
 

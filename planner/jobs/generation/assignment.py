@@ -13,7 +13,7 @@ from planner.catalog.diffusion_law import Residue
 from planner.catalog.generation_law import GenerationLaw
 from planner.catalog.published import MAKING, TASK
 from planner.jobs.diffusion.options import interval
-from planner.jobs.generation.options import Option, ends, fits, sure_bytes
+from planner.jobs.generation.options import CallWay, ends, fits, sure_bytes
 from planner.jobs.generation.queue import Queue
 from planner.jobs.serving.assignment import WHOLE, ReplicaPlace
 from planner.jobs.serving.delivered import percentiles
@@ -25,7 +25,7 @@ from planner.scenario.generation import Generation
 from planner.scenario.pixels import Resolution
 
 
-def generation_assignment(name: str, work: Generation, way: Option, candidate: Candidate, law: GenerationLaw,
+def generation_assignment(name: str, work: Generation, way: CallWay, candidate: Candidate, law: GenerationLaw,
                           confidence: float, placed: ReplicaPlace, queue: Queue, replayed: Replayed | None = None
                           ) -> ServingAssignment:
     """Return replicas of one way as an assignment. work: resolved; queue: what the replicas get and how they wait."""
@@ -55,7 +55,7 @@ def generation_assignment(name: str, work: Generation, way: Option, candidate: C
         energy_kwh=placed.energy_kwh(candidate.node.power, queue.busy), purchase=placed.purchase)
 
 
-def _made(work: Generation, way: Option, law: GenerationLaw) -> Made:
+def _made(work: Generation, way: CallWay, law: GenerationLaw) -> Made:
     picture, split = way.picture, way.split
     low, high = ends(law, way)
     each = way.call / split.batch
@@ -74,7 +74,7 @@ def _evidence(residue: Residue, law: GenerationLaw, *, likely: bool) -> Evidence
                     alike={TASK: MAKING, "stack": law.stack} if likely else None)
 
 
-def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float, replicas: int) -> Memory:
+def _memory(way: CallWay, candidate: Candidate, law: GenerationLaw, confidence: float, replicas: int) -> Memory:
     worst = way.moments[way.worst]
     parts: dict[str, Any] = {"weights": round(worst.weights), "activations": round(worst.activations * worst.held)}
     parts["framework"] = round(way.peak) - sum(parts.values())
@@ -89,7 +89,7 @@ def _memory(way: Option, candidate: Candidate, law: GenerationLaw, confidence: f
                   evidence=_evidence(law.memory, law, likely=way.alike))
 
 
-def _time(way: Option, candidate: Candidate, law: GenerationLaw) -> Time:
+def _time(way: CallWay, candidate: Candidate, law: GenerationLaw) -> Time:
     spent, picture = way.seconds, way.picture
     low, high = ends(law, way)
     flops = sum(forward_flops(picture.model, picture.sample)) * way.split.batch * picture.steps * picture.passes

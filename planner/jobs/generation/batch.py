@@ -14,7 +14,7 @@ from planner.jobs.columns import Columns, Processed, ReplicaColumn, Run
 from planner.jobs.generation.assignment import generation_assignment
 from planner.jobs.generation.choices import GenerationChoices
 from planner.jobs.generation.job import GenerationJob
-from planner.jobs.generation.options import Option
+from planner.jobs.generation.options import CallWay
 from planner.jobs.generation.queue import Queue
 from planner.jobs.generation.replicas import column_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Picked, Replaying, Terms
@@ -26,11 +26,11 @@ from planner.solver.settings import UNLIMITED, Effort
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made(Batches):
+class BatchRuns(Batches):
     """Runs, the replica of each by its key, and the way of each; and of what fits nowhere what comes nearest."""
 
-    ways: tuple[Option, ...] = ()
-    leanest: Option | None = None
+    ways: tuple[CallWay, ...] = ()
+    leanest: CallWay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class GenerationBatch(GenerationChoices, BatchJob):
         """Return the job with keys of its workload changed."""
         return replace(self, asked=self.asked.model_copy(update=dict(update)))
 
-    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Made:
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> BatchRuns:
         """Return for the fastest way of every candidate and number of GPUs the runs that keep the limits."""
-        ways, made, runs, tight = list[Option](), list[ReplicaColumn](), list[Run](), list[Option]()
+        ways, made, runs, tight = list[CallWay](), list[ReplicaColumn](), list[Run](), list[CallWay]()
         looked = fit = 0
         for at in self.terms.market.at_hand:
-            best = dict[tuple[str, int], Option]()
+            best = dict[tuple[str, int], CallWay]()
             for way, fitting in ways_on(self.work, self.catalog, self.terms, at, held, self.confidence):
                 looked += 1
                 if not fitting:
@@ -65,9 +65,9 @@ class GenerationBatch(GenerationChoices, BatchJob):
                 runs += [run for run in self._runs(len(made), column, depth) if self._keeps(run)]
                 ways.append(way)
                 made.append(column)
-        return Made(runs=tuple(run.column for run in runs), made=tuple(made), ways=tuple(ways),
-                    leanest=min(tight, key=lambda way: way.peak, default=None),
-                    account=Search(layouts=looked, legal=looked, fit=fit, domains={
+        return BatchRuns(runs=tuple(run.column for run in runs), made=tuple(made), ways=tuple(ways),
+                         leanest=min(tight, key=lambda way: way.peak, default=None),
+                         account=Search(layouts=looked, legal=looked, fit=fit, domains={
                         "quantization": tuple(self.work.quantization or ())}))
 
     def _needed(self, column: ReplicaColumn, rate: float, seconds: float) -> int:
@@ -88,10 +88,10 @@ class GenerationBatch(GenerationChoices, BatchJob):
     def assignments(self, columns: Columns, picks: Sequence[Picked], replaying: Replaying | None = None
                     ) -> list[Assignment]:
         """Return what was picked in full."""
-        assert isinstance(columns, Made)
+        assert isinstance(columns, BatchRuns)
         return [self._made(columns.ways[run.column.key], run) for run in picks if isinstance(run, Run)]
 
-    def _made(self, way: Option, run: Run) -> Assignment:
+    def _made(self, way: CallWay, run: Run) -> Assignment:
         replicas = run.column.gpus // way.gpus
         made = generation_assignment(
             self.name, self.work, way, self.terms.market.candidates[way.candidate], self.catalog.generation_law,
@@ -100,7 +100,7 @@ class GenerationBatch(GenerationChoices, BatchJob):
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
         """Return that no way fits; none where one does."""
-        assert isinstance(columns, Made)
+        assert isinstance(columns, BatchRuns)
         if columns.ways:
             return None
         service = GenerationJob(self.name, self.work, self.catalog, self.terms, self.confidence)

@@ -11,7 +11,7 @@ from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.generation.assignment import generation_assignment
 from planner.jobs.generation.lacking import helps
-from planner.jobs.generation.options import Option, fits, option, pictures, splits, sure_bytes
+from planner.jobs.generation.options import CallWay, fits, option, pictures, splits, sure_bytes
 from planner.jobs.generation.queue import Queue
 from planner.jobs.idle import Idle, idle, several
 from planner.jobs.serving.assignment import ReplicaPlace
@@ -42,7 +42,7 @@ def estimate_generation(work: Generation, catalog: Catalog, node: str, gpus: int
     shared = prod(int(said) for axis in SHARED if (said := layout.get(axis, "1")).isdecimal() and int(said) > 0)
     count = gpus or (candidate.node.gpus if work.rate is not None else shared)
     (picture,) = pictures(work, catalog)
-    ways = list[Option]()
+    ways = list[CallWay]()
     for leaner in splits(work, picture, count, layout):
         for split in leaner:
             way = option(catalog, (candidate,), 0, picture, split)
@@ -54,7 +54,7 @@ def estimate_generation(work: Generation, catalog: Catalog, node: str, gpus: int
     fitting = [way for way in ways if fits(way, candidate, law, confidence) == "fits"]
     soon = work.rate is None and work.batch is None and "mbs" not in layout
 
-    def rank(way: Option) -> tuple[float, ...]:
+    def rank(way: CallWay) -> tuple[float, ...]:
         queue = _queue(work, way, count)
         late = 0.0 if work.e2e is None else max(0.0, queue.latency(
             None if work.e2e.percentile is None else work.e2e.percentile / 100) - work.e2e.seconds)
@@ -74,7 +74,7 @@ def estimate_generation(work: Generation, catalog: Catalog, node: str, gpus: int
     return made, why
 
 
-def _host(ways: list[Option], candidate: Candidate, law: GenerationLaw, confidence: float) -> str:
+def _host(ways: list[CallWay], candidate: Candidate, law: GenerationLaw, confidence: float) -> str:
     """Return how much host memory would be enough for a way that fits the GPU; nothing where none does."""
     enough = [way for way in ways if sure_bytes(way, law, confidence) <= candidate.gpu.usable_memory]
     if not enough:
@@ -84,7 +84,7 @@ def _host(ways: list[Option], candidate: Candidate, law: GenerationLaw, confiden
             f"and the node has {show_bytes(candidate.node.cpu.memory)}")
 
 
-def _queue(work: Generation, way: Option, gpus: int) -> Queue:
+def _queue(work: Generation, way: CallWay, gpus: int) -> Queue:
     replicas = max(1, gpus // way.gpus)
     return Queue(way, replicas, way.rate if work.rate is None else min(work.rate / replicas, way.rate))
 

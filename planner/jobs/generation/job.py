@@ -19,7 +19,7 @@ from planner.jobs.generation.assignment import generation_assignment
 from planner.jobs.generation.choices import GenerationChoices
 from planner.jobs.generation.lacking import nearest
 from planner.jobs.generation.misses import misses
-from planner.jobs.generation.options import Option, sure_bytes
+from planner.jobs.generation.options import CallWay, sure_bytes
 from planner.jobs.generation.queue import BUSIEST, Queue, alone, fewest
 from planner.jobs.generation.replicas import Key, column_of, image_service, key_of, target_of, ways_on
 from planner.jobs.job import NOTHING_HELD, Change, Depth, Held, Knob, Picked, Replaying, Short, Terms, Tried
@@ -39,12 +39,12 @@ from planner.units import DAY, MONTH_DAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ways(Columns):
+class ReplicaWays(Columns):
     """Replicas, the way of each, and what comes nearest where nothing fits or is fast enough."""
 
-    made: Mapping[Key, Option]
-    leanest: Option | None = None
-    soonest: Option | None = None
+    made: Mapping[Key, CallWay]
+    leanest: CallWay | None = None
+    soonest: CallWay | None = None
     looked: int = 0
 
 
@@ -57,7 +57,7 @@ class GenerationJob(GenerationChoices):
     catalog: Catalog
     terms: Terms
     confidence: float
-    _known: dict[tuple[object, ...], Ways] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[tuple[object, ...], ReplicaWays] = field(default_factory=dict, compare=False, repr=False)
     """Columns by candidates, what is held and the load."""
 
     @property
@@ -101,7 +101,7 @@ class GenerationJob(GenerationChoices):
         """Seconds that an image may take, and at which share (none: on average)."""
         return target_of(self.asked)
 
-    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> Ways:
+    def columns(self, effort: Effort = UNLIMITED, depth: Depth = "each", held: Held = NOTHING_HELD) -> ReplicaWays:
         """Return every way to run a replica that fits, with the rate that it holds among as many as the load needs.
 
         In a fleet that shares nodes over time the load changes: then the rate is what a replica holds by itself.
@@ -113,9 +113,9 @@ class GenerationJob(GenerationChoices):
             self._known[key] = self._columns(held, changing_load=changing)
         return self._known[key]
 
-    def _columns(self, held: Held, *, changing_load: bool) -> Ways:
-        made, columns = dict[Key, Option](), list[ReplicaColumn]()
-        tight, slow = list[Option](), list[Option]()
+    def _columns(self, held: Held, *, changing_load: bool) -> ReplicaWays:
+        made, columns = dict[Key, CallWay](), list[ReplicaColumn]()
+        tight, slow = list[CallWay](), list[CallWay]()
         looked = fit = 0
         at_hand = list(self.terms.market.at_hand)
         for done, at in enumerate(at_hand):
@@ -140,18 +140,18 @@ class GenerationJob(GenerationChoices):
         demand = Demand(self.needed, self.asked.day, self.asked.spare_replicas or self.asked.spare_nodes,
                         whole_nodes=self.asked.spare_nodes > 0, changing=changing(self.asked),
                         unit="images/s" if self.catalog.diffusion(self.asked.model).media == "image" else "clips/s")
-        return Ways(replicas=tuple((0, column) for column in columns), demands=(demand,), made=made,
-                    leanest=min(tight, key=self._lacking, default=None),
-                    soonest=min(slow, key=lambda way: way.alone, default=None), looked=looked,
-                    account=Search(layouts=looked, legal=looked, fit=fit, staged=len(columns),
-                                   domains={"quantization": tuple(self.asked.quantization or ())}))
+        return ReplicaWays(replicas=tuple((0, column) for column in columns), demands=(demand,), made=made,
+                           leanest=min(tight, key=self._lacking, default=None),
+                           soonest=min(slow, key=lambda way: way.alone, default=None), looked=looked,
+                           account=Search(layouts=looked, legal=looked, fit=fit, staged=len(columns),
+                                          domains={"quantization": tuple(self.asked.quantization or ())}))
 
-    def _share(self, way: Option) -> float | None:
+    def _share(self, way: CallWay) -> float | None:
         """Return the rate of each of the fewest replicas that hold the load; none where no number does."""
         count = fewest(way, self.needed, self.target)
         return None if count is None else self.needed / count * (1 + 1e-9)
 
-    def _lacking(self, way: Option) -> float:
+    def _lacking(self, way: CallWay) -> float:
         return (sure_bytes(way, self.catalog.generation_law, self.confidence)
                 - self.terms.market.candidates[way.candidate].gpu.usable_memory)
 
@@ -160,7 +160,7 @@ class GenerationJob(GenerationChoices):
         """The requests as services have them, of one token each that a step makes."""
         return image_service(self.asked, self._way)
 
-    def _way(self, column: ReplicaColumn) -> Option:
+    def _way(self, column: ReplicaColumn) -> CallWay:
         """Return what a column of this question is, whatever was held when it was made."""
         mine = id(self.terms.market.candidates), self.asked.model_dump_json()
         known = [ways.made for key, ways in self._known.items() if (key[0], key[-1]) == mine]
@@ -219,12 +219,12 @@ class GenerationJob(GenerationChoices):
 
     def miss(self, columns: Columns, possible: Callable[[Change], bool]) -> Infeasible | None:
         """Return why nothing makes an image within the target, even idle; none where something does."""
-        assert isinstance(columns, Ways)
+        assert isinstance(columns, ReplicaWays)
         if columns.replicas:
             return None
         return self.lacking(columns.leanest, columns.soonest, possible)
 
-    def lacking(self, lean: Option | None, soon: Option | None, possible: Callable[[Change], bool]) -> Infeasible:
+    def lacking(self, lean: CallWay | None, soon: CallWay | None, possible: Callable[[Change], bool]) -> Infeasible:
         """Return why nothing does it: of what fits nowhere the leanest, of what is too slow the soonest."""
         candidates = self.terms.market.candidates
         said = None if lean is None else nearest(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.catalog.generation_law import Stored
 from planner.jobs.diffusion.lacking import less_of, smaller
-from planner.jobs.generation.options import Option
+from planner.jobs.generation.options import CallWay
 from planner.jobs.job import Leaner
 from planner.layouts.candidate import Candidate
 from planner.scenario.generation import Generation
@@ -22,7 +22,7 @@ def helps(work: Generation) -> str:
     return f"{', '.join([*formats, less_of(work.audio)])} takes less"
 
 
-def nearest(way: Option, candidate: Candidate, needs: float) -> str:
+def nearest(way: CallWay, candidate: Candidate, needs: float) -> str:
     """Return by how much the leanest way misses, which needs so many bytes of a GPU."""
     lacking = needs - candidate.gpu.usable_memory
     if lacking <= 0:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from planner.answer.relaxation import Relaxation
 from planner.answer.schema import Infeasible
 from planner.jobs.generation.lacking import leaner
-from planner.jobs.generation.options import Option
+from planner.jobs.generation.options import CallWay
 from planner.jobs.job import Change
-from planner.scenario.demand import Target
+from planner.scenario.demand import Level
 from planner.scenario.extent import said
 from planner.scenario.generation import Generation
 from planner.units import SECONDS, at_least, parse, show_seconds
@@ -18,7 +18,7 @@ ROOM = 1.05
 """Over the least latency seen, so that a rate above zero meets it."""
 
 
-def misses(name: str, asked: Generation, soonest: Option | None, lacking: str | None,
+def misses(name: str, asked: Generation, soonest: CallWay | None, lacking: str | None,
            possible: Callable[[Change], bool], where: str | None) -> Infeasible:
     """Return the cause where no way on the candidates does; possible: whether a changed question has a plan."""
     if soonest is None:
@@ -36,7 +36,7 @@ def misses(name: str, asked: Generation, soonest: Option | None, lacking: str | 
         relaxations=tuple(_eased(name, asked.e2e, soonest.alone, possible)))
 
 
-def _eased(name: str, level: Target, seconds: float, possible: Callable[[Change], bool]) -> Iterator[Relaxation]:
+def _eased(name: str, level: Level, seconds: float, possible: Callable[[Change], bool]) -> Iterator[Relaxation]:
     eased = level._replace(seconds=parse(at_least(seconds * ROOM, SECONDS, "s", "ms", "us"), SECONDS, "latency", "2 s"))
     if possible(Change(work={name: {"e2e": eased}})):
         yield Relaxation(limit="e2e", from_=str(level), to=str(eased))

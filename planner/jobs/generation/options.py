@@ -16,10 +16,10 @@ from planner.layouts.candidate import Candidate
 from planner.physics.collectives import single
 from planner.physics.diffusion.generate import (
     Bytes,
+    CallSplit,
     Moment,
     Offloaded,
     Picture,
-    Split,
     call_seconds,
     moments,
     on_host,
@@ -41,12 +41,12 @@ OFFLOADS: tuple[Offloaded, ...] = ("none", "model", "sequential")
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class CallWay:
     """One way: where, how it is split, and what a call takes. Bytes of one GPU, seconds of a call."""
 
     candidate: int
     picture: Picture
-    split: Split
+    split: CallSplit
     moments: Mapping[Moment, Bytes]
     seconds: Mapping[str, float]
     alone: float
@@ -107,12 +107,12 @@ def pictures(work: Generation, catalog: Catalog) -> list[Picture]:
                     work.compile, work.step_cache) for stored in work.quantization or ("bf16",)]
 
 
-def sure_bytes(way: Option, law: GenerationLaw, confidence: float) -> float:
+def sure_bytes(way: CallWay, law: GenerationLaw, confidence: float) -> float:
     """Return the bytes of one GPU that a way takes at a confidence: at least those at the median."""
     return way.peak * max(1.0, quantile(law, law.memory, confidence, likely=way.alike))
 
 
-def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: float) -> Fits:
+def fits(way: CallWay, candidate: Candidate, law: GenerationLaw, confidence: float) -> Fits:
     """Return whether it fits the GPU at a confidence, only at the median, or not; the host must hold its part."""
     usable = candidate.gpu.usable_memory
     together = max(1, candidate.node.gpus // way.gpus)
@@ -121,7 +121,7 @@ def fits(way: Option, candidate: Candidate, law: GenerationLaw, confidence: floa
     return "fits" if sure_bytes(way, law, confidence) <= usable else "tight"
 
 
-def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture: Picture, split: Split) -> Option:
+def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture: Picture, split: CallSplit) -> CallWay:
     """Return one way on one candidate. Raises MissingFact for a GPU without the rate of a format."""
     law, candidate = catalog.generation_law, candidates[at]
     if picture.bf16 is None:  # as planner launch starts it
@@ -136,11 +136,11 @@ def option(catalog: Catalog, candidates: tuple[Candidate, ...], at: int, picture
     alike = (candidate.gpu.architecture in law.seen.architectures and picture.model.media in law.seen.media
              and picture.stored in law.seen.formats
              and split.gpus == 1 and split.offload != "sequential" and picture.cache == "none")
-    return Option(at, picture, split, moments(picture, split, law), spent, math.fsum(alone.values()),
-                  on_host(picture, split, law), law.context, law.wasted, alike and split.offload == "none", alike)
+    return CallWay(at, picture, split, moments(picture, split, law), spent, math.fsum(alone.values()),
+                   on_host(picture, split, law), law.context, law.wasted, alike and split.offload == "none", alike)
 
 
-def splits(work: Generation, picture: Picture, gpus: int, held: Mapping[str, str]) -> Iterator[list[Split]]:
+def splits(work: Generation, picture: Picture, gpus: int, held: Mapping[str, str]) -> Iterator[list[CallSplit]]:
     """Yield for every batch and way to share it out the splits, each leaner than the one before. Raises InputError.
 
     gpus: of a replica at most, or with `held` degrees exactly these.
@@ -162,7 +162,7 @@ def splits(work: Generation, picture: Picture, gpus: int, held: Mapping[str, str
     for batch, two, ulysses, ring, stages in product(
             batches, cfg, _whole(held, "ulysses", degrees), _whole(held, "ring", (1,)),
             _whole(held, "pipefusion", degrees)):
-        split = Split(batch, cfg=two, ulysses=ulysses, ring=ring, pipefusion=stages)
+        split = CallSplit(batch, cfg=two, ulysses=ulysses, ring=ring, pipefusion=stages)
         if unet and split.sequence > 1:
             raise InputError(f"layout: {picture.model.name} is a UNet, whose tokens are not split over GPUs")
         if split.gpus <= gpus and not gpus % split.gpus and (ulysses == 1 or stages == 1 or held):
@@ -184,6 +184,6 @@ def _said(held: Mapping[str, str], axis: str, values: tuple[str, ...], value: st
     return held.get(axis, value) == value
 
 
-def ends(law: GenerationLaw, way: Option) -> tuple[float, float]:
+def ends(law: GenerationLaw, way: CallWay) -> tuple[float, float]:
     """Return the ends of the 90% interval of the seconds, over what is predicted."""
     return interval(law, law.seconds, likely=way.likely)

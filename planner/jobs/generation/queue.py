@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 
-from planner.jobs.generation.options import Option
+from planner.jobs.generation.options import CallWay
 
 BUSIEST = 0.98
 """Share of the time that replicas may be at work."""
@@ -33,7 +33,7 @@ def waits(replicas: int, busy: float) -> float:
 class Queue:
     """What one of several replicas gets: images a second, and how long they take."""
 
-    way: Option
+    way: CallWay
     replicas: int
     rate: float
 
@@ -69,7 +69,7 @@ class Queue:
         return self.busy <= BUSIEST and (target is None or self.latency(target[1]) <= target[0])
 
 
-def alone(way: Option, target: tuple[float, float | None] | None) -> float | None:
+def alone(way: CallWay, target: tuple[float, float | None] | None) -> float | None:
     """Return the most images a second that a replica holds by itself, and so any number of replicas each, down; none
     where none is within the target.
     """
@@ -82,7 +82,7 @@ def alone(way: Option, target: tuple[float, float | None] | None) -> float | Non
     return low or None
 
 
-def fewest(way: Option, rate: float, target: tuple[float, float | None] | None) -> int | None:
+def fewest(way: CallWay, rate: float, target: tuple[float, float | None] | None) -> int | None:
     """Return the fewest replicas that hold a rate within a target; none where no number does."""
     if target is not None and way.alone > target[0]:
         return None

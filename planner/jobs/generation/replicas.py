@@ -10,7 +10,7 @@ from planner.catalog.architecture import Model
 from planner.catalog.load import Catalog
 from planner.errors import MissingFact
 from planner.jobs.columns import ReplicaColumn
-from planner.jobs.generation.options import Option, fits, option, pictures, splits
+from planner.jobs.generation.options import CallWay, fits, option, pictures, splits
 from planner.jobs.job import Held, Terms
 from planner.jobs.serving.rates import Targets
 from planner.jobs.serving.service import Service
@@ -27,7 +27,7 @@ Key = tuple[int, str, int, int, int, int | None]
 class Calls:
     """The steps of a replica as the simulator has them: a request is one token, a step makes all that are taken."""
 
-    way: Option
+    way: CallWay
 
     def fixed(self, sequences: int) -> float:
         """Return nothing: no request goes on after its step."""
@@ -47,7 +47,7 @@ class Calls:
 
 
 def ways_on(asked: Generation, catalog: Catalog, terms: Terms, at: int, held: Held, confidence: float
-            ) -> Iterator[tuple[Option, bool]]:
+            ) -> Iterator[tuple[CallWay, bool]]:
     """Yield of every format, batch and number of GPUs on a candidate the least lean way that fits, or the leanest."""
     candidates = terms.market.candidates
     candidate, law = candidates[at], catalog.generation_law
@@ -67,7 +67,7 @@ def ways_on(asked: Generation, catalog: Catalog, terms: Terms, at: int, held: He
                 break
 
 
-def column_of(way: Option, rate: float) -> ReplicaColumn:
+def column_of(way: CallWay, rate: float) -> ReplicaColumn:
     """Return a way as the fleet sees it."""
     split = way.split
     return ReplicaColumn(way.candidate, way.picture.stored, "whole", split.ulysses * split.ring, split.pipefusion, 1,
@@ -86,7 +86,7 @@ def target_of(asked: Generation) -> tuple[float, float | None] | None:
     return None if level is None else (level.seconds, None if level.percentile is None else level.percentile / 100)
 
 
-def image_service(asked: Generation, way_of: Callable[[ReplicaColumn], Option]) -> Service:
+def image_service(asked: Generation, way_of: Callable[[ReplicaColumn], CallWay]) -> Service:
     """Return the requests as services have them, of one token each that a step makes."""
     one = stream_of(lambda q: 1.0, lambda q: 1.0, input=1.0, output=1.0, input_cv=0.0, output_cv=0.0,
                     gap_cv=asked.gap_cv, hits=0.0, drafts=0, accepted=0.0)

@@ -12,7 +12,7 @@ from planner.jobs.generation.options import option, pictures
 from planner.jobs.generation.replicas import column_of, image_service, key_of
 from planner.jobs.job import Progress
 from planner.jobs.serving.simulate import candidate_of, simulate_fleet
-from planner.physics.diffusion.generate import Split
+from planner.physics.diffusion.generate import CallSplit
 from planner.scenario.generation import Generation
 from planner.simulate.trace import Trace
 
@@ -30,7 +30,8 @@ def simulate_images(asked: Generation, mine: Sequence[Assignment], catalog: Cata
         assert a.serving is not None
         assert made
         picture, = pictures(asked.model_copy(update={"quantization": (a.layout.stored,)}), catalog)
-        split = Split(made.batch, made.offload, made.vae == "tiled", made.cfg, made.ulysses, made.ring, made.pipefusion)
+        split = CallSplit(made.batch, made.offload, made.vae == "tiled", made.cfg, made.ulysses, made.ring,
+                          made.pipefusion)
         ways.append(option(catalog, candidates, at, picture, split))
     columns = [column_of(way, a.serving.requests_per_second / a.serving.replicas if a.serving else 0.0)
                for way, a in zip(ways, mine, strict=True)]

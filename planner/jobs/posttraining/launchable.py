@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from planner.catalog.load import Catalog
 from planner.catalog.releases import Target
-from planner.catalog.stack import AxisValue, Refusal
+from planner.catalog.stack import AxisValue, Conflict
 from planner.layouts.axes import RECOMPUTE
 from planner.scenario.posttraining import PostTraining
 from planner.scenario.workload import AUTO
@@ -64,7 +64,7 @@ def _tells(target: Target, facts: Mapping[str, AxisValue]) -> bool:
         _applies(refusal, facts) for refusal in target.refuses)
 
 
-def _applies(refusal: Refusal, facts: Mapping[str, AxisValue]) -> bool:
+def _applies(refusal: Conflict, facts: Mapping[str, AxisValue]) -> bool:
     """Say whether all that a refusal speaks of is known, and so."""
     return all(facts.get(axis) in values for axis, values in refusal.at.items()) and all(
         float(facts.get(axis, 0)) >= least for axis, least in refusal.together.items())

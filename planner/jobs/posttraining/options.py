@@ -17,7 +17,7 @@ from planner.jobs.posttraining.question import RlQuestion
 from planner.jobs.posttraining.way import RlWay, Rollouts, host_of, on_node, step_of
 from planner.layouts.table import Floats
 from planner.physics.posttraining.generation import Drawn
-from planner.physics.posttraining.step import Placed, total
+from planner.physics.posttraining.step import RoleGpus, total
 from planner.physics.serving.deployment import Replicas
 
 EIGHTHS = 8
@@ -99,7 +99,7 @@ def splits_of(gpus: int, size: int) -> list[int]:
                   else range(each, gpus, each))
 
 
-def _halves(question: RlQuestion, placed: Placed, asks: Held) -> list[_Half]:
+def _halves(question: RlQuestion, placed: RoleGpus, asks: Held) -> list[_Half]:
     """Return the trainer's layouts that fit and that no other matches; where none fits the leanest."""
     framework, law, found = question.framework, question.law, question.trained(placed.trainer)
     if found is None:
@@ -149,7 +149,7 @@ def _unmatched(table: Floats) -> Floats:
 
 
 def _colocated(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
-    placed = Placed(gpus, 0, 0, swaps=False)
+    placed = RoleGpus(gpus, 0, 0, swaps=False)
     usable = question.candidates[question.at].gpu.usable_memory
     halves = _halves(question, placed, asks)
     known: dict[float, list[Rollouts]] = {}
@@ -166,7 +166,7 @@ def _colocated(question: RlQuestion, gpus: int, asks: Held) -> Iterator[RlWay]:
 def apart(question: RlQuestion, trainer: int, rollouts: int, on: int, asks: Held) -> Iterator[RlWay]:
     """Yield the ways with so many GPUs of the trainer, and so many of another candidate for rollouts."""
     lag = question.asked.policy_lag
-    placed = Placed(trainer, rollouts, lag, swaps=False)
+    placed = RoleGpus(trainer, rollouts, lag, swaps=False)
     gpu = question.candidates[on].gpu
     room = gpu.usable_memory * asks.values.get(
         "memory_fraction", question.catalog.engine(question.engine).memory_fraction)
@@ -203,7 +203,7 @@ def _rollouts(question: RlQuestion, at: int, gpus: int, room: float, asks: Held,
     return [Rollouts(tp, pp, ep, dp, count, drawn, node.name) for tp, pp, ep, dp, count, drawn in shapes if drawn]
 
 
-def _ways(question: RlQuestion, placed: Placed, pairs: Sequence[tuple[int, Rollouts]], on: int) -> Iterator[RlWay]:
+def _ways(question: RlQuestion, placed: RoleGpus, pairs: Sequence[tuple[int, Rollouts]], on: int) -> Iterator[RlWay]:
     """Yield trainers' layouts by their rows with the replicas beside them."""
     found = question.trained(placed.trainer)
     if not pairs or found is None:

@@ -24,8 +24,8 @@ from planner.physics.posttraining.generation import (
     Drawing,
     Drawn,
     Engines,
+    ReplicaRoom,
     RolloutBatch,
-    Slots,
     drawing_seconds,
     slots_of,
 )
@@ -186,7 +186,7 @@ class RlQuestion:
         return {}
 
     @cached_property
-    def _slots(self) -> dict[object, list[Slots | None]]:
+    def _slots(self) -> dict[object, list[ReplicaRoom | None]]:
         return {}
 
     @cached_property

@@ -12,9 +12,9 @@ from planner.physics.posttraining.generation import Drawn
 from planner.physics.posttraining.passes import Trained, TrainedRows
 from planner.physics.posttraining.step import (
     P,
-    Placed,
     RlModels,
     RlStep,
+    RoleGpus,
     exposed,
     host_bytes,
     moments,
@@ -45,7 +45,7 @@ class RlWay:
     candidate: int
     rollouts_on: int
     """Number of the rollouts' hardware: the trainer's where they share GPUs."""
-    placed: Placed
+    placed: RoleGpus
     row: int
     """Of the trainer's layouts on its GPUs."""
     layout: Mapping[str, float]
@@ -121,7 +121,7 @@ class RlWay:
                 self.rollouts.tp)
 
 
-def on_node(question: RlQuestion, placed: Placed) -> int:
+def on_node(question: RlQuestion, placed: RoleGpus) -> int:
     """Return how many GPUs of the trainer share a host."""
     return min(question.candidates[question.at].node.gpus, placed.trainer)
 
@@ -132,12 +132,12 @@ def batch_bytes(question: RlQuestion) -> float:
     return 0.0 if question.framework.in_process else question.law.batch_token * tokens
 
 
-def host_of(question: RlQuestion, placed: Placed, made: RlStep, policy: P, models: RlModels[P]) -> Amount:
+def host_of(question: RlQuestion, placed: RoleGpus, made: RlStep, policy: P, models: RlModels[P]) -> Amount:
     """Return the bytes of the fullest node's host."""
     return made.host * on_node(question, placed) + updated_there(policy, models) + batch_bytes(question)
 
 
-def step_of(question: RlQuestion, placed: Placed, policy: P, models: RlModels[P], drawn: Drawn, replicas: Amount,
+def step_of(question: RlQuestion, placed: RoleGpus, policy: P, models: RlModels[P], drawn: Drawn, replicas: Amount,
             *, elsewhere: bool = False) -> RlStep:
     """Return a step by phase, of one way or of many; `elsewhere` says that rollouts are on other hardware."""
     law, framework = question.law, question.framework

@@ -21,7 +21,7 @@ from planner.jobs.serving.replay import replay, replayed, requests_of
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.physics.serving.level import Served
-from planner.simulate.fleet import Phase
+from planner.simulate.fleet import Shift
 from planner.simulate.trace import Trace
 from planner.units import DAY, MONTH_DAYS
 
@@ -52,7 +52,7 @@ def _replayed(catalog: Catalog, service: Service, candidates: Sequence[Candidate
         return answer.model_copy(update={"autoscaled": of_a_day(picks, len(service.asked.day), startup)})
     requests = requests_of(service, trace)
 
-    def within(phases: tuple[Phase, ...]) -> tuple[bool, float]:
+    def within(phases: tuple[Shift, ...]) -> tuple[bool, float]:
         seen = replayed(replay(catalog, service, candidates, picks, requests, phases=phases)[0], service)
         targets = [percentiles.asked for percentiles in (seen.ttft_seconds, seen.tpot_seconds, seen.e2e_seconds)
                    if percentiles and percentiles.asked]

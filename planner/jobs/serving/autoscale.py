@@ -17,7 +17,7 @@ from planner.answer.level import Autoscaled
 from planner.jobs.columns import Pick
 from planner.jobs.serving.day import HOUR, at_hour
 from planner.layouts.table import Floats, Ints
-from planner.simulate.fleet import Phase
+from planner.simulate.fleet import Shift
 from planner.simulate.trace import Trace
 from planner.solver.fleet.covering import moving
 
@@ -51,10 +51,10 @@ class ReplicaSchedule:
         starts: Ints = np.maximum(np.diff(self.counts, axis=1), 0).sum(axis=1)
         return starts
 
-    def phases(self) -> tuple[Phase, ...]:
+    def phases(self) -> tuple[Shift, ...]:
         """Return it as a replay reads it."""
         changes = [0, *(np.flatnonzero(np.diff(self.counts, axis=1).any(axis=0)) + 1).tolist()]
-        return tuple(Phase(at * self.seconds, tuple(self.counts[:, at].tolist())) for at in changes)
+        return tuple(Shift(at * self.seconds, tuple(self.counts[:, at].tolist())) for at in changes)
 
     def summed(self, gpus: Sequence[int], startup: float, share: float | None) -> Autoscaled:
         """Return its GPUs, with what starting takes; `gpus` are those of a replica of each kind."""
@@ -76,7 +76,7 @@ def of_a_day(picks: Sequence[Pick], hours: int, startup: float) -> Autoscaled:
 
 
 def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
-               within: Callable[[tuple[Phase, ...]], tuple[bool, float]]) -> Autoscaled:
+               within: Callable[[tuple[Shift, ...]], tuple[bool, float]]) -> Autoscaled:
     """Return the schedule of fewest GPUs on average whose replay meets the targets; that of all replicas at all times
     where none does. within: whether a replay of a schedule does, and the share of its requests that do.
     """
@@ -84,7 +84,7 @@ def of_a_trace(picks: Sequence[Pick], trace: Trace, startup: float,
     gpus = [pick.column.gpus for pick in picks]
     lasts = max(trace.seconds, 1.0)
     always = ReplicaSchedule(most[:, None].astype(np.int64), lasts)
-    best, refuted = always.summed(gpus, startup, None), list[tuple[Phase, ...]]()
+    best, refuted = always.summed(gpus, startup, None), list[tuple[Shift, ...]]()
     for window in WINDOWS:
         parts = max(1, int(np.ceil(lasts / window)))
         asked = np.bincount(np.minimum(trace.arrival // window, parts - 1).astype(np.int64), minlength=parts) / window

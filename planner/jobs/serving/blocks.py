@@ -45,16 +45,16 @@ class Account:
     """Of hardware where no layout fits: bytes a GPU lacks at least, and its name."""
     cut_short: bool = False
     """Whether time ran out before all was looked at."""
-    searched: list[Searched] = field(default_factory=list)
+    searched: list[ServiceRows] = field(default_factory=list)
     """Of services with targets, in turn, what was searched."""
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class ServiceRows:
     """A service, its layouts on all hardware, and what of these keeps its targets by formula."""
 
     service: Service
-    blocks: Sequence[Block]
+    blocks: Sequence[Kindred]
     made: Sequence[list[tuple[int, ReplicaColumn]]]
     """Of each block, with its row, what is answered with the first chunk."""
     wanted: Sequence[list[int]]
@@ -67,7 +67,7 @@ class Searched:
 
 
 @dataclass(slots=True)
-class Block:
+class Kindred:
     """Layouts on one kind of hardware; those inside a node are the same whatever network joins the nodes."""
 
     candidates: list[int]
@@ -94,10 +94,10 @@ class Block:
 
 
 def blocks_of(catalog: Catalog, service: Service, candidates: Mapping[int, Candidate], account: Account,
-            effort: Effort) -> list[Block]:
+            effort: Effort) -> list[Kindred]:
     """Return all layouts on all hardware, with what each holds. Raises OutOfTime."""
-    blocks: list[Block] = []
-    known: dict[tuple[str, str], Block] = {}
+    blocks: list[Kindred] = []
+    known: dict[tuple[str, str], Kindred] = {}
     wide = catalog.engine(service.asked.engine).wide_copies
     for at, candidate in candidates.items():
         for name in service.asked.quantization or ():
@@ -125,7 +125,7 @@ def blocks_of(catalog: Catalog, service: Service, candidates: Mapping[int, Candi
     return blocks
 
 
-def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> Block:
+def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at: int, label: str) -> Kindred:
     asked = cache_input(catalog, service, d, service.length, stated := service.settings)
     fractions = (stated.fraction,) if stated.fraction else (None, asked.engine.memory_fraction_most)
     # an engine that takes prompts whole has no chunk to choose
@@ -136,5 +136,5 @@ def _block(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, at
         count for count in SEQUENCES if count != asked.limits.sequences and count <= (most or count)))
     choices = sorted((EngineSettings(*values) for values in product(fractions, chunks, sequences)),
                      key=lambda each: (each.changed, each.fraction or 0, each.tokens or 0, each.sequences or 0))
-    return Block([at], [label], d, asked, rows, choices,
+    return Kindred([at], [label], d, asked, rows, choices,
                   held_each(asked, cut_of(rows), (service.length, service.mean_length), choices))

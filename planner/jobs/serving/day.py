@@ -15,7 +15,7 @@ import numpy as np
 from planner.jobs.columns import Pick
 from planner.jobs.serving.service import Service
 from planner.scenario.serving import Serving
-from planner.simulate.fleet import Phase
+from planner.simulate.fleet import Shift
 from planner.simulate.outcome import Outcome
 from planner.simulate.trace import Trace
 
@@ -49,9 +49,9 @@ class Day:
         hours = (outcome.arrival / self.seconds).astype(np.int64) % len(self.factors)
         return outcome.of(np.array(self.factors)[hours] == max(self.factors))
 
-    def phases(self, picks: Sequence[Pick]) -> tuple[Phase, ...]:
+    def phases(self, picks: Sequence[Pick]) -> tuple[Shift, ...]:
         """Return the replicas of each pick, hour by hour."""
-        return tuple(Phase(hour * self.seconds, tuple(at_hour(pick, hour) for pick in picks))
+        return tuple(Shift(hour * self.seconds, tuple(at_hour(pick, hour) for pick in picks))
                      for hour in range(len(self.factors)))
 
 
@@ -80,7 +80,7 @@ def day_of(service: Service) -> tuple[Day, int] | None:
     return Day(factors, PEAK_REQUESTS / (max(factors) * (service.asked.rate or 1.0))), many
 
 
-def hours_of(service: Service, picks: Sequence[Pick], trace: Trace) -> tuple[Phase, ...]:
+def hours_of(service: Service, picks: Sequence[Pick], trace: Trace) -> tuple[Shift, ...]:
     """Return what a replay of a given trace is told of the day: from midnight where it lasts longer than an hour, else
     the replicas are those of the busiest hour.
     """
@@ -91,4 +91,4 @@ def hours_of(service: Service, picks: Sequence[Pick], trace: Trace) -> tuple[Pha
         hours = range(int(trace.seconds // HOUR) + 1)
     else:
         hours = range(peak := factors.index(max(factors)), peak + 1)
-    return tuple(Phase((hour - hours[0]) * HOUR, tuple(at_hour(pick, hour) for pick in picks)) for hour in hours)
+    return tuple(Shift((hour - hours[0]) * HOUR, tuple(at_hour(pick, hour) for pick in picks)) for hour in hours)

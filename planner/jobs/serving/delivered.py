@@ -16,7 +16,7 @@ from planner.layouts.memo import ByValue
 from planner.layouts.table import Floats
 from planner.physics.serving.deployment import Deployment
 from planner.physics.serving.level import Served, at_rate, evened
-from planner.scenario.demand import Target
+from planner.scenario.demand import Level
 
 WORKS = ByValue[Served](most=1024)
 """What single replicas do; the search, the replays and the answer ask for the same ones."""
@@ -39,7 +39,7 @@ def working(d: Deployment, column: ReplicaColumn, service: Service, rate: float,
                         lambda: at_rate(at, rate, float(low[0]), float(high[0])))
 
 
-def percentiles(at: Callable[[float | None], float], target: Target | None) -> Percentiles:
+def percentiles(at: Callable[[float | None], float], target: Level | None) -> Percentiles:
     """Return a latency at the percentiles that plans say, and at that of its target; `at` takes a share, or none for
     the mean.
     """

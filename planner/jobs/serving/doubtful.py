@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from planner.catalog.load import Catalog
 from planner.jobs.columns import ReplicaColumn
-from planner.jobs.serving.blocks import Searched
+from planner.jobs.serving.blocks import ServiceRows
 from planner.jobs.serving.fronts import fronts
 from planner.jobs.serving.options import again
 
 
-def doubtful(catalog: Catalog, searched: Searched) -> Iterator[ReplicaColumn]:
+def doubtful(catalog: Catalog, searched: ServiceRows) -> Iterator[ReplicaColumn]:
     """Yield the columns kept, and those of layouts that miss a target at any rate that no other matches then, at the
     rates up to which they keep targets that are eased; with other chunks as much further as with the first.
     """

@@ -118,7 +118,7 @@ def _on(asked: Serving, catalog: Catalog, node: str) -> tuple[Service, Deploymen
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class LayoutTried:
     """Replicas of one layout, a table of one row, with what they hold of the longest requests and do at the load."""
 
     service: Service
@@ -157,7 +157,7 @@ class Tried:
             residual(catalog, self.service, self.d))
 
 
-def every(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: Ints) -> list[Tried]:
+def every(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, replicas: Ints) -> list[LayoutTried]:
     """Return what each layout of a table does, of which `replicas` run."""
     longest, mean = (held(catalog, service, d, rows, length) for length in (service.length, service.mean_length))
     fits = longest.concurrency >= 1
@@ -168,7 +168,7 @@ def every(catalog: Catalog, service: Service, d: Deployment, rows: Replicas, rep
                 if fits[at[0]] else full[at[0]] for at in np.arange(len(rows))[:, None]]
     else:
         done = _steady(service, d, rows, most, replicas)
-    return [Tried(service, d, rows.take(at), longest.take(at), done[at[0]], int(replicas[at[0]]))
+    return [LayoutTried(service, d, rows.take(at), longest.take(at), done[at[0]], int(replicas[at[0]]))
             for at in np.arange(len(rows))[:, None]]
 
 

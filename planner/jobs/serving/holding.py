@@ -12,7 +12,7 @@ from planner.answer.assignment import Assignment
 from planner.answer.schema import Search
 from planner.catalog.load import Catalog
 from planner.jobs.serving.deployed import deployment, held, lacks
-from planner.jobs.serving.estimate import Tried, every
+from planner.jobs.serving.estimate import LayoutTried, every
 from planner.jobs.serving.rates import layouts
 from planner.jobs.serving.service import service_of
 from planner.layouts.candidate import Candidate
@@ -48,7 +48,7 @@ def fewest_serving(asked: Serving, catalog: Catalog, candidates: Iterable[Candid
         table = layouts(service.model, candidate, removed, wide_copies=catalog.engine(asked.engine).wide_copies)
         table = table.take(np.flatnonzero(table.gpus <= most))
         legal += len(table)
-        here: list[tuple[int, tuple[float, ...], Tried]] = []
+        here: list[tuple[int, tuple[float, ...], LayoutTried]] = []
         for name in asked.quantization or ("bf16",):
             if not len(table) or lacks(catalog, service, candidate, name) is not None:
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.answer.assignment import Assignment
 from planner.jobs.job import Change, Knob
-from planner.scenario.demand import Target
+from planner.scenario.demand import Level
 from planner.scenario.serving import Serving
 from planner.units import show_seconds
 
@@ -24,7 +24,7 @@ def knobs_of(name: str, asked: Serving, assignments: Sequence[Assignment]) -> It
     for level_name, level in asked.levels:
         least = max(getattr(serving, f"{level_name}_seconds").p95 for serving in mine)
         yield Knob(level_name, str(level), f"{show_seconds(least)} at p95", "a tenth more",
-                   asking(**{level_name: Target(level.seconds * EASED, level.at)}), asking(**{level_name: None}))
+                   asking(**{level_name: Level(level.seconds * EASED, level.at)}), asking(**{level_name: None}))
     for field, given, unit, less in (
             ("headroom", f"{asked.headroom:.0%}", "a tenth of the rate less", max(asked.headroom - 0.1, 0.0)),
             ("spare_replicas", str(asked.spare_replicas), "1 fewer", max(asked.spare_replicas - 1, 0)),

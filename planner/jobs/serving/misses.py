@@ -19,7 +19,7 @@ from planner.jobs.serving.rates import LeastLatency
 from planner.jobs.serving.service import Service
 from planner.layouts.candidate import Candidate
 from planner.physics.serving.formats import format_of
-from planner.scenario.demand import Target
+from planner.scenario.demand import Level
 from planner.scenario.limits import Limits, ServingLimits
 from planner.scenario.serving import MOST_CONCURRENT, Gguf, Quantization
 from planner.units import DAY, SECONDS, at_least, parse, show_bytes, show_seconds
@@ -156,7 +156,7 @@ def _eased_levels(name: str, service: Service, account: Account, possible: Calla
                          to=", ".join(map(str, known.values())))
 
 
-def _eased(level: Target, seconds: float) -> Target | None:
+def _eased(level: Level, seconds: float) -> Level | None:
     """Return a target raised to at least so many seconds, in words of three digits; none beyond what may be asked."""
     if seconds <= level.seconds:
         return level

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.catalog.load import Catalog
 from planner.jobs.columns import ReplicaColumn, Role
-from planner.jobs.serving.blocks import DELAYS, TOKENS, Account, Admitted, Block, Searched, blocks_of
+from planner.jobs.serving.blocks import DELAYS, TOKENS, Account, Admitted, Kindred, ServiceRows, blocks_of
 from planner.jobs.serving.deployed import cut_of, delayed
 from planner.jobs.serving.fronts import fronts, plain_too
 from planner.jobs.serving.rates import idle, largest, queued
@@ -64,7 +64,7 @@ def options(catalog: Catalog, service: Service, candidates: Sequence[Candidate],
                     for block, columns in zip(blocks, made, strict=True))
     account.removed["dominated"] += answering - len({column.layout for column in kept})
     if service.asked.levels:
-        account.searched.append(Searched(service, blocks, made, wanted, admitted, waits, kept))
+        account.searched.append(ServiceRows(service, blocks, made, wanted, admitted, waits, kept))
     return kept
 
 
@@ -78,12 +78,12 @@ def delays_of(catalog: Catalog, service: Service) -> tuple[int | None, ...]:
     return (None, *(times * known.steps for times in DELAYS))
 
 
-def _waiting(block: Block) -> list[int]:
+def _waiting(block: Kindred) -> list[int]:
     """Return the rows of a block whose prompts can wait for each other."""
     return [int(row) for row in np.flatnonzero(can_wait(block.rows.dp, block.rows.pp))]
 
 
-def again(catalog: Catalog, service: Service, blocks: Sequence[Block], rows: Sequence[Collection[int]],
+def again(catalog: Catalog, service: Service, blocks: Sequence[Kindred], rows: Sequence[Collection[int]],
           tokens: int | None, steps: int | None) -> Iterator[tuple[int, ReplicaColumn]]:
     """Yield what some rows of each block answer with a chunk, each for every candidate of its own.
 
@@ -94,7 +94,7 @@ def again(catalog: Catalog, service: Service, blocks: Sequence[Block], rows: Seq
             yield from ((at, replace(column, candidate=at)) for _, column in answered)
 
 
-def _again(catalog: Catalog, service: Service, blocks: Sequence[Block], rows: Sequence[Collection[int]],
+def _again(catalog: Catalog, service: Service, blocks: Sequence[Kindred], rows: Sequence[Collection[int]],
            tokens: int | None, steps: int | None) -> list[list[tuple[int, ReplicaColumn]]]:
     """Return likewise the columns of each block, each with its row."""
     besides = steps is not None and service.settings.delay is None
@@ -109,7 +109,7 @@ def _again(catalog: Catalog, service: Service, blocks: Sequence[Block], rows: Se
     return [[(int(mine[at][row]), column) for row, column in answered.get(at, ())] for at in range(len(blocks))]
 
 
-def _answered(service: Service, blocks: Sequence[Block], tokens: int | None, roles: Sequence[Role],
+def _answered(service: Service, blocks: Sequence[Kindred], tokens: int | None, roles: Sequence[Role],
               account: Account | None = None, effort: Effort = UNLIMITED) -> list[list[tuple[int, ReplicaColumn]]]:
     """Return the columns of each block with a chunk, each with its row; `account` is told what fell out.
 
@@ -143,7 +143,7 @@ def _answered(service: Service, blocks: Sequence[Block], tokens: int | None, rol
     return answers
 
 
-def _columns(block: Block, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
+def _columns(block: Kindred, role: Role, tokens: int | None, fits: Ints, rate: Floats, load: Floats,
              crowd: Floats) -> Iterable[tuple[int, ReplicaColumn]]:
     """Yield what meets the targets, with the simplest settings that let as many sequences run as there are."""
     most, rows = block.most(tokens), block.rows
@@ -158,7 +158,7 @@ def _columns(block: Block, role: Role, tokens: int | None, fits: Ints, rate: Flo
                                      float(most[choice, at]), replace(block.choices[choice], delay=steps))
 
 
-def _told(account: Account, service: Service, block: Block, columns: list[tuple[int, ReplicaColumn]]) -> None:
+def _told(account: Account, service: Service, block: Kindred, columns: list[tuple[int, ReplicaColumn]]) -> None:
     """Count the layouts of a block for each of its candidates, and keep what comes nearest where none is left."""
     fits = np.flatnonzero(block.most(block.chunk).any(axis=0))
     times, roles = len(block.candidates), len(_roles(service))

@@ -27,7 +27,7 @@ from planner.physics.serving.capacity import Capacity
 from planner.physics.serving.deployment import Delay, Deployment, Replicas
 from planner.physics.serving.settings import EngineSettings, can_wait
 from planner.physics.serving.step import StepLoad, step_times
-from planner.simulate.fleet import Phase, ReplicaGroup, Transfer
+from planner.simulate.fleet import ReplicaGroup, Shift, Transfer
 from planner.simulate.outcome import Outcome
 from planner.simulate.steps import PromptDelay, ReplicaKind
 from planner.simulate.trace import Lengths, Trace, synthetic
@@ -161,7 +161,7 @@ def _prefills(service: Service, role: Role) -> bool:
 
 def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], picks: Sequence[Pick],
            trace: Trace | None = None, policy: str = "least-outstanding", progress: Progress | None = None,
-           phases: Sequence[Phase] | None = None, seed: int = 0, load: float = 1.0) -> tuple[Outcome, Outcome | None]:
+           phases: Sequence[Shift] | None = None, seed: int = 0, load: float = 1.0) -> tuple[Outcome, Outcome | None]:
     """Replay a service's picks on a trace; on its own, or one drawn as the service asks, where none is given.
 
     phases: what replicas there are when, where it is not the service's own day that says so.
@@ -172,7 +172,7 @@ def replay(catalog: Catalog, service: Service, candidates: Sequence[Candidate], 
     groups = groups_of(catalog, service, candidates, picks)
     transfer = transfer_of(catalog, service, candidates, picks)
 
-    def went(trace: Trace, phases: Sequence[Phase]) -> Outcome:
+    def went(trace: Trace, phases: Sequence[Shift]) -> Outcome:
         host = outside(catalog, service, candidates, picks)
         result = run(service, groups, trace, policy, transfer, progress, phases=phases, seed=seed, host=host)
         return result.delayed(host)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planner.jobs.serving.service import Service
 from planner.layouts.table import Floats
-from planner.simulate.fleet import Phase, ReplicaGroup, Transfer
+from planner.simulate.fleet import ReplicaGroup, Shift, Transfer
 from planner.simulate.hopes import Bar, Hopes
 from planner.simulate.outcome import Outcome
 from planner.simulate.remembered import hoped_once, replayed_once
@@ -18,7 +18,7 @@ Progress = Callable[[float], None]
 
 def run(service: Service, groups: Sequence[ReplicaGroup], trace: Trace, policy: str = "least-outstanding",
         transfer: Transfer | None = None, progress: Progress | None = None, share: float = 1.0,
-        phases: Sequence[Phase] = (), seed: int = 0, host: float = 0.0) -> Outcome:
+        phases: Sequence[Shift] = (), seed: int = 0, host: float = 0.0) -> Outcome:
     """Replay a trace on groups of replicas; where users ask, each asks when answered, whenever the trace has it.
 
     share: of the users that these replicas have. seed: of how long these think. host: seconds from a question until a

@@ -14,11 +14,11 @@ from planner.errors import InputError
 from planner.jobs.columns import ReplicaColumn
 from planner.jobs.serving.rates import Targets
 from planner.layouts.table import Floats
-from planner.physics.encoders import Part, parts_of
+from planner.physics.encoders import TowerWork, parts_of
 from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.level import Stream, stream_of
 from planner.physics.serving.settings import EngineSettings
-from planner.scenario.demand import MOST_RATE, Target
+from planner.scenario.demand import MOST_RATE, Level
 from planner.scenario.files import trace_file
 from planner.scenario.lengths import Length
 from planner.scenario.media import media_of
@@ -57,7 +57,7 @@ class Service:
     """Tokens of the prompts it answers, from and up to and with (none: no end); none is all of them."""
     of: int = 0
     """The number of the service that it is a part of, or is."""
-    seen: tuple[Part, ...] = ()
+    seen: tuple[TowerWork, ...] = ()
     """What encoders do for a request, whose tokens are among those of the prompt."""
     replica: Callable[[ReplicaColumn], ReplicaKind] | None = None
     """What replays run for a column whose requests are no tokens, such as images; none is an engine of tokens."""
@@ -139,7 +139,7 @@ def services_of(asked: Serving, catalog: Catalog) -> list[Service]:
     return [replace(service, seen=seen) for service in services] if seen else services
 
 
-def _in_tokens(asked: Serving, catalog: Catalog) -> tuple[Serving, tuple[Part, ...]]:
+def _in_tokens(asked: Serving, catalog: Catalog) -> tuple[Serving, tuple[TowerWork, ...]]:
     """Return a service whose prompts count the tokens of images and sound, and what its encoders do for a request.
 
     Raises InputError.
@@ -251,7 +251,7 @@ class _ServicePart:
         return self.whole.quantile(below + q * self.share)
 
 
-def _level(asked: Target | None) -> tuple[float, float | None] | None:
+def _level(asked: Level | None) -> tuple[float, float | None] | None:
     if asked is None:
         return None
     return asked.seconds, None if asked.percentile is None else asked.percentile / 100

@@ -33,7 +33,7 @@ from planner.physics.training.question import Question
 from planner.physics.training.whole import run_quantile
 from planner.solver.quantize import DURATION_QUANTUM
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.job import Job, Pricing
+from planner.solver.search.job import JobTerms, Pricing
 from planner.units import DAY
 
 
@@ -45,7 +45,7 @@ class Context:
     model: str
     method: str
     question: Question
-    job: Job
+    job: JobTerms
     offers: Sequence[RentalOffer]
     residuals: Residuals
     """Of step time."""

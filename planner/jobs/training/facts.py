@@ -16,7 +16,7 @@ from planner.layouts.candidate import Candidate
 from planner.layouts.rules import SPLIT_BY, Facts, split_code
 from planner.layouts.table import Ints, from_columns
 from planner.money.rent import RentalOffer, with_storage
-from planner.physics.encoders import Part, parts_of
+from planner.physics.encoders import TowerWork, parts_of
 from planner.physics.training.estimate import faster_whole
 from planner.physics.training.preference import sample_of
 from planner.physics.training.question import Question, computes, question_of
@@ -64,7 +64,7 @@ def facts_of(question: Question, model: Model, asked: Training, batch: Batch, li
                   steps_in_backward=asked.optimizer_in_backward)
 
 
-def seen_of(asked: Training, model: Model) -> tuple[Part, ...]:
+def seen_of(asked: Training, model: Model) -> tuple[TowerWork, ...]:
     """Return what encoders do for a sequence: images and sound of the samples in it; nothing for text."""
     if (media := media_of(asked)) is None:
         return ()

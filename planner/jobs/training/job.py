@@ -46,9 +46,9 @@ from planner.scenario.workload import Training
 from planner.solver.check import check_staging
 from planner.solver.quantize import duration_limit
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.frontier import Search
+from planner.solver.search.frontier import GridSearch
 from planner.solver.search.job import DOUBLINGS
-from planner.solver.search.job import Job as SearchJob
+from planner.solver.search.job import JobTerms as SearchJob
 from planner.solver.search.parallel import search_grid
 from planner.solver.search.pareto import pareto, repriced, shared
 from planner.solver.search.simplest import simplest
@@ -97,7 +97,7 @@ class TrainingJob:
         """
         grid = Grid(facts := self.held(held))
         if depth == "any":
-            frontier = Search(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
+            frontier = GridSearch(self.question, facts.space, self.search, effort, first=True).run(grid_source(grid))
         elif depth == "shared":
             frontier = shared(self.question, facts.space, self.search, grid_source(grid),
                               duration_limit(self.terms.period), effort, known)

@@ -10,7 +10,7 @@ from planner.jobs.training.assignment import Context, assignment_of
 from planner.layouts.enumerate import Grid
 from planner.layouts.rules import Facts
 from planner.solver.search.found import Frontier, StagedLayout
-from planner.solver.search.frontier import Search
+from planner.solver.search.frontier import GridSearch
 from planner.solver.search.source import grid_source
 from planner.solver.settings import Effort
 from planner.units import DAY, show_kwh, show_more, show_seconds, show_usd
@@ -30,8 +30,8 @@ def next_best(context: Context, facts: Facts, frontier: Frontier, best: StagedLa
     held = {"candidate": (best.column.candidate,)}
     facts = replace(facts, space=replace(facts.space, only={**facts.space.only, **held}))
     others = len({staged.column.candidate for staged in frontier.found}) - 1
-    search = Search(context.question, facts.space, context.job, effort,
-                    count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
+    search = GridSearch(context.question, facts.space, context.job, effort,
+                        count=max(LEAST_COUNT, MOST_ALTERNATIVES + 1 - others))
     more = search.run(grid_source(Grid(facts)))
     frontier.interrupted |= more.interrupted  # the plan stands; what was to come next is cut short
     return [staged for staged in more.found if staged.column.key != best.column.key]

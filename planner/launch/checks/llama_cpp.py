@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.launch.checks.releases import LLAMA_SERVER, said_by_llama_server
-from planner.launch.checks.services import Replica, resolved_by
+from planner.launch.checks.services import LaunchedKind, resolved_by
 
 _CACHES = {"f16": "auto", "bf16": "bf16", "q8_0": "int8"}
 
@@ -15,7 +15,7 @@ def resolve(folder: Path) -> dict[str, object]:
     return resolved_by(folder, _one)
 
 
-def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
+def _one(folder: Path, replica: LaunchedKind, rank: int) -> dict[str, object]:
     words = replica.started(folder, rank, "model.gguf", LLAMA_SERVER).words
     said_by_llama_server(*words, "--version")
     said = {word: after for word, after in zip(words, [*words[1:], ""], strict=True) if word.startswith("--")}

@@ -15,7 +15,7 @@ ROUTED = "http://10.0.0.1:8001 http://10.0.0.2:8001"
 
 
 @dataclass(frozen=True)
-class Replica:
+class LaunchedKind:
     """One kind of replica as launch.json has it."""
 
     name: str
@@ -32,15 +32,15 @@ class Replica:
             **dict.fromkeys(self.models, checkpoint), "NNODES": str(self.nodes), "NODE_RANK": str(rank)})
 
 
-def replicas_of(folder: Path) -> list[Replica]:
+def replicas_of(folder: Path) -> list[LaunchedKind]:
     """Return the kinds of replicas of a folder."""
     manifest = json.loads((folder / "launch.json").open().read())
     models = tuple(name for name in manifest["variables"] if name.startswith("MODEL"))
-    return [Replica(part["name"], part["script"], part["nodes"], part["model"], part["gpu"], models)
+    return [LaunchedKind(part["name"], part["script"], part["nodes"], part["model"], part["gpu"], models)
             for part in manifest["parts"] if "model" in part]
 
 
-def resolved_by(folder: Path, resolve: Callable[[Path, Replica, int], dict[str, object]]) -> dict[str, object]:
+def resolved_by(folder: Path, resolve: Callable[[Path, LaunchedKind, int], dict[str, object]]) -> dict[str, object]:
     """Return, for each kind of replica, the axes that all its nodes come to. AssertionError where they differ."""
     found: dict[str, object] = {}
     for replica in replicas_of(folder):

@@ -18,7 +18,7 @@ import transformers.utils
 
 from planner.launch.checks.capability import CAPABILITY
 from planner.launch.checks.model_config import FORMATS, format_named, write_config
-from planner.launch.checks.services import Replica, resolved_by, router_urls, workers_of
+from planner.launch.checks.services import LaunchedKind, resolved_by, router_urls, workers_of
 from planner.launch.checks.stand_ins import install
 
 transformers.utils.is_torchvision_available()
@@ -66,7 +66,7 @@ def resolve(folder: Path) -> dict[str, object]:
     return found
 
 
-def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
+def _one(folder: Path, replica: LaunchedKind, rank: int) -> dict[str, object]:
     _GPU.update(replica.gpu)
     with TemporaryDirectory() as place:
         words = replica.started(folder, rank, place, "python3").words

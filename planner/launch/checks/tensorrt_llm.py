@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.launch.checks.releases import CONTRACT
-from planner.launch.checks.services import Replica, resolved_by
+from planner.launch.checks.services import LaunchedKind, resolved_by
 from planner.launch.checks.started import yaml_of
 
 _TYPES = {"int": int, "float": float, "str": str}
@@ -23,7 +23,7 @@ def resolve(folder: Path) -> dict[str, object]:
     return resolved_by(folder, _one)
 
 
-def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
+def _one(folder: Path, replica: LaunchedKind, rank: int) -> dict[str, object]:
     call = replica.started(folder, rank, "checkpoint", "trtllm-serve")
     assert call.words[0] == "serve", call.words
     said = _by_contract(call.words[2:]) if CONTRACT in os.environ else _by_click(call.words[1:])

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from planner.launch.checks.capability import CAPABILITY
 from planner.launch.checks.model_config import format_named, write_config
-from planner.launch.checks.services import Replica, resolved_by, router_urls, workers_of
+from planner.launch.checks.services import LaunchedKind, resolved_by, router_urls, workers_of
 from planner.launch.checks.stand_ins import install
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -111,7 +111,7 @@ def resolve(folder: Path) -> dict[str, object]:
     return found
 
 
-def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
+def _one(folder: Path, replica: LaunchedKind, rank: int) -> dict[str, object]:
     _Gpu.made_up = replica.gpu
     with TemporaryDirectory() as place:
         call = replica.started(folder, rank, place, "vllm")
@@ -127,7 +127,7 @@ def _one(folder: Path, replica: Replica, rank: int) -> dict[str, object]:
     return _axes(config, replica)
 
 
-def _axes(config: Any, replica: Replica) -> dict[str, object]:  # noqa: ANN401 - the stack's own classes
+def _axes(config: Any, replica: LaunchedKind) -> dict[str, object]:  # noqa: ANN401 - the stack's own classes
     parallel, scheduler, model, cache = (config.parallel_config, config.scheduler_config, config.model_config,
                                          config.cache_config)
     dp, tp = parallel.data_parallel_size, parallel.tensor_parallel_size

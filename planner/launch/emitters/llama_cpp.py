@@ -8,7 +8,7 @@ from planner.launch.axes import No, Settings, TableOf, only
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program
 from planner.launch.routers import NGINX
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 from planner.launch.serving import RESULT, Command, any_number, load, program_of
 
 MOST = 256
@@ -18,7 +18,7 @@ LOGICAL = 2048
 _CACHES = {"auto": "f16", "bf16": "bf16", "int8": "q8_0"}
 
 
-def _split(served: Served) -> Settings | No:
+def _split(served: EngineGroup) -> Settings | No:
     if served.nodes > 1:
         return No(f"{served.gpus} GPUs on {served.nodes} nodes (a replica is on one)", {"pp": served.node.gpus})
     if served.tp > 1 and served.pp > 1:
@@ -30,13 +30,13 @@ def _split(served: Served) -> Settings | No:
     return {"split-mode": mode, "tensor-split": ",".join(["1"] * served.gpus)}
 
 
-def _slots(served: Served) -> Settings | No:
+def _slots(served: EngineGroup) -> Settings | No:
     if served.sequences > MOST:
         return No(f"{served.sequences} (it has at most {MOST})", {"max_sequences": MOST})
     return {"parallel": served.sequences}
 
 
-def _context(served: Served) -> Settings:
+def _context(served: EngineGroup) -> Settings:
     """Every request has the longest context for itself where that fits, else all share what the plan has."""
     whole = served.sequences * served.longest
     if whole <= served.serving.kv_tokens:
@@ -44,7 +44,7 @@ def _context(served: Served) -> Settings:
     return {"ctx-size": max(served.serving.kv_tokens, served.longest), "kv-unified": True}
 
 
-def _cache(served: Served) -> Settings | No:
+def _cache(served: EngineGroup) -> Settings | No:
     name = str(served.value("kv_cache"))
     if name not in _CACHES:
         return No(f"{name} (it has {', '.join(_CACHES)})", {"kv_cache": "int8"})
@@ -53,12 +53,12 @@ def _cache(served: Served) -> Settings | No:
     return {"cache-type-k": _CACHES[name], "cache-type-v": _CACHES[name]}
 
 
-def _drafts(served: Served) -> Settings:
+def _drafts(served: EngineGroup) -> Settings:
     count = served.serving.drafts
     return {"spec-type": "ngram-simple", "spec-ngram-simple-size-m": count} if count else {}
 
 
-TABLE: TableOf[Served] = {
+TABLE: TableOf[EngineGroup] = {
     ("candidate", "tp", "pp"): _split,
     ("precision",): lambda s: {},
     ("dp",): only("dp", 1, reason="it has no copies of attention in a replica", instead={"dp": 1}),
@@ -85,13 +85,13 @@ TABLE: TableOf[Served] = {
 _FIXED = "--n-gpu-layers all --fit off --flash-attn on --cont-batching --metrics"
 
 
-def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
+def _bench(served: EngineGroup, prompt: int, answer: int, rate: float | None) -> str:
     return ('exec vllm bench serve --backend openai --host "${1:-127.0.0.1}" --port "$PORT" --model "$NAME" '
             f"--tokenizer {served.checkpoint} --dataset-name random --random-input-len {prompt} --random-output-len "
             f"{answer} --ignore-eos {load(served, rate)} --save-result --result-filename {RESULT}")
 
 
-def emit(served: Sequence[Served]) -> Program:
+def emit(served: Sequence[EngineGroup]) -> Program:
     """Return the scripts that serve with llama.cpp."""
     return program_of(served, TABLE, Command(
         'llama-server --model "$MODEL"', f'--alias "$NAME" --host 0.0.0.0 --port "$port" {_FIXED}', (), NGINX,

@@ -8,7 +8,7 @@ from planner.launch.axes import CannotExpress, No, Settings, TableOf
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program
 from planner.launch.routers import BOOTSTRAP, SGLANG_ROUTER
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 from planner.launch.serving import (
     ADAPTERS,
     CHECKPOINTS,
@@ -26,7 +26,7 @@ _ONLINE = {"fp8": "fp8", "nf4": "bitsandbytes"}
 _CACHES = {"auto": "auto", "bf16": "bfloat16", "fp8": "fp8_e4m3"}
 
 
-def _format(served: Served) -> Settings | No:
+def _format(served: EngineGroup) -> Settings | No:
     name = served.placed.layout.stored
     dtype: Settings = {"dtype": half(served)}
     if name in ("bf16", *CHECKPOINTS):
@@ -37,7 +37,7 @@ def _format(served: Served) -> Settings | No:
               {"quantization": "fp8"})
 
 
-def _experts(served: Served) -> Settings | No:
+def _experts(served: EngineGroup) -> Settings | No:
     if not served.model.mixes_experts:
         return {"ep-size": 1}
     ep, ranks = served.placed.layout.ep, served.tp * served.dp
@@ -46,25 +46,25 @@ def _experts(served: Served) -> Settings | No:
     return {"ep-size": ep}
 
 
-def _role(served: Served) -> Settings:
+def _role(served: EngineGroup) -> Settings:
     role = served.serving.role
     return {} if role == "whole" else {"disaggregation-mode": role, "disaggregation-transfer-backend": "nixl"}
 
 
-def _cache(served: Served) -> Settings | No:
+def _cache(served: EngineGroup) -> Settings | No:
     name = str(served.value("kv_cache"))
     if name not in _CACHES:
         return No(f"{name} (it has {', '.join(_CACHES)})", {"kv_cache": "fp8"})
     return {"kv-cache-dtype": _CACHES[name]}
 
 
-def _adapters(served: Served) -> Settings:
+def _adapters(served: EngineGroup) -> Settings:
     held = served.serving.adapters
     return {} if held is None else {"enable-lora": True, "max-loras-per-batch": held.count, "max-lora-rank": held.rank,
                                     "lora-target-modules": "all"}
 
 
-def _drafts(served: Served) -> Settings | No:
+def _drafts(served: EngineGroup) -> Settings | No:
     if not served.serving.drafts:
         return {}
     if served.dp > 1:
@@ -74,7 +74,7 @@ def _drafts(served: Served) -> Settings | No:
     return {"speculative-algorithm": "NGRAM", "speculative-num-draft-tokens": served.serving.drafts}
 
 
-TABLE: TableOf[Served] = {
+TABLE: TableOf[EngineGroup] = {
     ("candidate",): lambda s: {},
     ("precision",): _format,
     ("tp", "dp"): lambda s: {"tp-size": s.tp * s.dp, "attn-dp-size": s.dp},
@@ -102,20 +102,20 @@ SEVERAL_NODES = (
     'RUN+=(--nnodes "$NNODES" --node-rank "${NODE_RANK:?}" --dist-init-addr "${MASTER_ADDR:?}:${MASTER_PORT:?}")',)
 
 
-def _lines(served: Served) -> list[str]:
+def _lines(served: EngineGroup) -> list[str]:
     lines = []
     if served.serving.role == "prefill":
         lines.append(f'RUN+=(--disaggregation-bootstrap-port "$((port + {BOOTSTRAP}))")')
     return lines + with_adapters(served, "--lora-paths")
 
 
-def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
+def _bench(served: EngineGroup, prompt: int, answer: int, rate: float | None) -> str:
     return ('exec python3 -m sglang.bench_serving --backend sglang-oai --base-url "http://${1:-127.0.0.1}:$PORT" '
             f'--model "$MODEL" --served-model-name "$NAME" --dataset-name random --random-range-ratio 1 '
             f"--random-input-len {prompt} --random-output-len {answer} {load(served, rate)} --output-file {RESULT}")
 
 
-def _together(served: Sequence[Served]) -> None:
+def _together(served: Sequence[EngineGroup]) -> None:
     """Raise CannotExpress where the stages of decode are not those of all prefill, or one."""
     stages = {one.pp for one in served if one.serving.role == "prefill"}
     for one in served:
@@ -125,7 +125,7 @@ def _together(served: Sequence[Served]) -> None:
                 {"pp": 1})})
 
 
-def emit(served: Sequence[Served]) -> Program:
+def emit(served: Sequence[EngineGroup]) -> Program:
     """Return the scripts that serve with SGLang. Raises CannotExpress."""
     _together(served)
     variables = [ADAPTERS] if any(one.serving.adapters for one in served) else []

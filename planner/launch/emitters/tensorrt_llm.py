@@ -13,7 +13,7 @@ from planner.launch.emitter import ServiceEmitter
 from planner.launch.formats import as_text, by_file
 from planner.launch.program import Program
 from planner.launch.routers import NGINX, TRTLLM_ROUTER
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 from planner.launch.serving import CHECKPOINTS, RESULT, Command, any_number, load, program_of
 
 FILE = "engine.yaml"
@@ -23,14 +23,14 @@ LOOKUP = 4
 """Longest n-gram of the prompt that is looked up."""
 
 
-def _format(served: Served) -> Settings | No:
+def _format(served: EngineGroup) -> Settings | No:
     name = served.placed.layout.stored
     if name in ("bf16", "fp8", *CHECKPOINTS):
         return {}
     return No(f"{name} (it reads bf16, fp8, {', '.join(CHECKPOINTS)} from the checkpoint)", {"quantization": "fp8"})
 
 
-def _attention(served: Served) -> Settings | No:
+def _attention(served: EngineGroup) -> Settings | No:
     if served.dp == 1:
         return {"tp_size": served.tp}
     if served.tp > 1 and not served.engine.wide_copies:
@@ -39,7 +39,7 @@ def _attention(served: Served) -> Settings | No:
     return {"tp_size": served.dp, "enable_attention_dp": True}
 
 
-def _experts(served: Served) -> Settings | No:
+def _experts(served: EngineGroup) -> Settings | No:
     if not served.model.mixes_experts:
         return {}
     ep, ranks = served.placed.layout.ep, served.tp * served.dp
@@ -48,27 +48,27 @@ def _experts(served: Served) -> Settings | No:
     return {"ep_size": ep}
 
 
-def _nodes(served: Served) -> Settings | No:
+def _nodes(served: EngineGroup) -> Settings | No:
     if served.nodes > 1:
         return No(f"{served.nodes} nodes for a replica (its processes meet over MPI, which these scripts do not start)",
                   {"tp": served.node.gpus})
     return {"gpus_per_node": served.node.gpus}
 
 
-def _cache(served: Served) -> Settings | No:
+def _cache(served: EngineGroup) -> Settings | No:
     name = str(served.value("kv_cache"))
     if name not in _CACHES:
         return No(f"{name} (it has {', '.join(_CACHES)})", {"kv_cache": "fp8"})
     return {f"{FILE}:kv_cache_config.dtype": _CACHES[name]}
 
 
-def _drafts(served: Served) -> Settings:
+def _drafts(served: EngineGroup) -> Settings:
     count = served.serving.drafts
     return {f"{FILE}:speculative_config.decoding_type": "NGram", f"{FILE}:speculative_config.max_draft_len": count,
             f"{FILE}:speculative_config.max_matching_ngram_size": LOOKUP} if count else {}
 
 
-def _role(served: Served) -> Settings:
+def _role(served: EngineGroup) -> Settings:
     if served.serving.role == "whole":
         return {}
     # the order of steps that overlaps them has no context-only requests
@@ -76,7 +76,7 @@ def _role(served: Served) -> Settings:
             f"{FILE}:disable_overlap_scheduler": served.serving.role == "prefill"}
 
 
-TABLE: TableOf[Served] = {
+TABLE: TableOf[EngineGroup] = {
     ("candidate",): _nodes,
     ("precision",): _format,
     ("tp", "dp"): _attention,
@@ -105,19 +105,19 @@ TABLE: TableOf[Served] = {
 }
 
 
-def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
+def _bench(served: EngineGroup, prompt: int, answer: int, rate: float | None) -> str:
     return ('exec python3 -m tensorrt_llm.serve.scripts.benchmark_serving --backend openai --host "${1:-127.0.0.1}" '
             f'--port "$PORT" --model "$NAME" --tokenizer "$MODEL" --dataset-name random --random-ids '
             f"--random-input-len {prompt} --random-output-len {answer} --ignore-eos {load(served, rate)} --save-result "
             f"--result-filename {RESULT}")
 
 
-def emit(served: Sequence[Served]) -> Program:
+def emit(served: Sequence[EngineGroup]) -> Program:
     """Return the scripts that serve with TensorRT-LLM, and their YAML."""
     apart = any(one.serving.role != "whole" for one in served)
     files: dict[str, str] = {}
 
-    def own(one: Served, name: str, settings: Settings) -> Settings:
+    def own(one: EngineGroup, name: str, settings: Settings) -> Settings:
         """Return the options alone, the rest being in a file of its own."""
         parts = by_file({key if ":" in key else f"options:{key}": value for key, value in settings.items()})
         file = f"{name}.yaml"

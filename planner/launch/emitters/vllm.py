@@ -8,7 +8,7 @@ from planner.launch.axes import No, Settings, TableOf, only
 from planner.launch.emitter import ServiceEmitter
 from planner.launch.program import Program, Variable
 from planner.launch.routers import VLLM_ROUTER
-from planner.launch.served import Served
+from planner.launch.served import EngineGroup
 from planner.launch.serving import (
     ADAPTERS,
     CHECKPOINTS,
@@ -31,7 +31,7 @@ LOOKUP = 4
 """Longest n-gram of the prompt that is looked up."""
 
 
-def _format(served: Served) -> Settings | No:
+def _format(served: EngineGroup) -> Settings | No:
     name = served.placed.layout.stored
     dtype = half(served)
     if name in ("bf16", *CHECKPOINTS):
@@ -42,7 +42,7 @@ def _format(served: Served) -> Settings | No:
               {"quantization": "fp8"})
 
 
-def _experts(served: Served) -> Settings | No:
+def _experts(served: EngineGroup) -> Settings | No:
     if not served.model.mixes_experts:
         return {}
     ep, ranks = served.placed.layout.ep, served.tp * served.dp
@@ -52,20 +52,20 @@ def _experts(served: Served) -> Settings | No:
     return {"enable-expert-parallel": True} if ep > 1 else {}
 
 
-def _stages(served: Served) -> Settings | No:
+def _stages(served: EngineGroup) -> Settings | No:
     if served.pp > 1 and not served.engine.stages_of(served.serving.role):
         return No(f"{served.pp} of {served.serving.role} (its connector takes keys and values of whole models)",
                   {"pp": 1})
     return {"pipeline-parallel-size": served.pp}
 
 
-def _role(served: Served) -> Settings:
+def _role(served: EngineGroup) -> Settings:
     role = served.serving.role
     return {} if role == "whole" else {"kv-transfer-config": as_json(
         {"kv_connector": "NixlConnector", "kv_role": _ROLES[role]})}
 
 
-def _adapters(served: Served) -> Settings | No:
+def _adapters(served: EngineGroup) -> Settings | No:
     held = served.serving.adapters
     if held is None:
         return {}
@@ -75,7 +75,7 @@ def _adapters(served: Served) -> Settings | No:
     return {"enable-lora": True, "max-loras": held.count, "max-cpu-loras": held.count, "max-lora-rank": held.rank}
 
 
-TABLE: TableOf[Served] = {
+TABLE: TableOf[EngineGroup] = {
     ("candidate",): lambda s: {},
     ("precision",): _format,
     ("tp",): lambda s: {"tensor-parallel-size": s.tp},
@@ -108,7 +108,7 @@ SEVERAL_NODES = (
     'if [[ "$NODE_RANK" != 0 ]]; then', "  RUN+=(--headless)", "fi")
 
 
-def _lines(served: Served) -> list[str]:
+def _lines(served: EngineGroup) -> list[str]:
     lines = []
     if served.serving.role != "whole":
         lines += ['export VLLM_NIXL_SIDE_CHANNEL_HOST="${VLLM_NIXL_SIDE_CHANNEL_HOST:-$(hostname -I | cut -d" " -f1)}"',
@@ -124,13 +124,13 @@ SIDE_CHANNELS = 64
 """Ports of one replica's connectors: one for each copy of attention (VLLM_NIXL_SIDE_CHANNEL_PORT + rank)."""
 
 
-def _bench(served: Served, prompt: int, answer: int, rate: float | None) -> str:
+def _bench(served: EngineGroup, prompt: int, answer: int, rate: float | None) -> str:
     return ('exec vllm bench serve --backend vllm --host "${1:-127.0.0.1}" --port "$PORT" --model "$MODEL" '
             f'--served-model-name "$NAME" --dataset-name random --random-input-len {prompt} --random-output-len '
             f"{answer} --ignore-eos {load(served, rate)} --save-result --result-filename {RESULT}")
 
 
-def emit(served: Sequence[Served]) -> Program:
+def emit(served: Sequence[EngineGroup]) -> Program:
     """Return the scripts that serve with vLLM."""
     variables = []
     if any(one.serving.drafts for one in served):

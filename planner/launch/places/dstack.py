@@ -6,7 +6,7 @@ from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES, label
-from planner.launch.program import PORT, Job, Program
+from planner.launch.program import PORT, Program, Start
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
 from planner.launch.title import title
 from planner.yaml_io import dump
@@ -22,7 +22,7 @@ SHARED = "16GB"
 NCCL stops."""
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the task. Raises Unsupported for nodes that differ."""
     part, files = program.parts[0], {}
     nodes, gpus = part.nodes, part.gpus
@@ -55,7 +55,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     # without a job's number it has the log of the first node's alone
     several = f"for node in $(seq 0 {nodes - 1}); do dstack logs --job $node {task['name']}; done > train.log"
     gather = several if nodes > 1 else f"dstack logs {task['name']} > train.log"
-    return Job(files, f'dstack apply -f {TASK} -e HF_TOKEN="${{HF_TOKEN:-}}"', gather=gather, notes=(
+    return Start(files, f'dstack apply -f {TASK} -e HF_TOKEN="${{HF_TOKEN:-}}"', gather=gather, notes=(
         "dstack: nodes of one task are of one fleet. " + (
             "The offer is the plan's." if "backends" in task else
             "The plan has no offer that dstack knows: its fleet decides which nodes, by the "

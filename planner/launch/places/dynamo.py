@@ -8,7 +8,7 @@ from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import label
-from planner.launch.program import Job, Part, Program
+from planner.launch.program import Part, Program, Start
 from planner.launch.title import title
 from planner.yaml_io import dump
 
@@ -19,7 +19,7 @@ _OWN = ("kv-transfer-config", "disaggregation-mode")
 """Options that the graph says by the type of a component."""
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the graph. Raises Unsupported for engines whose options are other ones there."""
     if program.target not in _ENGINES:
         raise Unsupported(f"{program.target} in a Dynamo graph (it has {', '.join(_ENGINES)})")
@@ -33,7 +33,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     workers = [_worker(part, program, names, image) for part in program.parts if part.port]
     made = {"apiVersion": "nvidia.com/v1beta1", "kind": "DynamoGraphDeployment", "metadata": {"name": name},
             "spec": {"backendFramework": program.target, "components": [frontend, *workers]}}
-    return Job({GRAPH: dump(made)}, f"kubectl apply -f {GRAPH}", notes=(
+    return Start({GRAPH: dump(made)}, f"kubectl apply -f {GRAPH}", notes=(
         f"Dynamo {RELEASE}: its operator has to be installed; its image brings its own release of {program.target}.",
         "What variables.sh names stands in the graph, which does not read it. A secret `hf-token` with the key `token` "
         "opens gated checkpoints."))

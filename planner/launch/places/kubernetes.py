@@ -9,7 +9,7 @@ from copy import deepcopy
 from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
-from planner.launch.program import PORT, VARIABLES, Job, Part, Program
+from planner.launch.program import PORT, VARIABLES, Part, Program, Start
 from planner.launch.routers import ROUTER
 from planner.launch.title import title
 from planner.yaml_io import dump
@@ -30,12 +30,12 @@ TOKEN_NOTE = ("A secret `hf-token` with the key `token` opens gated checkpoints:
               "hf-token --from-literal=token=$HF_TOKEN`.")
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the manifests, and the line that applies them with the files as a ConfigMap."""
     name = label(title(assignment))
     objects = _service(program, name) if program.serves else [_job_set(program, name)]
-    return Job({MANIFEST: "---\n".join(dump(one) for one in objects)}, applied(program, name),
-               notes=tuple(_notes(program, name)), gather=logs(name))
+    return Start({MANIFEST: "---\n".join(dump(one) for one in objects)}, applied(program, name),
+                 notes=tuple(_notes(program, name)), gather=logs(name))
 
 
 def applied(program: Program, name: str) -> str:

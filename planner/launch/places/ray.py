@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.answer.assignment import Assignment
 from planner.launch.place import Place
-from planner.launch.program import PORT, VARIABLES, Job, Program, Variable
+from planner.launch.program import PORT, VARIABLES, Program, Start, Variable
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
 
 DRIVER = "ray_job.py"
@@ -59,7 +59,7 @@ _ON_CLUSTER = '''    ray.shutdown()
 """Follows where the program has the cluster's nodes to itself."""
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the driver, and the line that submits it with the folder."""
     part, files = program.parts[0], {}
     gpus = [part.gpus] * part.nodes
@@ -79,7 +79,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     start = (f'source {VARIABLES} && ray job submit --address "$RAY_ADDRESS" --working-dir . -- python3 {DRIVER} '
              f"2>&1 | tee {part.name}.log")
     own = (f"{program.target} runs on the cluster itself, which has the plan's nodes and no others.",)
-    return Job(files, start, (ADDRESS,), (
+    return Start(files, start, (ADDRESS,), (
         "Ray: nodes of the cluster have the plan's GPUs; those of several types are taken as they come. Their "
         f"environment has HF_TOKEN where a model is gated, and all else is read from {VARIABLES} as it is submitted.",
         *(own if program.on_ray else ())))

@@ -8,7 +8,7 @@ from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import label
-from planner.launch.program import Job, Part, Program
+from planner.launch.program import Part, Program, Start
 from planner.launch.title import title
 from planner.yaml_io import dump
 
@@ -17,7 +17,7 @@ _JSON = ("speculative-config",)
 """Options whose value is JSON, which are a mapping here."""
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the config of Serve. Raises Unsupported for other engines, and for what its builder does not place."""
     if program.target != "vllm":
         raise Unsupported(f"{program.target} under Ray Serve LLM, whose engine is vLLM")
@@ -30,7 +30,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     made = {"http_options": {"host": "0.0.0.0", "port": int(names["PORT"])}, "applications": [
         {"name": label(title(assignment)), "route_prefix": "/", "import_path": "ray.serve.llm:build_openai_app",
          "args": {"llm_configs": models}}]}
-    return Job({CONFIG: dump(made)}, f"serve run {CONFIG}", notes=(
+    return Start({CONFIG: dump(made)}, f"serve run {CONFIG}", notes=(
         "Ray Serve: what variables.sh names stands in its YAML, which does not read it; every node has "
         "`pip install \"ray[serve]==2.60.0\"` beside vLLM.",))
 

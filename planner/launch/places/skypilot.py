@@ -8,7 +8,7 @@ from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES, label
-from planner.launch.program import INSTALL, PORT, Job, Program
+from planner.launch.program import INSTALL, PORT, Program, Start
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
 from planner.launch.title import title
 from planner.yaml_io import dump
@@ -23,7 +23,7 @@ ON_NODE = ('export NODE="$SKYPILOT_NODE_RANK" NODES="$(paste -sd" " <<< "$SKYPIL
 """Starts what the plan has on a node."""
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the task. Raises Unsupported for nodes that differ, and for what is not rented from a cloud it knows."""
     nodes, port = program.parts[0].nodes, 0
     files: dict[str, str] = {}
@@ -39,7 +39,7 @@ def job(program: Program, assignment: Assignment) -> Job:
     made = task(program, assignment, nodes, port, run)
     files[TASK] = dump(made)
     name = made["name"]
-    return Job(files, f'HF_TOKEN="${{HF_TOKEN:-}}" sky launch -c {name} --secret HF_TOKEN {TASK}', notes=(
+    return Start(files, f'HF_TOKEN="${{HF_TOKEN:-}}" sky launch -c {name} --secret HF_TOKEN {TASK}', notes=(
         f"{rents(program)} `sky launch --dryrun` says what would be rented.",),
         gather=f"sky logs {name} --no-follow --tail 0 > train.log")
 

@@ -9,7 +9,7 @@ from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import SERVES
 from planner.launch.places.skypilot import ON_NODE, rents, task
-from planner.launch.program import Job, Program
+from planner.launch.program import Program, Start
 from planner.launch.replicas import NODE, node_script
 from planner.launch.routers import STARTUP
 from planner.units import plural
@@ -18,7 +18,7 @@ from planner.yaml_io import dump
 SERVICE = "service.yaml"
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the service. Raises Unsupported for what trains, and for replicas that differ."""
     served = [part for part in program.parts if part.port]
     if not served:
@@ -33,8 +33,8 @@ def job(program: Program, assignment: Assignment) -> Job:
     made = task(program, assignment, part.nodes, SERVES, ON_NODE)
     made["service"] = {"readiness_probe": {"path": "/health", "initial_delay_seconds": STARTUP},
                        "replicas": -(-part.copies // each)}
-    return Job({SERVICE: dump(made), NODE: node_script(one)},
-               f'HF_TOKEN="${{HF_TOKEN:-}}" sky serve up -n {made["name"]} --secret HF_TOKEN {SERVICE}', notes=(
+    return Start({SERVICE: dump(made), NODE: node_script(one)},
+                 f'HF_TOKEN="${{HF_TOKEN:-}}" sky serve up -n {made["name"]} --secret HF_TOKEN {SERVICE}', notes=(
         f"{rents(program)} A replica of SkyServe is {plural(part.nodes, 'node')} with {each} of the plan's; "
         f"`sky serve status {made['name']}` says where it answers.",))
 

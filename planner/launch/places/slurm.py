@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.answer.assignment import Assignment
 from planner.launch.place import Place
-from planner.launch.program import PORT, VARIABLES, Job, Program, Variable
+from planner.launch.program import PORT, VARIABLES, Program, Start, Variable
 from planner.launch.replicas import NODE, node_script, placed_on_nodes
 from planner.launch.title import title
 
@@ -13,7 +13,7 @@ MOUNTS = Variable("MOUNTS", "", "Folders that a container sees beside this one a
                   "/data:/data,/models:/models.")
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the sbatch file; heterogeneous where nodes differ, or prefill and decode are on nodes of their own."""
     if program.serves:
         return _service(program, assignment)
@@ -25,13 +25,13 @@ def job(program: Program, assignment: Assignment) -> Job:
              *_container(program),
              'srun --kill-on-bad-exit=1 --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_ON_NODE" "${container[@]}" \\',
              f"  bash -c '$PREPARE && NODE_RANK=\"$SLURM_NODEID\" exec bash \"$0/{part.script}\"' \"$here\""]
-    return Job({JOB: "\n".join(lines) + "\n"}, f"sbatch {JOB}", notes=(
+    return Start({JOB: "\n".join(lines) + "\n"}, f"sbatch {JOB}", notes=(
         "Slurm: sbatch is run in this folder, on storage that all nodes see. Where a limit is shorter than the run, "
         f"`sbatch --time=1-00:00:00 {JOB}` several times: each goes on from the last checkpoint. Images need pyxis.",),
         variables=(MOUNTS,), log=f'"$(ls -t {_name(assignment)}-*.log | head -n 1)"')
 
 
-def _service(program: Program, assignment: Assignment) -> Job:
+def _service(program: Program, assignment: Assignment) -> Start:
     groups, _ = placed_on_nodes(program)
     several = len(groups) > 1
     lines = ["#!/usr/bin/env bash"]
@@ -52,7 +52,7 @@ def _service(program: Program, assignment: Assignment) -> Job:
     differ = [f"Nodes differ: {JOB} has a component for each type, and a cluster has its own words for it, such as "
               "`#SBATCH --constraint=h100` or a partition: add them under the comment that names the type."] if len(
         {group.node for group in groups}) > 1 else []
-    return Job({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", (MOUNTS,), (
+    return Start({JOB: "\n".join(lines) + "\n", NODE: node_script(program)}, f"sbatch {JOB}", (MOUNTS,), (
         "Slurm: sbatch is run in this folder, on storage that all nodes see; the service answers on $PORT of the first "
         "node. Images need pyxis.", *differ))
 

@@ -6,14 +6,14 @@ from planner.answer.assignment import Assignment
 from planner.errors import Unsupported
 from planner.launch.place import Place
 from planner.launch.places.kubernetes import FILES, MANIFEST, QUEUE, TOKEN, TOKEN_NOTE, applied, label, logs, prepared
-from planner.launch.program import PORT, Job, Program
+from planner.launch.program import PORT, Program, Start
 from planner.launch.title import title
 from planner.yaml_io import dump
 
 RUNTIME = "torch-distributed"
 
 
-def job(program: Program, assignment: Assignment) -> Job:
+def job(program: Program, assignment: Assignment) -> Start:
     """Return the TrainJob. Raises Unsupported for a service, which is no job."""
     if program.serves:
         raise Unsupported(f"{program.target} under Kubeflow Trainer, which trains")
@@ -32,7 +32,7 @@ def job(program: Program, assignment: Assignment) -> Job:
                      "trainer": {"image": program.image, "command": ["bash", "-c", prepared(program, words)],
                                  "env": [TOKEN], "numNodes": part.nodes, "numProcPerNode": part.gpus,
                                  "resourcesPerNode": {"limits": {program.resource: str(part.gpus)}}}}}
-    return Job({MANIFEST: dump(made)}, applied(program, name), gather=logs(name), notes=(
+    return Start({MANIFEST: dump(made)}, applied(program, name), gather=logs(name), notes=(
         f"Kubeflow Trainer: the ClusterTrainingRuntime is {RUNTIME}, which it installs.", TOKEN_NOTE))
 
 

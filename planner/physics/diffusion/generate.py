@@ -14,7 +14,7 @@ from planner.catalog.diffusion import Coding, DenoiserBlock, Diffusion
 from planner.catalog.generation_law import GenerationLaw, StepCache, Stored
 from planner.physics.diffusion.rates import STORED, Rates
 from planner.physics.diffusion.shape import (
-    Sample,
+    LatentSize,
     attention_flops,
     block_parameters,
     matrix_flops,
@@ -37,7 +37,7 @@ class Picture:
     """What is made: of what model, how large, in how many steps and passes, in what format."""
 
     model: Diffusion
-    sample: Sample
+    sample: LatentSize
     pixels: int
     """Of a frame."""
     frames: int
@@ -58,7 +58,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class CallSplit:
     """How a call is run: images of a call, what waits on the host, and the GPUs that share it."""
 
     batch: int = 1
@@ -109,7 +109,7 @@ def denoiser_bytes(model: Diffusion, stored: Stored, law: GenerationLaw) -> floa
     return matrices * law.formats[stored].weight + max(0, model.denoiser.parameters - matrices) * STORED
 
 
-def moments(picture: Picture, split: Split, law: GenerationLaw) -> dict[Moment, Bytes]:
+def moments(picture: Picture, split: CallSplit, law: GenerationLaw) -> dict[Moment, Bytes]:
     """Return the bytes of one GPU while each part is at work."""
     model = picture.model
     vae = model.autoencoder.parameters * STORED * picture.widened(law)
@@ -127,7 +127,7 @@ def moments(picture: Picture, split: Split, law: GenerationLaw) -> dict[Moment, 
     return {"encode": Bytes(encoding, 0.0), "denoise": Bytes(at_work, working), "decode": Bytes(vae, coded, law.held)}
 
 
-def coding_bytes(picture: Picture, split: Split, law: GenerationLaw, coding: Coding | None = None) -> float:
+def coding_bytes(picture: Picture, split: CallSplit, law: GenerationLaw, coding: Coding | None = None) -> float:
     """Return what is alive at once in the autoencoder, of all images of a call or of one tile of one; and the frames
     that are made.
     """
@@ -139,7 +139,7 @@ def coding_bytes(picture: Picture, split: Split, law: GenerationLaw, coding: Cod
     return images * pixels * at_once * coding.bytes * picture.widened(law) + made
 
 
-def _working(picture: Picture, split: Split, law: GenerationLaw) -> float:
+def _working(picture: Picture, split: CallSplit, law: GenerationLaw) -> float:
     """Return what a pass of the denoiser works with: the intermediates of the largest block, and what enters it."""
     together = picture.passes // split.cfg if picture.model.sampling.together else 1
     images = split.batch * max(1, together)
@@ -152,14 +152,14 @@ def _working(picture: Picture, split: Split, law: GenerationLaw) -> float:
     return images * (law.working * largest / split.sequence + kept)
 
 
-def _block_bytes(block: DenoiserBlock, sample: Sample) -> float:
+def _block_bytes(block: DenoiserBlock, sample: LatentSize) -> float:
     if block.inputs is not None:
         return STORED * tokens_of(block, sample) * (block.inputs + 2 * block.width)
     width = 2 * block.width + 4 * block.inner + (2 if block.gated else 1) * block.mlp
     return STORED * tokens_of(block, sample) * width
 
 
-def on_host(picture: Picture, split: Split, law: GenerationLaw) -> float:
+def on_host(picture: Picture, split: CallSplit, law: GenerationLaw) -> float:
     """Return the bytes of the host's memory that wait there."""
     if split.offload == "none":
         return 0.0
@@ -169,7 +169,7 @@ def on_host(picture: Picture, split: Split, law: GenerationLaw) -> float:
             + model.autoencoder.parameters * STORED)
 
 
-def call_seconds(picture: Picture, split: Split, law: GenerationLaw, rates: Rates, exchange: Exchange
+def call_seconds(picture: Picture, split: CallSplit, law: GenerationLaw, rates: Rates, exchange: Exchange
                  ) -> dict[str, float]:
     """Return the seconds of one call, which makes a batch, by what they go into. Raises MissingFact."""
     model = picture.model
@@ -193,14 +193,14 @@ def call_seconds(picture: Picture, split: Split, law: GenerationLaw, rates: Rate
         "other": law.host_image}
 
 
-def _encoding(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> float:
+def _encoding(picture: Picture, split: CallSplit, law: GenerationLaw, rates: Rates) -> float:
     encoders, tokens = picture.model.text_encoders, picture.sample.text * split.batch * picture.passes
     flops = sum(2.0 * encoder.parameters for encoder in encoders) * tokens
     read = sum(encoder.parameters for encoder in encoders) * picture.encoders
     return max(flops / (rates.products() * law.encoder), read / rates.memory)
 
 
-def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> float:
+def _pass(picture: Picture, split: CallSplit, law: GenerationLaw, rates: Rates) -> float:
     """Return the seconds of all passes of one step on one GPU; what GPUs exchange is not among them."""
     stored, blocks = law.formats[picture.stored], picture.model.denoiser.blocks
     share = split.batch * max(1, picture.passes // split.cfg) / split.sequence
@@ -222,7 +222,7 @@ def _pass(picture: Picture, split: Split, law: GenerationLaw, rates: Rates) -> f
     return max(busy / shared, _launched(picture, split, law) / split.pipefusion)
 
 
-def _launched(picture: Picture, split: Split, law: GenerationLaw) -> float:
+def _launched(picture: Picture, split: CallSplit, law: GenerationLaw) -> float:
     """Return the seconds in which the host launches all passes of one step, which may be calls of their own."""
     denoiser = picture.model.denoiser
     calls = 1 if picture.model.sampling.together else max(1, picture.passes // split.cfg)
@@ -234,7 +234,7 @@ def _launched(picture: Picture, split: Split, law: GenerationLaw) -> float:
     return calls * law.host_launch * kernels
 
 
-def _exchanged(picture: Picture, split: Split, law: GenerationLaw, exchange: Exchange) -> float:
+def _exchanged(picture: Picture, split: CallSplit, law: GenerationLaw, exchange: Exchange) -> float:
     """Return the seconds that GPUs exchange in a step: tokens for heads, keys and values, stages, and guidance."""
     images = split.batch * max(1, picture.passes // split.cfg)
     sent = 0.0
@@ -260,12 +260,12 @@ def latents_made(picture: Picture, batch: int, law: GenerationLaw, rates: Rates)
 
     An autoencoder whose encoder was not counted takes what its decoder does.
     """
-    coding, split = picture.model.autoencoder.encode or picture.model.autoencoder.decode, Split(batch)
+    coding, split = picture.model.autoencoder.encode or picture.model.autoencoder.decode, CallSplit(batch)
     return (_encoding(picture, split, law, rates) + coding_seconds(picture, split, law, rates, coding),
             coding_bytes(picture, split, law, coding))
 
 
-def coding_seconds(picture: Picture, split: Split, law: GenerationLaw, rates: Rates, coding: Coding) -> float:
+def coding_seconds(picture: Picture, split: CallSplit, law: GenerationLaw, rates: Rates, coding: Coding) -> float:
     """Return the seconds of the autoencoder on a call's images; tiles share their borders."""
     vae = picture.model.autoencoder
     rate = rates.wide if picture.widened(law) > 1 else rates.products()

@@ -11,7 +11,7 @@ KERNEL = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LatentSize:
     """One image or clip as the denoiser reads it: latent frames, and tokens of a side."""
 
     frames: int
@@ -24,14 +24,14 @@ class Sample:
         return self.frames * -(-self.across // scale) * -(-self.down // scale)
 
 
-def sample_of(model: Diffusion, resolution: tuple[int, int], frames: int) -> Sample:
+def sample_of(model: Diffusion, resolution: tuple[int, int], frames: int) -> LatentSize:
     """Return what the denoiser reads of an image or clip of `resolution` (width, height in pixels)."""
     vae, side = model.autoencoder, model.autoencoder.compression * model.denoiser.patch
-    return Sample((frames - 1) // vae.frames + 1, -(-resolution[0] // side), -(-resolution[1] // side),
-                  model.denoiser.text_tokens)
+    return LatentSize((frames - 1) // vae.frames + 1, -(-resolution[0] // side), -(-resolution[1] // side),
+                      model.denoiser.text_tokens)
 
 
-def tokens_of(block: DenoiserBlock, sample: Sample) -> int:
+def tokens_of(block: DenoiserBlock, sample: LatentSize) -> int:
     """Return the tokens that one block reads of one sample."""
     image = sample.image(block.scale)
     return {"both": image + sample.text, "all": image + sample.text, "image": image, "text": sample.text}[block.reads]
@@ -111,20 +111,20 @@ def parameters(model: Diffusion, *, convolutions: bool = True) -> int:
                if convolutions or block.inputs is None)
 
 
-def matrix_flops(block: DenoiserBlock, sample: Sample) -> float:
+def matrix_flops(block: DenoiserBlock, sample: LatentSize) -> float:
     """Return the FLOPs of one block's products forward, attention itself left out."""
     crossing = 2.0 * 2 * block.cross * crossed(block)[1] * sample.text if block.cross else 0.0
     return 2.0 * token_weights(block) * tokens_of(block, sample) + crossing
 
 
-def attention_flops(block: DenoiserBlock, sample: Sample) -> float:
+def attention_flops(block: DenoiserBlock, sample: LatentSize) -> float:
     """Return the FLOPs of one block's attention forward: scores and their product with values."""
     tokens = tokens_of(block, sample)
     own = 0.0 if block.inputs is not None or block.linear else 4.0 * tokens * tokens * block.inner
     return own + (4.0 * tokens * sample.text * crossed(block)[0] if block.cross else 0.0)
 
 
-def forward_flops(model: Diffusion, sample: Sample) -> tuple[float, float]:
+def forward_flops(model: Diffusion, sample: LatentSize) -> tuple[float, float]:
     """Return the FLOPs of the denoiser forward on one sample: of products, and of attention."""
     blocks = model.denoiser.blocks
     return (sum(block.count * matrix_flops(block, sample) for block in blocks),

@@ -12,8 +12,8 @@ from planner.catalog.hardware import Gpu, Precision
 from planner.errors import MissingFact
 from planner.physics.diffusion.rates import STORED, Rates
 from planner.physics.diffusion.shape import (
+    LatentSize,
     Matrix,
-    Sample,
     attended,
     block_parameters,
     fed,
@@ -30,11 +30,11 @@ GATHERED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class Trainee:
     """What trains, of what base, by which optimizer. Without a rank or a factor it is all weights."""
 
     model: Diffusion
-    sample: Sample
+    sample: LatentSize
     rank: int
     base: Base
     optimizer: str
@@ -66,7 +66,7 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class StepSplit:
     """How a step is split: copies, over how many GPUs each is sharded, and the micro-batches of each."""
 
     copies: int = 1
@@ -94,7 +94,7 @@ class Split:
         return self.copies * self.sequence
 
 
-def trained(tuning: Tuning) -> int:
+def trained(tuning: Trainee) -> int:
     """Return the weights that train: all, or adapters on every matrix of attention, and of the feed-forward if asked.
 
     LoRA has two matrices of the rank, LoKr one of factor x factor and one that is so much smaller than the whole.
@@ -122,7 +122,7 @@ def _divisor(side: int, most: int) -> int:
     return next(each for each in range(min(most, side), 0, -1) if side % each == 0)
 
 
-def memory(tuning: Tuning, split: Split, law: DiffusionLaw) -> dict[str, float]:
+def memory(tuning: Trainee, split: StepSplit, law: DiffusionLaw) -> dict[str, float]:
     """Return the bytes of one GPU by component, as the device shows them."""
     model, base = tuning.model, law.bases[tuning.base]
     count, batch = trained(tuning), split.micro_batch
@@ -164,12 +164,12 @@ def _rounded(block: DenoiserBlock) -> float:
     return sum(each.inputs * each.share for each in attended(block) + fed(block))
 
 
-def _adapted(block: DenoiserBlock, tuning: Tuning) -> list[Matrix]:
+def _adapted(block: DenoiserBlock, tuning: Trainee) -> list[Matrix]:
     """Return the matrices of one block that have adapters."""
     return attended(block) + (fed(block) if tuning.mlp else [])
 
 
-def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredBase, swapped: float = 0.0) -> float:
+def _kept(block: DenoiserBlock, tuning: Trainee, law: DiffusionLaw, base: StoredBase, swapped: float = 0.0) -> float:
     """Return the bytes that one block keeps of one sample."""
     of_token = block.kept.adapters if tuning.frozen else block.kept.weights
     if tuning.mlp and fed(block):  # what goes into its two products
@@ -181,7 +181,7 @@ def _kept(block: DenoiserBlock, tuning: Tuning, law: DiffusionLaw, base: StoredB
     return (tuning.stretch * of_token * law.kept * base.kept + rounded) * tokens_of(block, tuning.sample)
 
 
-def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
+def _activations(tuning: Trainee, split: StepSplit, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes that are kept of one sample for backward."""
     denoiser, stays = tuning.model.denoiser, 1 - law.spilled if split.spilled else 1.0
     kept = [_kept(block, tuning, law, base, split.swapped) for block in denoiser.blocks]
@@ -194,18 +194,18 @@ def _activations(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBa
     return whole + split.recomputed * entering / split.segment + (law.working + split.segment - 1) * max(kept)
 
 
-def _entering(tuning: Tuning) -> float:
+def _entering(tuning: Trainee) -> float:
     return sum(block.count * STORED * block.width * tokens_of(block, tuning.sample)
                for block in tuning.model.denoiser.blocks)
 
 
-def entering_bytes(tuning: Tuning, split: Split) -> float:
+def entering_bytes(tuning: Trainee, split: StepSplit) -> float:
     """Return the bytes of one micro-batch that enter recomputed blocks and wait on the host."""
     away = 0.0 if split.spilled else split.recomputed * (1 - split.entering) / split.segment / split.sequence
     return away * split.micro_batch * _entering(tuning)
 
 
-def spilled_bytes(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
+def spilled_bytes(tuning: Trainee, split: StepSplit, law: DiffusionLaw) -> float:
     """Return the bytes of one micro-batch that attention keeps on the host: none unless that is asked for."""
     if not split.spilled:
         return 0.0
@@ -215,7 +215,7 @@ def spilled_bytes(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
     return law.spilled * (split.micro_batch * kept / split.sequence + copies)
 
 
-def _copies(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -> float:
+def _copies(tuning: Trainee, split: StepSplit, law: DiffusionLaw, base: StoredBase) -> float:
     """Return the bytes of expanded weights that are kept for backward, or are at work."""
     if not tuning.frozen or not base.copies:
         return 0.0
@@ -226,12 +226,12 @@ def _copies(tuning: Tuning, split: Split, law: DiffusionLaw, base: StoredBase) -
     return base.copies * (expanded + largest * split.segment)
 
 
-def allocated(tuning: Tuning, split: Split, law: DiffusionLaw) -> float:
+def allocated(tuning: Trainee, split: StepSplit, law: DiffusionLaw) -> float:
     """Return PyTorch's peak of allocated bytes."""
     return (sum(memory(tuning, split, law).values()) - law.context) / (1 + law.wasted)
 
 
-def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rates: ArchitectureRates,
+def step_seconds(tuning: Trainee, split: StepSplit, law: DiffusionLaw, gpu: Gpu, rates: ArchitectureRates,
                  kernels: KernelShape) -> dict[str, float]:
     """Return the seconds of a step by component; what copies exchange is not among them. Raises MissingFact."""
     peak = (gpu.peak.get("tf32") if tuning.wide else None) or gpu.halves
@@ -292,7 +292,7 @@ def step_seconds(tuning: Tuning, split: Split, law: DiffusionLaw, gpu: Gpu, rate
             "offload": max(0.0, transfers - busy - waited) + spill}
 
 
-def swapped_bytes(tuning: Tuning, split: Split) -> list[tuple[int, float]]:
+def swapped_bytes(tuning: Trainee, split: StepSplit) -> list[tuple[int, float]]:
     """Return how often a step swaps tokens for heads, and the bytes of one GPU each time, by kind of block."""
     passes = split.micro_batches * (2 + split.recomputed)
     return [(round(block.count * EXCHANGED * passes),

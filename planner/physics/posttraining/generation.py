@@ -78,7 +78,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Slots:
+class ReplicaRoom:
     """What one replica holds: answers at once, and bytes of one GPU of weights, cache and the rest."""
 
     count: int
@@ -87,7 +87,7 @@ class Slots:
     work: float
 
 
-def slots_of(batch: RolloutBatch, on: Engines) -> list[Slots | None]:
+def slots_of(batch: RolloutBatch, on: Engines) -> list[ReplicaRoom | None]:
     """Return what a replica of each layout holds of the answers of a step; none where the longest is not held."""
     d, rows = on.d, on.rows
     gpu = d.candidates[0].gpu
@@ -105,7 +105,7 @@ def slots_of(batch: RolloutBatch, on: Engines) -> list[Slots | None]:
     if on.most is not None:
         many = np.minimum(many, on.most * rows.gpus)
     columns = (many, room.weights, np.maximum(0.0, room.worst_pool), room.activations + room.apart)
-    return [Slots(int(count), float(weights), float(cache), float(work)) if fits else None
+    return [ReplicaRoom(int(count), float(weights), float(cache), float(work)) if fits else None
             for fits, count, weights, cache, work in zip(room.concurrency >= 1, *columns, strict=True)]
 
 

@@ -44,7 +44,7 @@ class RlModels(Generic[P]):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RoleGpus:
     """Who has which GPUs: of rollouts zero where they share those of the trainer."""
 
     trainer: int
@@ -124,7 +124,7 @@ def largest(sizes: Sequence[Amount]) -> Amount:
     return most
 
 
-def exposed(seconds: Mapping[str, Amount], placed: Placed) -> dict[str, Amount]:
+def exposed(seconds: Mapping[str, Amount], placed: RoleGpus) -> dict[str, Amount]:
     """Return what of each phase nothing hides."""
     if placed.colocated or not placed.lag:
         return dict(seconds)
@@ -140,7 +140,7 @@ def written(law: PostTrainingLaw, framework: RlFramework, policy: Passes, proces
     return COPIES * 2 * policy.parameters / law.pageable / (processes if framework.written == "all" else 1)
 
 
-def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: Placed, policy: Passes,
+def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBatch, placed: RoleGpus, policy: Passes,
                   models: RlModels[P], drawn: Drawn, replicas: Amount, remote: float, copied: float
                   ) -> dict[str, Amount]:
     """Return the own seconds of every phase.
@@ -178,7 +178,7 @@ def phase_seconds(law: PostTrainingLaw, framework: RlFramework, batch: RolloutBa
     return seconds
 
 
-def _copied(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Passes, drawn: Drawn) -> Amount:
+def _copied(law: PostTrainingLaw, framework: RlFramework, placed: RoleGpus, policy: Passes, drawn: Drawn) -> Amount:
     """Return the seconds in which new weights reach the engine."""
     if policy.adapted and framework.adapter_sync is not None:
         return framework.adapter_sync * policy.layers
@@ -193,7 +193,7 @@ def _frozen(policy: Passes, models: RlModels[P]) -> list[Amount]:
     return [other.held("weights") for other in (None if policy.adapted else models.reference, models.reward) if other]
 
 
-def moments(law: PostTrainingLaw, framework: RlFramework, placed: Placed, seconds: Mapping[str, Amount],
+def moments(law: PostTrainingLaw, framework: RlFramework, placed: RoleGpus, seconds: Mapping[str, Amount],
             policy: Passes, models: RlModels[P], drawn: Drawn) -> tuple[Phase, ...]:
     """Return every phase with the bytes of its GPU: those of the rollouts while they draw, else the trainer's."""
     # the trainer's process is there whatever it does
@@ -234,7 +234,7 @@ def updated_there(policy: P, models: RlModels[P]) -> Amount:
     return policy.host_per_node + (models.critic.host_per_node if models.critic else 0.0)
 
 
-def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: Placed, policy: Passes, models: RlModels[P],
+def host_bytes(law: PostTrainingLaw, framework: RlFramework, placed: RoleGpus, policy: Passes, models: RlModels[P],
                drawn: Drawn) -> dict[str, Amount]:
     """Return the host memory of one GPU's processes: their own, what waits there, and a sleeper's weights."""
     held: dict[str, Amount] = {"processes": law.process * (2 if placed.colocated else 1)}

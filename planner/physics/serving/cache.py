@@ -19,7 +19,7 @@ import numpy as np
 from planner.catalog.architecture import Model, MoeMlp
 from planner.catalog.engine import Engine, Release, StepLimits
 from planner.layouts.table import Floats, Ints
-from planner.physics.encoders import Part
+from planner.physics.encoders import TowerWork
 from planner.physics.serving.settings import USUAL, EngineSettings
 
 ACTIVATION = 2
@@ -53,7 +53,7 @@ class CacheFacts:
     """Bytes of an element of the copy of activations that quantized products read."""
     settings: Sequence[EngineSettings] = (USUAL,)
     """One; of several, answers have a row for each."""
-    seen: tuple[Part, ...] = ()
+    seen: tuple[TowerWork, ...] = ()
     """What encoders do for a request."""
 
     def limits(self, settings: EngineSettings) -> StepLimits:
@@ -121,7 +121,7 @@ def _forward(serving: CacheFacts, step: StepMost, tp: Ints) -> Floats:
     return total
 
 
-def _encoding(step: StepMost, part: Part, tp: Ints) -> Floats:
+def _encoding(step: StepMost, part: TowerWork, tp: Ints) -> Floats:
     """Return the widest moment of an encoder over the images of a request, or of as many tokens as a step may have."""
     pictures = np.maximum(part.pictures, step.tokens * part.pictures / (part.memory or part.tokens))
     split = np.ones(len(tp)) if part.tower.whole else tp

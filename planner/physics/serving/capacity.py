@@ -9,10 +9,10 @@ import numpy as np
 
 from planner.catalog.architecture import Model
 from planner.catalog.engine import Engine, Release, StepLimits
-from planner.catalog.engine_reach import States
+from planner.catalog.engine_reach import StatePool
 from planner.catalog.formats import StoredCache, WeightFormat
 from planner.layouts.table import Floats, Ints
-from planner.physics.encoders import Part
+from planner.physics.encoders import TowerWork
 from planner.physics.serving.adapters import AdapterSlots
 from planner.physics.serving.adapters import slot_bytes as slot_bytes_of
 from planner.physics.serving.cache import CacheFacts, activation_bytes, pool_bytes
@@ -41,7 +41,7 @@ class CacheInput:
     drafts: int = 0
     """Layers of a speculative head that hold a cache."""
     adapters: AdapterSlots | None = None
-    seen: tuple[Part, ...] = ()
+    seen: tuple[TowerWork, ...] = ()
     """What encoders do for a request."""
 
     @property
@@ -130,7 +130,7 @@ def _sequences(asked: CacheInput, cut: Cut, pool: Floats, each: Floats) -> Float
     return np.minimum(held, np.floor(of_states))
 
 
-def _states(asked: CacheInput) -> States | None:
+def _states(asked: CacheInput) -> StatePool | None:
     """Return how states have a pool of their own; none where they have none."""
     return asked.engine.states if asked.model.recurs and not asked.release.by_kind else None
 

@@ -18,7 +18,7 @@ from planner.catalog.speed import EngineSpeed, ServingLaw
 from planner.errors import MissingFact
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints
-from planner.physics.encoders import Part
+from planner.physics.encoders import TowerWork
 from planner.physics.kinds import counted_layers, kinds_of
 from planner.physics.layers import LayerKind
 from planner.physics.serving.adapters import AdapterSlots
@@ -96,7 +96,7 @@ class Eye:
     """Whether every rank of tensor parallelism runs all of it."""
 
 
-def eyes_of(catalog: Catalog, seen: Sequence[Part], prompt: float) -> tuple[Eye, ...]:
+def eyes_of(catalog: Catalog, seen: Sequence[TowerWork], prompt: float) -> tuple[Eye, ...]:
     """Return the encoders of requests with `prompt` tokens; quantized checkpoints leave them in 16 bits."""
     return tuple(Eye(part.encoder, layers_of(part.encoder), catalog.formats.weights[HALF], part.positions,
                      part.pictures / prompt, part.tower.whole) for part in seen)
@@ -194,7 +194,7 @@ def layers_of(model: Model, memory: float = 0.0) -> tuple[Layer, ...]:
                  for block, count in counted_layers(model) for kind in kinds_of(block, model) if kind.runs(memory))
 
 
-def seeing(catalog: Catalog, d: Deployment, seen: Sequence[Part], prompt: float) -> Deployment:
+def seeing(catalog: Catalog, d: Deployment, seen: Sequence[TowerWork], prompt: float) -> Deployment:
     """Return a deployment whose requests of `prompt` tokens have what encoders read."""
     memory = sum(part.memory for part in seen)
     return replace(d, layers=layers_of(d.model, memory), eyes=eyes_of(catalog, seen, prompt), memory=memory / prompt)

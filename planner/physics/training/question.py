@@ -19,7 +19,7 @@ from planner.catalog.stack import Stack, Trained
 from planner.errors import MissingFact, Unsupported
 from planner.layouts.candidate import Candidate
 from planner.layouts.table import Floats, Ints, Layouts, Mask
-from planner.physics.encoders import Part
+from planner.physics.encoders import TowerWork
 from planner.physics.kinds import shape_of
 from planner.physics.layers import Shape
 from planner.physics.training.hardware import HardwareColumns, hardware_of
@@ -56,7 +56,7 @@ class Question:
     is held in reserve."""
     memory_least: tuple[float, float]
     """Measured over predicted that the same confidence puts below; a prediction too large even so does not fit."""
-    seen: tuple[Part, ...] = ()
+    seen: tuple[TowerWork, ...] = ()
     """What encoders do for a sequence; empty for text."""
     trains: frozenset[Trained] = LANGUAGE
     """What of a model with encoders trains."""
@@ -67,7 +67,7 @@ class Question:
     attended: int | None = None
     """Tokens of a packed sample beyond which none attends; none where all of a sequence do."""
 
-    def learned(self, part: Part) -> int:
+    def learned(self, part: TowerWork) -> int:
         """Return the parameters of a tower that train."""
         encoder = part.tower.encoder
         projector = encoder.projector if encoder else 0
@@ -229,7 +229,7 @@ def question_of(catalog: Catalog, model: Model, candidates: tuple[Candidate, ...
                 sequence_length: int, global_batch: int, precisions: tuple[str, ...], method: str,
                 confidence: float, lora_rank: int = 16, trained_layers: int | None = None,
                 adapted: Collection[str] = (), tuning: Tuning | None = None, sample: Sample = SUPERVISED,
-                longest: int | None = None, seen: tuple[Part, ...] = (),
+                longest: int | None = None, seen: tuple[TowerWork, ...] = (),
                 trains: Collection[Trained] = LANGUAGE) -> Question:
     """Gather the facts of a question from the catalog. Raises Unsupported, UnknownName or MissingFact.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.layouts.axes import RECOMPUTE, lead_modes
 from planner.layouts.table import Floats, Layouts
-from planner.physics.encoders import Part
+from planner.physics.encoders import TowerWork
 from planner.physics.training.activations import saved_per_token
 from planner.physics.training.compute import kind_times
 from planner.physics.training.machine import machine
@@ -79,7 +79,7 @@ def encoder_flops(question: Question) -> float:
     return sum(part.flops for part in question.seen) * (3 if "encoder" in question.trains else 1)
 
 
-def _alone(question: Question, rows: Layouts, part: Part, *, trains: bool) -> tuple[Question, Layouts]:
+def _alone(question: Question, rows: Layouts, part: TowerWork, *, trains: bool) -> tuple[Question, Layouts]:
     """Return the question of an encoder alone, its pictures as sequences, and the rows without what splits it."""
     one, none = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
     asked = replace(question, shape=part.shape, sequence_length=part.positions, longest=part.positions, seen=(),

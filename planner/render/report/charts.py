@@ -18,7 +18,7 @@ from planner.answer.assignment import Alternative, Assignment
 from planner.answer.bought import Bought
 from planner.answer.comparison import Row
 from planner.answer.schema import Plan
-from planner.ask.rent_or_buy import Ways
+from planner.ask.rent_or_buy import Havings
 from planner.render.pareto import trades
 from planner.units import show_days, show_usd
 
@@ -64,7 +64,7 @@ def rent_against_buy(plan: Plan) -> Spent | None:
     return _cash(title, months, f"buy {own.gpus:,} x {own.gpu}", what.capex_usd, _running(what), rent)
 
 
-def ways_over_time(found: Ways) -> Spent | None:
+def ways_over_time(found: Havings) -> Spent | None:
     """Return the same of hardware alone, over its years; none unless it is both rented and bought."""
     gpu = found.ways[0].row.gpu
     bought, rented = found.cheapest("buy", gpu), found.cheapest("rent", gpu)

@@ -16,7 +16,7 @@ PARALLEL = {"tensor": "tensor-parallel-size", "pipeline": "pipeline-parallel-siz
 _SHOUTED = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-class Line(NamedTuple):
+class Container(NamedTuple):
     """What is started, in which image, and other workers of the same model that stand beside it."""
 
     text: str
@@ -24,7 +24,7 @@ class Line(NamedTuple):
     workers: int = 0
 
 
-def line_of(data: Mapping[str, object]) -> Line | None:
+def line_of(data: Mapping[str, object]) -> Container | None:
     """Return the line that a table amounts to; none where it is none of these."""
     for told in (_recipe, _kubeai, _kserve, _chart):
         if (found := told(data)) is not None:
@@ -50,7 +50,7 @@ def flags(options: Mapping[str, object], prefix: str = "") -> Iterator[str]:
             yield f"--{name} {shlex.quote(str(value))}"
 
 
-def _recipe(data: Mapping[str, object]) -> Line | None:
+def _recipe(data: Mapping[str, object]) -> Container | None:
     """Read a recipe of srt-slurm: a backend with the options of each kind of worker."""
     backend = _table(data, "backend")
     kind = str(backend.get("type", ""))
@@ -65,19 +65,19 @@ def _recipe(data: Mapping[str, object]) -> Line | None:
         options.pop(key, None)
     named = path if "/" in path.strip("/") and not path.startswith("/") else next(
         (str(name) for name in said if name), path)
-    return Line(" ".join([STARTS[kind], shlex.quote(named), *flags(options)]),
-                str(_table(data, "model").get("container", "")), len(roles) - 1)
+    return Container(" ".join([STARTS[kind], shlex.quote(named), *flags(options)]),
+                     str(_table(data, "model").get("container", "")), len(roles) - 1)
 
 
-def _kubeai(data: Mapping[str, object]) -> Line | None:
+def _kubeai(data: Mapping[str, object]) -> Container | None:
     spec = _table(data, "spec")
     url, args = str(spec.get("url", "")), spec.get("args") or []
     if data.get("kind") != "Model" or str(spec.get("engine")).upper() != "VLLM" or not isinstance(args, list):
         return None
-    return Line(" ".join(["vllm serve", url.removeprefix("hf://").partition("?")[0], *map(str, args)]), "vllm")
+    return Container(" ".join(["vllm serve", url.removeprefix("hf://").partition("?")[0], *map(str, args)]), "vllm")
 
 
-def _kserve(data: Mapping[str, object]) -> Line | None:
+def _kserve(data: Mapping[str, object]) -> Container | None:
     """Read KServe's LLMInferenceService: a model, degrees, and what is added to vLLM's arguments."""
     spec = _table(data, "spec")
     model = _table(spec, "model")
@@ -96,14 +96,15 @@ def _kserve(data: Mapping[str, object]) -> Line | None:
         words += map(str, args) if isinstance(args, list) else []
         words += [str(pair.get("value", "")) for pair in (env if isinstance(env, list) else [])
                   if isinstance(pair, Mapping) and pair.get("name") == "VLLM_ADDITIONAL_ARGS"]
-    return Line(" ".join(["vllm serve", named, *words]), image, int("prefill" in spec))
+    return Container(" ".join(["vllm serve", named, *words]), image, int("prefill" in spec))
 
 
-def _chart(data: Mapping[str, object]) -> Line | None:
+def _chart(data: Mapping[str, object]) -> Container | None:
     """Read a model of the production stack's chart, whose options are vLLM's defaults but for a few."""
     if not isinstance(data.get("modelURL"), str) or not ({"requestGPU", "repository"} & data.keys()):
         return None
     options = dict(_table(data, "vllmConfig"))
     more = options.pop("extraArgs", None)
     words = [*flags(options), *(map(str, more) if isinstance(more, list) else [])]
-    return Line(" ".join(["vllm serve", str(data["modelURL"]), *words]), f"{data.get('repository')}:{data.get('tag')}")
+    return Container(" ".join(["vllm serve", str(data["modelURL"]), *words]),
+                     f"{data.get('repository')}:{data.get('tag')}")

@@ -17,7 +17,7 @@ METHODS = {"grpo": "grpo", "gae": "ppo", "ppo": "ppo", "rloo": "rloo", "remax": 
 
 
 @dataclass(frozen=True)
-class Keys:
+class KeyNames:
     """Under which keys a framework says what all of them say: of several, the first that stands in a config."""
 
     model: tuple[str, ...]
@@ -37,7 +37,7 @@ class Keys:
     steps: str = ""
 
 
-def policy(reading: Reading, keys: Keys, estimator: str | None = None) -> None:
+def policy(reading: Reading, keys: KeyNames, estimator: str | None = None) -> None:
     """Put down the policy, the method, answers, what trains and how long; estimator: where no key names it."""
     reading.put("workload.model", reading.named(*keys.model), keys.model[-1])
     method(reading, estimator or reading.word(*keys.estimator), keys.estimator[-1], keys.usual)

@@ -63,7 +63,7 @@ DEEPEST = 4
 
 
 @dataclass(slots=True)
-class Command:
+class Words:
     """Words before flags, and flags with their values: true where a flag stands alone."""
 
     words: list[str] = field(default_factory=list)
@@ -84,12 +84,12 @@ NOTHING: Beside = _nothing
 """Of text that has no files beside it."""
 
 
-def commands(text: str, beside: Beside = NOTHING, file: str = "") -> list[Command]:
+def commands(text: str, beside: Beside = NOTHING, file: str = "") -> list[Words]:
     """Return what each line of a script runs, and what its arrays of flags hold; of a script beside it its lines."""
     return ran(text, beside, file)[0]
 
 
-def ran(text: str, beside: Beside, file: str) -> tuple[list[Command], Mapping[str, str]]:
+def ran(text: str, beside: Beside, file: str) -> tuple[list[Words], Mapping[str, str]]:
     """Return the same, and the files that the script writes, by their last name."""
     shell = _Shell(beside)
     return shell.run(text, {"PWD": ".", "BASH_SOURCE": file.rpartition("/")[2]}), shell.written
@@ -108,9 +108,9 @@ class _Shell:
     """Scripts that are being read, which may run one another."""
     inlined: int = 0
 
-    def run(self, text: str, known: dict[str, str]) -> list[Command]:
+    def run(self, text: str, known: dict[str, str]) -> list[Words]:
         known |= {name: value for option, value in _SLURM.findall(text) for name in _SLURM_SETS.get(option, ())}
-        lines: list[Command] = []
+        lines: list[Words] = []
         apart = heredocs(text)
         for statement in _statements("\n".join(apart.lines)):
             for name, value in _SETS.findall(statement):
@@ -130,7 +130,7 @@ class _Shell:
                 self.written[file.rpartition("/")[2]] = _expanded(apart.written.pop(name), known)
         return lines
 
-    def _line(self, words: list[str], known: dict[str, str]) -> list[Command]:
+    def _line(self, words: list[str], known: dict[str, str]) -> list[Words]:
         """Return what a line runs, one command behind the other."""
         if _inner(words) is not None:
             return self._one(words, known)
@@ -142,7 +142,7 @@ class _Shell:
                 parts.append([])
         return [found for part in parts if part for found in self._one(part, known)]
 
-    def _one(self, words: list[str], known: dict[str, str]) -> list[Command]:
+    def _one(self, words: list[str], known: dict[str, str]) -> list[Words]:
         while words and words[0] in _BEFORE:
             words = words[1:]
         if words[:1] == ["export"]:
@@ -160,7 +160,7 @@ class _Shell:
         lines = [line for script in run for line in self._inlined(script, dict(known))]
         return lines or [_command([self.copies.get(word, word) for word in words], known)]
 
-    def _inlined(self, script: str, known: dict[str, str]) -> list[Command]:
+    def _inlined(self, script: str, known: dict[str, str]) -> list[Words]:
         """Return what a script beside this one runs, with the variables that it is given."""
         name = script.rpartition("/")[2]
         text = None if name in self.inside or self.inlined >= SCRIPTS else (
@@ -278,10 +278,10 @@ def _words(line: str) -> list[str]:
             if not _UNSET.fullmatch(part)]
 
 
-def _command(words: list[str], known: Mapping[str, str]) -> Command:
+def _command(words: list[str], known: Mapping[str, str]) -> Words:
     """Return words and flags; `--flag=value`, `--flag value`, `-tp 2`, Hydra's `a.b=value`; of several values the list.
     """
-    command, key = Command(environment={name: known[name] for name in COUNTED if name in known}), None
+    command, key = Words(environment={name: known[name] for name in COUNTED if name in known}), None
     for word in words:
         if (override := _OVERRIDE.fullmatch(word)) is not None:
             command.flags[override[1].replace("_", "-")] = override[2]

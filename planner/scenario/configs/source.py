@@ -13,7 +13,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.scenario.configs.containers import Carried, carried_in
 from planner.scenario.configs.script import script_of
-from planner.scenario.configs.shell import DEEPEST, HELD, NOTHING, Beside, Command, ran
+from planner.scenario.configs.shell import DEEPEST, HELD, NOTHING, Beside, Words, ran
 from planner.text_io import MAX_BYTES, read_text
 from planner.yaml_io.foreign import foreign
 
@@ -217,11 +217,11 @@ def _meant(name: str, key: str) -> str:
     return ".".join([*around, bare])
 
 
-def _says(command: Command) -> bool:
+def _says(command: Words) -> bool:
     return bool(command.flags) or "serve" in command.words or any(word.endswith(FILES) for word in command.words)
 
 
-def _told_by(command: Command) -> tuple[int, int, int]:
+def _told_by(command: Words) -> tuple[int, int, int]:
     """Return what makes a command that which a script is there for: the one with most flags that starts something."""
     lead = [word for word in command.words if "=" not in word][:2]
     aside = "help" in command.flags or {*lead[:1], " ".join(lead)} & ASIDE or not _says(command)

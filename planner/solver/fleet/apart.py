@@ -11,9 +11,9 @@ import numpy as np
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.greedy import greedy, in_order, needed_by
 from planner.solver.fleet.reading import solved, value_of
-from planner.solver.fleet.schedule import Block, Option, Placed, Problem, Schedule
-from planner.solver.fleet.scheduling_model import Model
-from planner.solver.fleet.ways import Floats, Ways, every_way
+from planner.solver.fleet.schedule import NodeBlock, Option, Placed, Problem, Schedule
+from planner.solver.fleet.scheduling_model import Scheduling
+from planner.solver.fleet.ways import Floats, TaskWays, every_way
 from planner.solver.settings import Settings
 
 BRIEF = 1.0
@@ -39,7 +39,7 @@ def _served(problem: Problem, settings: Settings) -> Schedule:
                                  for service in problem.services for block in service.blocks):
         return known
     limit = min(BRIEF, settings.deterministic_limit or BRIEF)
-    found = solved(problem, Model(problem), replace(settings, deterministic_limit=limit, heard=None), known)
+    found = solved(problem, Scheduling(problem), replace(settings, deterministic_limit=limit, heard=None), known)
     return min([one for one in (known, found) if one is not None and one.value is not None],
                key=lambda one: one.value or 0, default=found)
 
@@ -52,7 +52,7 @@ def _rented(problem: Problem) -> Schedule:
     return replace(made, value=value_of(problem, made))
 
 
-def _counts(problem: Problem, blocks: Sequence[Block], need: int) -> tuple[int, ...]:
+def _counts(problem: Problem, blocks: Sequence[NodeBlock], need: int) -> tuple[int, ...]:
     """Return how many of each block answer a need for least, all of one kind; none where none is taken as needed."""
     usd = [(-(-need // block.micro_rate) * block.nodes * problem.pools[block.pool].micro_usd_per_node_hour, at)
            for at, block in enumerate(blocks) if problem.pools[block.pool].is_endless]
@@ -95,7 +95,7 @@ def apart(problem: Problem, served: Schedule) -> Schedule | None:
     return None if check_schedule(problem, made) else made
 
 
-def _paid(problem: Problem, options: tuple[Option, ...], ways: Ways) -> Floats:
+def _paid(problem: Problem, options: tuple[Option, ...], ways: TaskWays) -> Floats:
     """Return what each way pays for nodes that come in lots, the cheapest that last; endless on nodes that are there.
     """
     more = np.zeros(len(ways))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from planner.solver.fleet.linear import Floats
 from planner.solver.fleet.master import Master
-from planner.solver.fleet.pricing import Priced, Pricing
+from planner.solver.fleet.pricing import Priced, WayPrices
 from planner.solver.fleet.program import FREE
 from planner.solver.fleet.schedule import CENT, Placed
 
@@ -36,7 +36,7 @@ MOST_COLLECTED = 40
 class Ascent:
     """Steps from some prices on, and the ways that were best of each task on the way."""
 
-    def __init__(self, pricing: Pricing, start: Priced, step: float = STEP) -> None:
+    def __init__(self, pricing: WayPrices, start: Priced, step: float = STEP) -> None:
         """Start from prices with what they prove."""
         self.pricing, self.best, self.step = pricing, start, step
         self.lots: tuple[tuple[float, ...], ...] = ()

@@ -10,8 +10,8 @@ from datetime import timedelta
 import numpy as np
 from ortools.math_opt.python import mathopt  # type: ignore[import-untyped]
 
-from planner.solver.fleet.linear import MICRO, Linear
-from planner.solver.fleet.program import Program
+from planner.solver.fleet.linear import MICRO, LinearProgram
+from planner.solver.fleet.program import MixedProgram
 
 DOUBT = 1e-6
 """Share of a bound that the tolerances of HiGHS may have hidden."""
@@ -25,9 +25,9 @@ class Branched:
     bound: int | None
 
 
-def branched(program: Program, gap: float, nodes: int, seconds: float | None) -> Branched:
+def branched(program: MixedProgram, gap: float, nodes: int, seconds: float | None) -> Branched:
     """Return the best answer found until the gap is so small, or so many nodes or seconds are over."""
-    linear = Linear(program, np.arange(len(program.least)), whole=True)
+    linear = LinearProgram(program, np.arange(len(program.least)), whole=True)
     asked = mathopt.SolveParameters(relative_gap_tolerance=gap, node_limit=nodes, random_seed=1,
                                     time_limit=None if seconds is None else timedelta(seconds=seconds))
     pool = ThreadPoolExecutor(1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.layouts.table import Ints
-from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply
+from planner.solver.fleet.covering import Cover, Covered, NodeSupply, Supplied
 
 MOST, MOST_NODES = 2_000_000, 20_000
 """Ways looked at at once, and nodes of a supply: beyond, one model of all hours is asked instead."""
@@ -54,7 +54,7 @@ def held(problem: Cover) -> Covered | None:
     return Covered("optimal", {}, nodes, int(money[at]), int(money[at]))
 
 
-def _stairs(supplies: Sequence[Supply], columns: Sequence[Supplied], peak: int) -> _Stairs | None:
+def _stairs(supplies: Sequence[NodeSupply], columns: Sequence[Supplied], peak: int) -> _Stairs | None:
     """Return the staircase of any numbers of nodes of these supplies, up to the peak; none where there are too many."""
     filled = {source.key: _filled(source, [c for c in columns if c.supply == source.key], peak) for source in supplies}
     # what costs more than to answer the peak from one supply is of no use
@@ -78,7 +78,7 @@ def _stairs(supplies: Sequence[Supply], columns: Sequence[Supplied], peak: int) 
     return stairs
 
 
-def _filled(supply: Supply, columns: Sequence[Supplied], peak: int) -> Ints:
+def _filled(supply: NodeSupply, columns: Sequence[Supplied], peak: int) -> Ints:
     """Return the most that 0, 1, 2, ... nodes of a supply answer, up to the peak."""
     best, by_nodes = [0], [0]
     while by_nodes[-1] < peak and len(by_nodes) <= min(supply.most, MOST_NODES) and columns:

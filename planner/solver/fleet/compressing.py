@@ -50,7 +50,7 @@ def compress(evolution: Evolution, settings: Settings, least: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Excerpt:
     """Tasks of a schedule that are placed anew, as a question of their own that begins with a period of the whole."""
 
     tasks: tuple[int, ...]
@@ -75,7 +75,7 @@ class Window:
         return in_order(starts, ends), modes
 
 
-def _window(lists: Lists, listed: Listed, middle: float, size: int) -> Window | None:
+def _window(lists: Lists, listed: Listed, middle: float, size: int) -> Excerpt | None:
     """Return what runs about a time; none where what starts behind it cannot start earlier."""
     every = range(len(listed.starts))
     near = sorted(every, key=lambda at: (max(listed.starts[at] - middle, middle - listed.ends[at], 0), at))[:size]
@@ -90,7 +90,7 @@ def _window(lists: Lists, listed: Listed, middle: float, size: int) -> Window | 
     return _stated(lists, Listed(listed.modes, tuple(starts), tuple(ends)), inside)
 
 
-def _stated(lists: Lists, rest: Listed, inside: Collection[int]) -> Window | None:
+def _stated(lists: Lists, rest: Listed, inside: Collection[int]) -> Excerpt | None:
     """Return the question of tasks beside all others, where those that are paid for when late end a period earlier;
     none where the others have no room.
     """
@@ -117,7 +117,7 @@ def _stated(lists: Lists, rest: Listed, inside: Collection[int]) -> Window | Non
             for stock in range(len(lists.problem.stocks))]
     question = Problem(high - low, size, (*(Pool(tuple(room)) for room in pools), Pool()), tasks, stocks=tuple(
         most - much for most, much in zip(lists.problem.stocks, used, strict=True)))
-    return Window(tuple(inside), low, question, rest)
+    return Excerpt(tuple(inside), low, question, rest)
 
 
 def _option(lists: Lists, at: int, mode: int) -> Option:

@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from planner.solver.engine import Ending, run
 from planner.solver.fleet.committed import held
 from planner.solver.fleet.cover_model import CoverModel
-from planner.solver.fleet.covering import LIMITED, Cover, Covered, Supplied, Supply
+from planner.solver.fleet.covering import LIMITED, Cover, Covered, NodeSupply, Supplied
 from planner.solver.settings import Settings, Status
 
 TIDYING = 2.0
@@ -47,7 +47,7 @@ def cover(problem: Cover, settings: Settings = LIMITED) -> Covered:
 
 def _of_one_kind(problem: Cover, settings: Settings) -> Covered:
     """Return the best cover by supplies that are alike, of every such group in turn: the first of equals wins."""
-    groups: dict[tuple[str, str], list[Supply]] = {}
+    groups: dict[tuple[str, str], list[NodeSupply]] = {}
     for supply in problem.supplies:
         groups.setdefault(problem.alike(supply), []).append(supply)
     covers: list[Covered] = []
@@ -210,7 +210,7 @@ def _period(problem: Cover, at: int, known: Covered | None = None) -> Cover:
                    hours=(problem.hours[at],), micro_budget=budget, ranges=())
 
 
-def _held(supply: Supply, nodes: int) -> Supply:
+def _held(supply: NodeSupply, nodes: int) -> NodeSupply:
     return replace(supply, micro_usd=lambda count: 0, most=nodes, always=False, linear=True)
 
 

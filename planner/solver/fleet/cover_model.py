@@ -15,15 +15,15 @@ from functools import cached_property
 
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import Ending, Model
-from planner.solver.fleet.covering import Cover, Covered, Supplied, Supply, nodes_of, packs, weights
+from planner.solver.engine import CpModel, Ending
+from planner.solver.fleet.covering import Cover, Covered, NodeSupply, Supplied, nodes_of, packs, weights
 
 
 class CoverModel:
     """The model of one cover: replicas and nodes by period, what must hold of them, and what can be minimized."""
 
     def __init__(self, problem: Cover) -> None:
-        self.problem, self.model = problem, Model()
+        self.problem, self.model = problem, CpModel()
         self.periods = range(len(problem.hours))
         self.replicas = {c.key: self._replicas(c) for c in problem.columns}
         self.used = {c.key: self._used(c) for c in problem.columns}
@@ -65,7 +65,7 @@ class CoverModel:
             self.model.add(self.used[column.key] <= active[column.service])
         return list(active)
 
-    def _nodes(self, supply: Supply) -> list[cp_model.IntVar]:
+    def _nodes(self, supply: NodeSupply) -> list[cp_model.IntVar]:
         """Return the nodes of a supply in use in each period: the fewest that hold its replicas."""
         mine, gpus = [c for c in self.problem.columns if c.supply == supply.key], supply.node_gpus
         if not packs(supply, mine):
@@ -129,7 +129,7 @@ class CoverModel:
                 self.model.add(sum(c.micro_rate * self.replicas[c.key][period] for c in whole)
                                >= (need + spares * least) * self.active[service])
 
-    def _paid(self, supply: Supply) -> list[cp_model.LinearExprT]:
+    def _paid(self, supply: NodeSupply) -> list[cp_model.LinearExprT]:
         """Return the nodes of a supply paid for in each period; one figure where all are alike."""
         mine = [c for c in self.problem.columns if c.supply == supply.key]
         needed: list[cp_model.LinearExprT] = list(self.nodes[supply.key])
@@ -145,7 +145,7 @@ class CoverModel:
         prices = [[self._price(supply, nodes) for nodes in self._paid(supply)] for supply in self.problem.supplies]
         return [sum(price[period % len(price)] for price in prices) for period in self.periods]
 
-    def _price(self, supply: Supply, nodes: cp_model.LinearExprT) -> cp_model.LinearExprT:
+    def _price(self, supply: NodeSupply, nodes: cp_model.LinearExprT) -> cp_model.LinearExprT:
         if supply.linear or isinstance(nodes, int):
             return nodes * supply.micro_usd(1)
         table = [supply.micro_usd(count) if count else 0 for count in range(supply.most + 1)]

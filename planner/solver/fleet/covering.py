@@ -19,7 +19,7 @@ LIMITED = Settings(deterministic_limit=60.0, linearization=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class NodeSupply:
     """Nodes of one kind from one source. `always` are paid at every hour, as what is bought or committed."""
 
     key: int
@@ -55,7 +55,7 @@ class Cover:
     needs: tuple[tuple[int, ...], ...]
     spares: tuple[int, ...]
     columns: tuple[Supplied, ...]
-    supplies: tuple[Supply, ...]
+    supplies: tuple[NodeSupply, ...]
     hours: tuple[int, ...] = (24,)
     objective: Goal = "cost"
     micro_budget: int | None = None
@@ -83,11 +83,11 @@ class Cover:
             return 1
         return max(1, next(one.node_gpus for one in self.supplies if one.key == column.supply) // column.gpus)
 
-    def change(self, supply: Supply) -> int:
+    def change(self, supply: NodeSupply) -> int:
         """Return micro-USD of a node that a period adds."""
         return 0 if supply.always else -(-supply.micro_usd(1) * self.changing // int(HOUR))
 
-    def alike(self, supply: Supply) -> tuple[str, str]:
+    def alike(self, supply: NodeSupply) -> tuple[str, str]:
         """Return what is the same of all supplies that replicas are on."""
         return supply.provider if self.one_provider else "", supply.node if self.homogeneous else ""
 
@@ -143,12 +143,12 @@ class Covered:
         return total + (self.changes(problem) if cost else 0)
 
 
-def nodes_of(supply: Supply, gpus: int) -> int:
+def nodes_of(supply: NodeSupply, gpus: int) -> int:
     """Return the nodes that replicas of so many GPUs in all fill."""
     return -(-gpus // supply.node_gpus)
 
 
-def nodes_while_changing(supply: Supply, replicas: Iterable[tuple[int, Sequence[int]]]) -> list[int]:
+def nodes_while_changing(supply: NodeSupply, replicas: Iterable[tuple[int, Sequence[int]]]) -> list[int]:
     """Return the nodes that hold the replicas of each period beside those of the one before.
 
     replicas: of each column the GPUs of one, and the count in each period.
@@ -163,7 +163,7 @@ def moving(counts: Sequence[int]) -> int:
     return sum(max(0, now - before) for before, now in zip((*counts[-1:], *counts[:-1]), counts, strict=True))
 
 
-def packs(supply: Supply, columns: Iterable[Supplied]) -> bool:
+def packs(supply: NodeSupply, columns: Iterable[Supplied]) -> bool:
     """Say whether replicas fill nodes without gaps: within a node each size divides the next; beyond, whole nodes."""
     sizes = sorted({*(column.gpus for column in columns), supply.node_gpus})
     return all(not larger % smaller for smaller, larger in pairwise(sizes))

@@ -25,7 +25,7 @@ REPAIRS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Individual:
     """A schedule of the population with what it costs, and how far it is spread out, which is less than a cent."""
 
     rank: tuple[int, int]
@@ -38,10 +38,10 @@ class Evolution:
     def __init__(self, problem: Problem, seed: int) -> None:
         """Start with none."""
         self.lists, self.random = Lists(problem), Random(seed)
-        self.members: list[Member] = []
+        self.members: list[Individual] = []
         self.modes: list[Modes] = []
         """Options of all tasks, that lists are drawn with; at random where there are none."""
-        self.best: Member | None = None
+        self.best: Individual | None = None
         self.made = 0
 
     @property
@@ -68,7 +68,7 @@ class Evolution:
             if calm > STALLED:
                 self.members, calm = [], 0
 
-    def take(self, child: Member) -> bool:
+    def take(self, child: Individual) -> bool:
         """Take a schedule in, in place of the worst; say whether it is better than all before."""
         better = self.best is None or child.rank[0] < self.best.rank[0]
         if better:
@@ -76,29 +76,29 @@ class Evolution:
         self._put(child)
         return better
 
-    def rival(self) -> Member:
+    def rival(self) -> Individual:
         """Return the best of a few schedules."""
         return min(self.random.sample(self.members, min(RIVALS, len(self.members))), key=lambda one: one.rank)
 
-    def member(self, listed: Listed) -> Member:
+    def member(self, listed: Listed) -> Individual:
         """Return a schedule with what it costs."""
-        return Member((self.lists.cost(listed), sum(listed.ends)), listed)
+        return Individual((self.lists.cost(listed), sum(listed.ends)), listed)
 
-    def _put(self, child: Member) -> None:
+    def _put(self, child: Individual) -> None:
         if any(child.listed == one.listed for one in self.members):
             return
         self.members.append(child)
         if len(self.members) > POPULATION:
             self.members.remove(max(self.members, key=lambda one: one.rank))
 
-    def _member(self, order: Order, modes: Modes) -> Member | None:
+    def _member(self, order: Order, modes: Modes) -> Individual | None:
         if not self._repaired(modes):
             return None
         random = self.random.random
         found = self.lists.settled(order, modes, [random() < CHOOSING for _ in modes])
         return None if found is None else self.member(found)
 
-    def _drawn(self) -> Member | None:
+    def _drawn(self) -> Individual | None:
         """Return lists that are drawn, of those that may come next rather what much waits for."""
         random, lists = self.random, self.lists
         if not all(lists.modes):
@@ -119,7 +119,7 @@ class Evolution:
                     open_.append(other)
         return self._member(order, modes)
 
-    def _crossed(self) -> Member | None:
+    def _crossed(self) -> Individual | None:
         """Return a child of two: a stretch of one's order and options, the rest as in the other, with changes."""
         random = self.random
         one, other = (self.rival().listed for _ in range(2))

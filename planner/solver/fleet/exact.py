@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from planner.solver.fleet.branching import branched
 from planner.solver.fleet.reading import better, read, solved
-from planner.solver.fleet.relaxing import Relaxation, Relaxed
+from planner.solver.fleet.relaxing import Relaxed, Relaxing
 from planner.solver.fleet.schedule import CENT, Problem, Schedule
-from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.scheduling_model import Scheduling
 from planner.solver.fleet.windows import improved, near_best, unit_of
 from planner.solver.settings import Settings
 
@@ -39,7 +39,7 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
     What CP-SAT does not prove at once it goes on from a schedule of the ways near the relaxation's best; the bound is
     the best of those of the relaxation, of HiGHS and of CP-SAT.
     """
-    model = Model(problem)
+    model = Scheduling(problem)
     if settings.deterministic_limit is None:
         return solved(problem, model, settings, start)
     stop = None if settings.seconds is None else time.monotonic() + settings.seconds
@@ -65,7 +65,7 @@ def exact(problem: Problem, settings: Settings, start: Schedule | None) -> Sched
     return better(found, _tried(problem, model, settings, settings.deterministic_limit, found, stop))
 
 
-def _tried(problem: Problem, model: Model, settings: Settings, limit: float, known: Schedule | None,
+def _tried(problem: Problem, model: Scheduling, settings: Settings, limit: float, known: Schedule | None,
            stop: float | None) -> Schedule:
     """Return what CP-SAT finds in some of its own time from a schedule on, where there is one."""
     left = None if stop is None else max(0.1, stop - time.monotonic())
@@ -74,12 +74,12 @@ def _tried(problem: Problem, model: Model, settings: Settings, limit: float, kno
                   None if known is None or known.value is None else known)
 
 
-def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule, stop: float | None
-             ) -> tuple[Schedule, Model]:
+def _relaxed(problem: Problem, model: Scheduling, settings: Settings, found: Schedule, stop: float | None
+             ) -> tuple[Schedule, Scheduling]:
     """Return a better schedule or bound by what the relaxation tells, and the model of all schedules as cheap."""
-    relaxation: Relaxation | None = None
+    relaxation: Relaxing | None = None
     try:
-        relaxation = Relaxation(problem, [] if found.value is None else [found])
+        relaxation = Relaxing(problem, [] if found.value is None else [found])
         relaxed = relaxation.solve(_part(stop))
         if relaxed is not None:
             found = _near(problem, found, relaxed, stop)
@@ -97,13 +97,14 @@ def _relaxed(problem: Problem, model: Model, settings: Settings, found: Schedule
     return found, model
 
 
-def within(problem: Problem, relaxed: Relaxed, value: int) -> Model:
+def within(problem: Problem, relaxed: Relaxed, value: int) -> Scheduling:
     """Return the model of all schedules that cost no more than one that is known: ways that by the prices of the
     relaxation make any schedule dearer are left out.
     """
     most = value - relaxed.bound + max(SLACK * value, CENT)
-    return Model(problem, [mine.take(more <= most) for mine, more in zip(relaxed.ways, relaxed.more, strict=True)], (),
-                 [[option for option, more in mine.items() if more <= most] for mine in relaxed.pausing])
+    ways = [mine.take(more <= most) for mine, more in zip(relaxed.ways, relaxed.more, strict=True)]
+    return Scheduling(problem, ways, (),
+                      [[option for option, more in mine.items() if more <= most] for mine in relaxed.pausing])
 
 
 def _is_closed(found: Schedule) -> bool:
@@ -123,12 +124,12 @@ def _near(problem: Problem, found: Schedule, relaxed: Relaxed, stop: float | Non
     """Return the best schedule of the ways near the relaxation's best, with its bound, where it is better."""
     unit = unit_of(problem)
     bounded = better(found, Schedule("undecided", bound=-(-relaxed.bound // unit) * unit))
-    model = Model(problem, near_best(relaxed, NEAR), relaxed.paused)
+    model = Scheduling(problem, near_best(relaxed, NEAR), relaxed.paused)
     first = branched(model.program, NEAR_GAP, NEAR_NODES, _part(stop))
     return better(bounded, read(problem, model, first.values)) if first.values else bounded
 
 
-def _whole(problem: Problem, model: Model, found: Schedule, stop: float | None) -> Schedule:
+def _whole(problem: Problem, model: Scheduling, found: Schedule, stop: float | None) -> Schedule:
     """Return what HiGHS makes of services with all else: their nodes are whole, and relaxed they cost far less, so that
     CP-SAT and prices of the relaxation prove little.
     """
@@ -138,7 +139,7 @@ def _whole(problem: Problem, model: Model, found: Schedule, stop: float | None) 
         return replace(found, interrupted=True)
 
 
-def _branched(problem: Problem, model: Model, found: Schedule, nodes: int, stop: float | None) -> Schedule:
+def _branched(problem: Problem, model: Scheduling, found: Schedule, nodes: int, stop: float | None) -> Schedule:
     """Return what HiGHS makes of all ways where they are few enough, if it is better."""
     if len(model.program.lower) > MOST_BRANCHED:
         return found

@@ -11,7 +11,7 @@ from planner.solver.check_schedule import check_schedule, serving, there
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.reading import value_of
 from planner.solver.fleet.schedule import Ceiling, Counts, Placed, Pool, Problem, Schedule
-from planner.solver.fleet.ways import Floats, Ways, every_way
+from planner.solver.fleet.ways import Floats, TaskWays, every_way
 
 
 def greedy(problem: Problem, served: Schedule | None = None) -> Schedule | None:
@@ -41,7 +41,7 @@ class Placing:
     """What tasks are placed by: ways with what each costs, what rejecting costs, and nodes of lots."""
 
     problem: Problem
-    ways: Sequence[Ways]
+    ways: Sequence[TaskWays]
     costs: Sequence[Ints | Floats]
     worth: Sequence[float]
     """From which cost on a task is rejected."""
@@ -127,8 +127,8 @@ def in_order(problem: Problem, ranks: Sequence[float] = ()) -> Iterator[int]:
         yield at
 
 
-def _best(problem: Problem, at: int, ways: Ways, costs: Ints | Floats, first: int, free: list[Ints], left: list[Ints],
-          *, hurried: bool) -> int | None:
+def _best(problem: Problem, at: int, ways: TaskWays, costs: Ints | Floats, first: int, free: list[Ints],
+          left: list[Ints], *, hurried: bool) -> int | None:
     """Return the number of the cheapest way from some period on that there is room for, of alike the earliest."""
     possible = ways.start >= first
     for number, option in enumerate(problem.tasks[at].options):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ortools.math_opt import model_pb2  # type: ignore[import-untyped]
 from ortools.math_opt.python import mathopt  # type: ignore[import-untyped]
 
-from planner.solver.fleet.program import FREE, Ints, Program
+from planner.solver.fleet.program import FREE, Ints, MixedProgram
 
 Floats = NDArray[np.float64]
 MICRO = 1e6
@@ -25,10 +25,10 @@ class Optimum:
     values: Floats
 
 
-class Linear:
+class LinearProgram:
     """A program without its whole numbers, with rows added up by group, which then have one price; money is in USD."""
 
-    def __init__(self, program: Program, groups: Ints, *, whole: bool = False) -> None:
+    def __init__(self, program: MixedProgram, groups: Ints, *, whole: bool = False) -> None:
         """State all of it; `groups` is the number of the group of each row. whole: with whole numbers all the same."""
         self.groups, count = groups, int(groups.max(initial=-1)) + 1
         of, variables, factors = program.entries()

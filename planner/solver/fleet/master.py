@@ -7,12 +7,12 @@ from datetime import timedelta
 
 import numpy as np
 
-from planner.solver.fleet.linear import Floats, Linear, Optimum
+from planner.solver.fleet.linear import Floats, LinearProgram, Optimum
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.rounded import Rounded, Used
 from planner.solver.fleet.schedule import Placed, Problem
-from planner.solver.fleet.scheduling_model import Model
-from planner.solver.fleet.ways import Ways, held_by
+from planner.solver.fleet.scheduling_model import Scheduling
+from planner.solver.fleet.ways import TaskWays, held_by
 
 FIRST = 3
 """Ways of a task to start with, the cheapest."""
@@ -23,7 +23,7 @@ OUT_OF_REACH = 3
 class Master:
     """Ways that are looked at, by task, and the program of them."""
 
-    def __init__(self, problem: Problem, ways: Sequence[Ways]) -> None:
+    def __init__(self, problem: Problem, ways: Sequence[TaskWays]) -> None:
         """Start with the cheapest ways."""
         self.problem, self.ways = problem, ways
         self.known = [set(np.argsort(mine.micro_usd, kind="stable")[:FIRST].tolist()) for mine in ways]
@@ -37,7 +37,7 @@ class Master:
         """State the program of what is looked at now."""
         self.rows = [np.array(sorted(mine), dtype=np.intp) for mine in self.known]
         kept = [mine.take(rows) for mine, rows in zip(self.ways, self.rows, strict=True)]
-        self.model = Model(self.problem, kept, self.paused)
+        self.model = Scheduling(self.problem, kept, self.paused)
         program = self.model.program
         self.cuts = self.rounded.put(program, self.model.lots, self._running(kept)) if self.rounded.stated else range(0)
         own = np.ones(len(program.lower), dtype=bool)
@@ -72,7 +72,7 @@ class Master:
                 if linked:
                     self.links.append((range(linked[0], linked[0] + len(linked)), back, rows))
 
-    def _running(self, kept: Sequence[Ways]) -> list[tuple[Ints, Ints, Ints, Ints, Ints]]:
+    def _running(self, kept: Sequence[TaskWays]) -> list[tuple[Ints, Ints, Ints, Ints, Ints]]:
         """Return pools, nodes, variables, start and end of all ways, those with pauses run by run."""
         found = list[tuple[Ints, ...]]()
         for task, ways, mine in zip(self.problem.tasks, kept, self.model.tasks, strict=True):
@@ -88,7 +88,7 @@ class Master:
     def solve(self, block: int, seconds: float | None) -> Optimum | None:
         """Return the optimum with so many neighboring periods as one; none where it is out of reach."""
         limit = None if seconds is None else timedelta(seconds=max(1.0, seconds))
-        return Linear(self.model.program, self._groups(block)).solve(limit)
+        return LinearProgram(self.model.program, self._groups(block)).solve(limit)
 
     def _groups(self, block: int) -> Ints:
         """Return rows of neighboring periods as one: what they then cost is alike, and still a bound."""

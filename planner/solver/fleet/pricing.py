@@ -13,7 +13,7 @@ from planner.solver.fleet.pausing import Prices, best_paused, bounds_of, pausabl
 from planner.solver.fleet.program import FREE, Ints
 from planner.solver.fleet.schedule import Placed, Problem
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT
-from planner.solver.fleet.ways import Ways, paid_of, paid_within, used_up
+from planner.solver.fleet.ways import TaskWays, paid_of, paid_within, used_up
 
 SAFE = 1e-9
 """Of all that is added up, that rounding may have hidden."""
@@ -38,7 +38,7 @@ class Priced:
     """What each variable that is no way costs."""
 
 
-class Pricing:
+class WayPrices:
     """Every way of every task, and where in the prices each is looked up."""
 
     def __init__(self, problem: Problem, master: Master) -> None:
@@ -51,7 +51,7 @@ class Pricing:
         self.places = [self._places([[number[held] for held in option.held] for option in task.options], mine)
                        for task, mine in zip(problem.tasks, self.ways, strict=True)]
 
-    def _places(self, held: Sequence[Sequence[int]], ways: Ways) -> list[tuple[Ints, Ints]]:
+    def _places(self, held: Sequence[Sequence[int]], ways: TaskWays) -> list[tuple[Ints, Ints]]:
         """Return where in the prices by held nodes and period each way begins and ends, for each pool that it is on."""
         found, width = [], self.problem.periods + 1
         for at in range(max(map(len, held), default=0)):

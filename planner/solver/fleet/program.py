@@ -12,7 +12,7 @@ FREE = 2**60
 """No limit."""
 
 
-class Program:
+class MixedProgram:
     """Variables with bounds and a price each, and rows that a sum of them keeps between two limits."""
 
     def __init__(self) -> None:

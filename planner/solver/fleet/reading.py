@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from planner.solver.fleet.pausing import runs_of
 from planner.solver.fleet.schedule import Placed, Problem, Runs, Schedule, Task, changes, late_cost, lateness
-from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.scheduling_model import Scheduling
 from planner.solver.fleet.scheduling_tasks import TaskVars
 from planner.solver.fleet.stating import Stated
 from planner.solver.settings import Settings
 
 
-def solved(problem: Problem, model: Model, settings: Settings, known: Schedule | None = None) -> Schedule:
+def solved(problem: Problem, model: Scheduling, settings: Settings, known: Schedule | None = None) -> Schedule:
     """Return the cheapest schedule of a model; `known` is where it starts from."""
     stated = Stated(model.program)
     point = None if known is None else model.point(known)
@@ -28,7 +28,7 @@ def solved(problem: Problem, model: Model, settings: Settings, known: Schedule |
     return replace(found, status=ending.status, bound=ending.bound, interrupted=ending.interrupted)
 
 
-def read(problem: Problem, model: Model, values: Sequence[int]) -> Schedule:
+def read(problem: Problem, model: Scheduling, values: Sequence[int]) -> Schedule:
     """Return the schedule that values of all variables mean, at what it costs: exactly, no more than the model has."""
     tasks = tuple(_placed(problem, at, mine, values) for at, mine in enumerate(model.tasks))
     services = tuple(tuple(tuple(tuple(values[one] for one in row) for row in load) for load in service)

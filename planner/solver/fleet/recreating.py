@@ -18,7 +18,7 @@ from planner.solver.fleet.reading import value_of
 from planner.solver.fleet.relaxing import Relaxed
 from planner.solver.fleet.rooms import Rooms
 from planner.solver.fleet.schedule import Placed, Problem, Schedule, late_cost, lateness
-from planner.solver.fleet.ways import Ways
+from planner.solver.fleet.ways import TaskWays
 
 MOST_OUT = 14
 """Tasks that are taken out at a time."""
@@ -32,7 +32,7 @@ WARM = 0.003
 class _Ranked:
     """The ways of a task from the best on, and where each is looked up."""
 
-    ways: Ways
+    ways: TaskWays
     places: Sequence[tuple[Ints, Ints]]
 
 
@@ -57,7 +57,7 @@ class Board:
         self.pauses = [sorted((option.micro_usd, number) for number, option in options) for _, options in pausing]
         self.rooms.take(enumerate(self.placed))
 
-    def _ranked(self, at: int, ways: Ways, order: Ints) -> _Ranked:
+    def _ranked(self, at: int, ways: TaskWays, order: Ints) -> _Ranked:
         best = ways.take(order)
         return _Ranked(best, self.rooms.places(at, best))
 

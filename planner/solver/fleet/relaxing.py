@@ -12,9 +12,9 @@ from planner.solver.fleet.ascending import STEP, Ascent
 from planner.solver.fleet.linear import Floats, Optimum
 from planner.solver.fleet.master import Master
 from planner.solver.fleet.pausing import cost_of
-from planner.solver.fleet.pricing import Pricing
+from planner.solver.fleet.pricing import WayPrices
 from planner.solver.fleet.schedule import Placed, Problem, Schedule
-from planner.solver.fleet.ways import Ways, every_way
+from planner.solver.fleet.ways import TaskWays, every_way
 
 NARROW = 1e-4
 """Share of the value that is no longer worth a round."""
@@ -52,7 +52,7 @@ class Relaxed:
     """The least that any schedule costs, and of each way the least that a schedule with it costs more."""
 
     bound: int
-    ways: tuple[Ways, ...]
+    ways: tuple[TaskWays, ...]
     """All of each task."""
     more: tuple[Floats, ...]
     """Micro-USD, by task and way."""
@@ -67,7 +67,7 @@ class Relaxed:
     """As `more`, of ways with pauses in each option that may have some: at least, or less."""
 
 
-class Relaxation:
+class Relaxing:
     """The relaxation of a problem, over ways that are added as they pay."""
 
     def __init__(self, problem: Problem, known: Sequence[Schedule] = ()) -> None:
@@ -79,7 +79,7 @@ class Relaxation:
             way = self.ways[at].find(placed.option, placed.runs[0][0]) if len(placed.runs) == 1 else None
             # stated with the first linear program
             self.master.add(at, [] if way is None else [way], [placed] if len(placed.runs) > 1 else [])
-        self.pricing = Pricing(problem, self.master)
+        self.pricing = WayPrices(problem, self.master)
         self.best = self.pricing.proven(self._first())
         self.smoothing = SMOOTHING[0]
         self.step = STEP

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from planner.solver.check_schedule import serving, there
 from planner.solver.fleet.program import Ints
 from planner.solver.fleet.schedule import Option, Placed, Problem, Schedule
-from planner.solver.fleet.ways import Ways
+from planner.solver.fleet.ways import TaskWays
 
 
 class Rooms:
@@ -70,7 +70,7 @@ class Rooms:
         for room in changed:
             self._count(room)
 
-    def places(self, at: int, ways: Ways) -> list[tuple[Ints, Ints]]:
+    def places(self, at: int, ways: TaskWays) -> list[tuple[Ints, Ints]]:
         """Return where in `short` each way begins and ends, for each room that it may need."""
         width, taking = self.problem.periods + 1, self.taking[at]
         found = []

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.solver.fleet.program import Ints, Program
+from planner.solver.fleet.program import Ints, MixedProgram
 from planner.solver.fleet.schedule import Problem
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ class Rounded:
         self.stated += new
         return len(new)
 
-    def put(self, program: Program, lots: Sequence[Sequence[tuple[int, list[int]]]],
+    def put(self, program: MixedProgram, lots: Sequence[Sequence[tuple[int, list[int]]]],
             ways: Sequence[tuple[Ints, Ints, Ints, Ints, Ints]]) -> range:
         """Add all stated rows to a program; return them. ways: pools, nodes, variables, first periods, first after."""
         rows = program.rows(len(self.stated))

@@ -95,7 +95,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class NodeBlock:
     """Replicas that fill whole nodes of a pool, and micro-requests/s that they answer."""
 
     pool: int
@@ -122,10 +122,10 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class Endless:
     """Work that does not end: blocks that answer every load."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[NodeBlock, ...]
     loads: tuple[Load, ...]
     turns: tuple[Turn, ...] = ()
     changing: int = 0
@@ -162,7 +162,7 @@ class Problem:
     period_seconds: int
     pools: tuple[Pool, ...]
     tasks: tuple[Task, ...] = ()
-    services: tuple[Service, ...] = ()
+    services: tuple[Endless, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     budget: int | None = None
     purses: tuple[Purse, ...] = ()
@@ -174,7 +174,7 @@ class Problem:
         """Seconds of all periods."""
         return self.periods * self.period_seconds
 
-    def change(self, service: Service, block: Block) -> int:
+    def change(self, service: Endless, block: NodeBlock) -> int:
         """Return the micro-USD of a block that a turn adds."""
         pool = self.pools[block.pool]
         return block.nodes * -(-pool.micro_usd_per_node_hour * service.changing // HOUR_SECONDS) * pool.is_endless
@@ -243,7 +243,7 @@ class Schedule:
     """Whether Ctrl-C ended the search."""
 
 
-def changes(problem: Problem, service: Service, counts: Counts) -> Iterator[tuple[int, int, Turn]]:
+def changes(problem: Problem, service: Endless, counts: Counts) -> Iterator[tuple[int, int, Turn]]:
     """Yield what the blocks that each turn adds cost each time: the pool, micro-USD, and the turn."""
     for turn in service.turns:
         before, then = (counts[load][need] for load, need in (turn.before, turn.then))

@@ -11,10 +11,10 @@ from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.apart import first_of
 from planner.solver.fleet.reading import solved
 from planner.solver.fleet.schedule import CENT, Placed, Problem, Schedule
-from planner.solver.fleet.scheduling_model import Model
+from planner.solver.fleet.scheduling_model import Scheduling
 from planner.solver.fleet.scheduling_tasks import TaskVars
 from planner.solver.fleet.waiting import by_start, waits
-from planner.solver.fleet.ways import Ways, every_way
+from planner.solver.fleet.ways import TaskWays, every_way
 from planner.solver.progress import SoFar, say
 from planner.solver.settings import Effort, Heard, Settings
 
@@ -113,10 +113,10 @@ def _cheap(problem: Problem, settings: Settings) -> Schedule | None:
         return None
     brief = replace(SETTLED, seconds=settings.seconds, so_far=settings.so_far)
     alone = replace(problem, tasks=())
-    served = solved(alone, Model(alone), brief) if problem.services else Schedule("optimal", value=0, bound=0)
+    served = solved(alone, Scheduling(alone), brief) if problem.services else Schedule("optimal", value=0, bound=0)
     if served.bound is None:
         return None
-    found = solved(problem, Model(problem, cheapest), brief)
+    found = solved(problem, Scheduling(problem, cheapest), brief)
     if found.value is None or check_schedule(problem, found):
         return None
     bound = sum(least) + served.bound
@@ -126,7 +126,7 @@ def _cheap(problem: Problem, settings: Settings) -> Schedule | None:
 def _earlier(problem: Problem, found: Schedule, seconds: float | None) -> Schedule:
     """Return a schedule that costs no more, by the same options, services and lots, and whose tasks end earlier."""
     assert found.value is not None
-    model = Model(problem, *_ways_like(problem, found))
+    model = Scheduling(problem, *_ways_like(problem, found))
     point, program = model.point(found), model.program
     assert point is not None
     program.row(list(enumerate(program.price)), most=found.value)
@@ -140,7 +140,7 @@ def _earlier(problem: Problem, found: Schedule, seconds: float | None) -> Schedu
     return replace(tidied, status=found.status, bound=found.bound) if tidied.value == found.value else found
 
 
-def _prefer_early(model: Model, mine: TaskVars) -> None:
+def _prefer_early(model: Scheduling, mine: TaskVars) -> None:
     """Price the ways of a task by when they start and end; with pauses that are not known yet as the latest."""
     for one, start, end in zip(mine.whole, mine.ways.start, mine.ways.end, strict=True):
         model.program.price[one] = int(start + end)
@@ -150,9 +150,9 @@ def _prefer_early(model: Model, mine: TaskVars) -> None:
         model.program.price[one] = 2 * model.problem.periods
 
 
-def _ways_like(problem: Problem, found: Schedule) -> tuple[list[Ways], list[tuple[Placed, ...]]]:
+def _ways_like(problem: Problem, found: Schedule) -> tuple[list[TaskWays], list[tuple[Placed, ...]]]:
     """Return all ways of each task in the option that it is done in; with pauses the one way."""
-    ways, paused = list[Ways](), list[tuple[Placed, ...]]()
+    ways, paused = list[TaskWays](), list[tuple[Placed, ...]]()
     for mine, placed in zip(every_way(problem), found.tasks, strict=True):
         whole = placed is not None and len(placed.runs) == 1
         ways.append(mine.take(mine.option == (placed.option if placed is not None and whole else -1)))
@@ -165,7 +165,7 @@ def keeping(problem: Problem, found: Schedule, before: Sequence[Placed | None]) 
     others early.
     """
     assert found.value is not None
-    model = Model(problem)
+    model = Scheduling(problem)
     program = model.program
     program.row(list(enumerate(program.price)), most=found.value)
     program.price = [0] * len(program.price)

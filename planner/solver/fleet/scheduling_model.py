@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from planner.solver.fleet.schedule import Lot, Placed, Problem, Schedule, Service
+from planner.solver.fleet.schedule import Endless, Lot, Placed, Problem, Schedule
 from planner.solver.fleet.scheduling_tasks import PURSE_UNIT, TaskModel
-from planner.solver.fleet.ways import Ways
+from planner.solver.fleet.ways import TaskWays
 
 
-class Model(TaskModel):
+class Scheduling(TaskModel):
     """Variables and rows, in the order of the question."""
 
-    def __init__(self, problem: Problem, ways: Sequence[Ways] | None = None,
+    def __init__(self, problem: Problem, ways: Sequence[TaskWays] | None = None,
                  paused: Sequence[Sequence[Placed]] = (), pausing: Sequence[Collection[int]] | None = None) -> None:
         """State the whole problem, with tasks in all ways or in those given, and with pauses in all options or in some.
         """
@@ -62,7 +62,7 @@ class Model(TaskModel):
                          for period in periods)
             self.program.put(at, one, -(-usd * inside // (size * PURSE_UNIT)))
 
-    def _turns(self, service: Service, counts: Sequence[Sequence[Sequence[int]]]) -> None:
+    def _turns(self, service: Endless, counts: Sequence[Sequence[Sequence[int]]]) -> None:
         """State what the blocks that turns add cost."""
         for turn in service.turns:
             before, then = (counts[load][need] for load, need in (turn.before, turn.then))

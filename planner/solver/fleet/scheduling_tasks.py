@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from planner.solver.check_schedule import spent_on
-from planner.solver.fleet.program import Ints, Program
+from planner.solver.fleet.program import Ints, MixedProgram
 from planner.solver.fleet.schedule import CENT, Option, Placed, Problem, Task, late_cost, lateness
-from planner.solver.fleet.ways import Ways, every_way, held_by, late_of, paid_of, paid_within, used_up
+from planner.solver.fleet.ways import TaskWays, every_way, held_by, late_of, paid_of, paid_within, used_up
 
 PURSE_UNIT = CENT // 100
 """Micro-USD in which money of a quarter is counted."""
@@ -21,7 +21,7 @@ PURSE_UNIT = CENT // 100
 class TaskVars:
     """Decisions about one task."""
 
-    ways: Ways
+    ways: TaskWays
     whole: range
     """Variables of the ways."""
     choice: int = 0
@@ -48,10 +48,10 @@ class TaskVars:
 class TaskModel:
     """What tasks decide, use and cost."""
 
-    def __init__(self, problem: Problem, ways: Sequence[Ways] | None = None,
+    def __init__(self, problem: Problem, ways: Sequence[TaskWays] | None = None,
                  paused: Sequence[Sequence[Placed]] = (), pausing: Sequence[Collection[int]] | None = None) -> None:
         """State all tasks of a problem, in all ways or in those given, and with pauses in all options or in some."""
-        self.problem, self.program = problem, Program()
+        self.problem, self.program = problem, MixedProgram()
         self.links: dict[tuple[int, str], range] = {}
         """Variables that say by period whether a task has begun, or is not done."""
         self.orders: list[tuple[int, int, range]] = []
@@ -77,7 +77,7 @@ class TaskModel:
             for placed in several:
                 self.add_paused(at, placed)
 
-    def _task(self, task: Task, ways: Ways, pausing: Collection[int]) -> TaskVars:
+    def _task(self, task: Task, ways: TaskWays, pausing: Collection[int]) -> TaskVars:
         program = self.program
         mine = TaskVars(ways, program.variables(len(ways), price=ways.micro_usd))
         mine.choice = program.row((), 1, 1)
@@ -88,7 +88,7 @@ class TaskModel:
             self._pauses(task, mine, pausing)
         return mine
 
-    def add(self, ways: Sequence[tuple[int, Ways]], variables: Sequence[range]) -> None:
+    def add(self, ways: Sequence[tuple[int, TaskWays]], variables: Sequence[range]) -> None:
         """Add variables of ways of tasks to all rows that they count in."""
         for (at, mine), numbers in zip(ways, variables, strict=True):
             task, columns = self.problem.tasks[at], np.arange(numbers.start, numbers.stop, dtype=np.int64)

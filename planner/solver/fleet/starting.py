@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import Model, run
+from planner.solver.engine import CpModel, run
 from planner.solver.fleet.reading import value_of
 from planner.solver.fleet.schedule import CENT, DAY_SECONDS, Lot, Option, Placed, Problem, Schedule, Task
 from planner.solver.settings import Settings
@@ -41,7 +41,7 @@ class ByStart:
 
     def __init__(self, problem: Problem, *, by_period: bool = True) -> None:
         """State the whole problem; not by period: what is done must fit into all periods together alone."""
-        self.problem, self.model = problem, Model()
+        self.problem, self.model = problem, CpModel()
         self.spent = 0.0
         """CP-SAT's deterministic time of all solves."""
         self.price: list[tuple[cp_model.IntVar, int]] = []

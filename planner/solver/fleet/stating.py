@@ -7,17 +7,17 @@ from collections.abc import Mapping
 import numpy as np
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import Ending, Model, run
-from planner.solver.fleet.program import FREE, Program
+from planner.solver.engine import CpModel, Ending, run
+from planner.solver.fleet.program import FREE, MixedProgram
 from planner.solver.settings import Settings
 
 
 class Stated:
     """A program in CP-SAT, to which more may be added."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: MixedProgram) -> None:
         """State every variable and row."""
-        self.program, self.model = program, Model()
+        self.program, self.model = program, CpModel()
         self.variables = [self.model.new_int_var(low, high, "")
                           for low, high in zip(program.lower, program.upper, strict=True)]
         rows, variables, factors = program.entries()

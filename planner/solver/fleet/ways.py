@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class TaskWays:
     """Ways of one task: which option, first period and first after, and micro-USD with the price of being late."""
 
     option: Ints
@@ -27,13 +27,13 @@ class Ways:
         """Return how many there are."""
         return len(self.option)
 
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Ways:
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> TaskWays:
         """Return some of them."""
-        return Ways(self.option[rows], self.start[rows], self.end[rows], self.micro_usd[rows])
+        return TaskWays(self.option[rows], self.start[rows], self.end[rows], self.micro_usd[rows])
 
-    def joined(self, other: Ways) -> Ways:
+    def joined(self, other: TaskWays) -> TaskWays:
         """Return these and others."""
-        return Ways(*(np.concatenate(columns) for columns in zip(
+        return TaskWays(*(np.concatenate(columns) for columns in zip(
             (self.option, self.start, self.end, self.micro_usd),
             (other.option, other.start, other.end, other.micro_usd), strict=True)))
 
@@ -43,13 +43,13 @@ class Ways:
         return int(found[0]) if len(found) else None
 
 
-def every_way(problem: Problem) -> list[Ways]:
+def every_way(problem: Problem) -> list[TaskWays]:
     """Return all ways of all tasks."""
     linked = {other for task in problem.tasks for other in task.after}
     return [ways_of(problem, at, linked=at in linked or bool(task.after)) for at, task in enumerate(problem.tasks)]
 
 
-def ways_of(problem: Problem, at: int, *, linked: bool) -> Ways:
+def ways_of(problem: Problem, at: int, *, linked: bool) -> TaskWays:
     """Return all ways of a task that keep its dates.
 
     linked: whether another task waits for it, or it for another. Where when it runs makes no difference to anything
@@ -70,8 +70,8 @@ def ways_of(problem: Problem, at: int, *, linked: bool) -> Ways:
                       option.micro_usd + late))
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return Ways(none, none, none, none)
-    return Ways(*(np.concatenate([part[column] for part in parts]) for column in range(4)))
+        return TaskWays(none, none, none, none)
+    return TaskWays(*(np.concatenate([part[column] for part in parts]) for column in range(4)))
 
 
 def late_of(task: Task, ends: Ints) -> Ints:
@@ -81,12 +81,12 @@ def late_of(task: Task, ends: Ints) -> Ints:
     return -(-np.maximum(0, ends - task.due) * task.late_cents_per_day // DAY_SECONDS) * CENT
 
 
-def nodes_of(task: Task, ways: Ways) -> Ints:
+def nodes_of(task: Task, ways: TaskWays) -> Ints:
     """Return the nodes of each way on its first pool."""
     return np.array([option.nodes for option in task.options], dtype=np.int64)[ways.option]
 
 
-def held_by(task: Task, ways: Ways) -> Iterator[tuple[Ints, Ints]]:
+def held_by(task: Task, ways: TaskWays) -> Iterator[tuple[Ints, Ints]]:
     """Yield pools and nodes of each way: the first that it is on, then what it holds beside; no nodes of pool 0."""
     most = max((len(option.held) for option in task.options), default=0)
     for at in range(most):
@@ -95,17 +95,17 @@ def held_by(task: Task, ways: Ways) -> Iterator[tuple[Ints, Ints]]:
         yield pools[ways.option], nodes[ways.option]
 
 
-def used_up(task: Task, ways: Ways, stock: int) -> Ints:
+def used_up(task: Task, ways: TaskWays, stock: int) -> Ints:
     """Return what each way uses up of a stock."""
     return np.array([option.uses[stock] if option.uses else 0 for option in task.options], dtype=np.int64)[ways.option]
 
 
-def paid_of(task: Task, ways: Ways) -> Ints:
+def paid_of(task: Task, ways: TaskWays) -> Ints:
     """Return what each way pays for its nodes, in micro-USD."""
     return np.array([option.micro_usd for option in task.options], dtype=np.int64)[ways.option]
 
 
-def paid_within(problem: Problem, task: Task, ways: Ways, purse: Purse, unit: int) -> Ints:
+def paid_within(problem: Problem, task: Task, ways: TaskWays, purse: Purse, unit: int) -> Ints:
     """Return what each way pays between two dates, in `unit` micro-USD, up."""
     seconds = np.array([option.seconds for option in task.options], dtype=np.int64)[ways.option]
     begin = ways.start * problem.period_seconds

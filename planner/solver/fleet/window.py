@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from planner.solver.check_schedule import check_schedule
 from planner.solver.fleet.reading import solved, value_of
 from planner.solver.fleet.schedule import Placed, Problem, Schedule
-from planner.solver.fleet.scheduling_model import Model
-from planner.solver.fleet.ways import Ways
+from planner.solver.fleet.scheduling_model import Scheduling
+from planner.solver.fleet.ways import TaskWays
 from planner.solver.settings import Settings
 
 
@@ -22,14 +22,14 @@ class Window:
     """The schedule that it is a window of."""
     free: frozenset[int]
     """Tasks that may move."""
-    ways: Sequence[Ways]
+    ways: Sequence[TaskWays]
     patterns: Sequence[Sequence[Placed]]
     """Ways with pauses."""
     settings: Settings
 
     def solve(self) -> Schedule:
         """Return a schedule that costs no more."""
-        model = Model(self.problem, self.ways, self.patterns)
+        model = Scheduling(self.problem, self.ways, self.patterns)
         for at, (mine, placed) in enumerate(zip(model.tasks, self.best.tasks, strict=True)):
             if at not in self.free and mine.rejected is not None:
                 # what is rejected stays so, and what is not too

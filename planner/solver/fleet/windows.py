@@ -18,10 +18,10 @@ from planner.solver.fleet.greedy import greedy
 from planner.solver.fleet.guided import guided
 from planner.solver.fleet.reading import better, read, solved
 from planner.solver.fleet.recreating import recreated
-from planner.solver.fleet.relaxing import Relaxation, Relaxed
+from planner.solver.fleet.relaxing import Relaxed, Relaxing
 from planner.solver.fleet.schedule import CENT, Problem, Schedule
-from planner.solver.fleet.scheduling_model import Model
-from planner.solver.fleet.ways import Ways, ways_of
+from planner.solver.fleet.scheduling_model import Scheduling
+from planner.solver.fleet.ways import TaskWays, ways_of
 from planner.solver.fleet.window import Window, joined
 from planner.solver.settings import Settings
 
@@ -58,18 +58,18 @@ def improved(problem: Problem, settings: Settings, over: Problem | None = None) 
     them too.
     """
     if settings.deterministic_limit is None:
-        return solved(problem, Model(problem), settings)
+        return solved(problem, Scheduling(problem), settings)
     began, apart = time.monotonic(), None
-    relaxation: Relaxation | None = None
+    relaxation: Relaxing | None = None
     try:
         apart = first_of(problem, settings)
-        relaxation = Relaxation(over or problem, [] if apart is None else [apart])
+        relaxation = Relaxing(over or problem, [] if apart is None else [apart])
         relaxed = relaxation.solve(None if settings.seconds is None else settings.seconds * RELAXED_SHARE)
     except KeyboardInterrupt:
         least = Schedule("undecided", bound=None if relaxation is None else relaxation.bound)
         return replace(better(apart or greedy(problem) or least, least), interrupted=True)
     if relaxed is None:
-        return solved(problem, Model(problem), settings) if over is None else Schedule("undecided")
+        return solved(problem, Scheduling(problem), settings) if over is None else Schedule("undecided")
     unit = unit_of(problem)
     relaxed = _of_use(problem, replace(relaxed, bound=-(-relaxed.bound // unit) * unit))
     # what must be done may be left out at a price at first, so that there is always a schedule to start from
@@ -100,7 +100,7 @@ def _of_use(problem: Problem, relaxed: Relaxed) -> Relaxed:
     """Return the relaxation without options that are much dearer than others, and without those that none is taken of;
     the fastest, the smallest and the cheapest are kept.
     """
-    ways, more, paused = list[Ways](), [], []
+    ways, more, paused = list[TaskWays](), [], []
     for task, mine, dearer, several in zip(problem.tasks, relaxed.ways, relaxed.more, relaxed.paused, strict=True):
         count = len(task.options)
         least = np.full(max(count, int(mine.option.max(initial=-1)) + 1), np.inf)
@@ -154,14 +154,14 @@ def _first(problem: Problem, must: set[int], relaxed: Relaxed, settings: Setting
            ) -> Iterator[Schedule]:
     """Yield schedules to start from, of what the relaxation finds near the best."""
     bare = replace(problem, tasks=(), stocks=())
-    alone = solved(bare, Model(bare), replace(settings, heard=None)) if problem.services else Schedule(
+    alone = solved(bare, Scheduling(bare), replace(settings, heard=None)) if problem.services else Schedule(
         "optimal", lots=tuple((0,) * len(pool.lots) for pool in problem.pools), value=0)
     until = None if stop is None else time.monotonic() + (stop - time.monotonic()) * FIRST_SHARE
     made = guided(problem, must, relaxed, alone, until) if alone.value is not None else None
     if made is not None:
         yield made
     else:
-        model = Model(problem, near_best(relaxed, MOST_WAYS), relaxed.paused)
+        model = Scheduling(problem, near_best(relaxed, MOST_WAYS), relaxed.paused)
         first = branched(model.program, GAP, NODES, None if stop is None else max(1.0, stop - time.monotonic()))
         if first.values:
             yield read(problem, model, first.values)
@@ -179,14 +179,14 @@ def unit_of(problem: Problem) -> int:
     return max(1, math.gcd(*prices))
 
 
-def near_best(relaxed: Relaxed, most: int) -> list[Ways]:
+def near_best(relaxed: Relaxed, most: int) -> list[TaskWays]:
     """Return the ways that cost least more than the best by the prices of the relaxation."""
     every = np.sort(np.concatenate(relaxed.more))
     limit = every[min(most, len(every)) - 1] if len(every) else 0.0
     return [_nearest(relaxed, at, limit) for at in range(len(relaxed.ways))]
 
 
-def _nearest(relaxed: Relaxed, at: int, limit: float) -> Ways:
+def _nearest(relaxed: Relaxed, at: int, limit: float) -> TaskWays:
     more = relaxed.more[at]
     kept = more <= limit
     ways = relaxed.ways[at]

@@ -15,11 +15,11 @@ from planner.physics.training.estimate import TimeTerms, offloaded
 from planner.physics.training.memory import memory_terms
 from planner.physics.training.question import Question
 from planner.solver.search.bounds import Bound, bound, time_bound
-from planner.solver.search.found import Batch, Frontier
+from planner.solver.search.found import Frontier, RowBatch
 from planner.solver.search.holding import backward_short, least_short, stems_steps
 from planner.solver.search.job import Pricing
 from planner.solver.search.keys import Keys
-from planner.solver.search.source import Source
+from planner.solver.search.source import RowSource
 
 STEM = ("precision", "tp", "cp", "dp", "micro_batch", "pp", "ep", "expert_tp", "sp", "micro_batches")
 """What tells the stems on one kind of hardware apart."""
@@ -33,7 +33,7 @@ class _Bounded:
     """Rows whose states fit, with what bounds them; of all that were looked at, their place among these or -1."""
 
     place: Ints
-    batch: Batch
+    batch: RowBatch
     bounds: Bound
     keys: Keys
     short: Mask
@@ -66,7 +66,7 @@ class Bounding:
                     keep &= ~late
         return keep
 
-    def least_steps(self, stems: Layouts, source: Source, near: Callable[[Layouts, Keys], Mask]) -> Floats:
+    def least_steps(self, stems: Layouts, source: RowSource, near: Callable[[Layouts, Keys], Mask]) -> Floats:
         """Return the least step seconds of whatever grows from each stem with its memory; inf where it has too little.
 
         near: which stems are of interest at given keys. Stems on the same hardware of several offers are worked out
@@ -99,13 +99,13 @@ class Bounding:
             unknown = rest[cut][near(some, self.pricing.least(some, steps[rest[cut]]))]
         return steps
 
-    def _worked_out(self, stems: Layouts, source: Source, near: Callable[[Layouts, Keys], Mask]
+    def _worked_out(self, stems: Layouts, source: RowSource, near: Callable[[Layouts, Keys], Mask]
                     ) -> tuple[Floats, Mask]:
         """Return the least step seconds of stems, and of which less was worked out, as they are of no interest."""
         return stems_steps(self.question, self.levels, self.flash, stems, source.stages(stems),
                            lambda some, steps: near(some, self.pricing.least(some, steps)))
 
-    def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[Batch, Keys, Mask]]:
+    def batches(self, rows: Layouts, time: TimeTerms, known: Ints) -> Iterator[tuple[RowBatch, Keys, Mask]]:
         """Yield the rows at every level of offload not in `known` yet, each with keys and what may be staged.
 
         More offload only adds time, so a level can pay only where all lesser ones are short of memory. Where the
@@ -164,7 +164,7 @@ class Bounding:
             now, time, memory = now.take(holds), time.take(holds), memory.take(holds)
         terms = offloaded(self.question, now, time)
         bounds = bound(self.question, now, terms, memory)
-        return _Bounded(place, Batch(now, terms, memory, bounds.step, np.zeros(len(now), np.int64)), bounds,
+        return _Bounded(place, RowBatch(now, terms, memory, bounds.step, np.zeros(len(now), np.int64)), bounds,
                         self.pricing.least(now, bounds.step), self._short(now, terms, bounds))
 
     def _short(self, rows: Layouts, time: TimeTerms, known: Bound) -> Mask:

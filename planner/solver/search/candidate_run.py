@@ -29,7 +29,7 @@ Heap = list[tuple[Key, int, int, int]]
 
 
 @dataclass(slots=True)
-class Run:
+class Stems:
     """The search of one candidate: its stems, best first by their bounds, of which the sharper ones take memory into
     account, and what awaits staging.
     """
@@ -48,7 +48,7 @@ class Run:
     ended: bool = False
 
     @classmethod
-    def start(cls, leaders: Keeping, stems: Layouts, keys: Keys, *, timed: bool = True) -> Run:
+    def start(cls, leaders: Keeping, stems: Layouts, keys: Keys, *, timed: bool = True) -> Stems:
         """Return the search of a candidate with these stems and their least keys; timed: whether time counts."""
         none, (size, grown) = slice(0, 0), (FIRST_BATCH, FIRST_GROWN) if timed else FEW
         return cls(leaders, stems, keys, keys.order(), stems.take(none), keys.take(none), size=size, grown=grown)

@@ -14,7 +14,7 @@ from planner.solver.search.keys import Key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class RowBatch:
     """Rows with their terms, kept while any of them may still be staged."""
 
     rows: Layouts
@@ -25,17 +25,17 @@ class Batch:
     known: Ints
     """Bit n is set where the row's variant at level n of the search is bounded already."""
 
-    def take(self, rows: Ints) -> Batch:
+    def take(self, rows: Ints) -> RowBatch:
         """Return the chosen rows as a batch of their own."""
-        return Batch(self.rows.take(rows), self.time.take(rows), self.memory.take(rows), self.step[rows],
-                     self.known[rows])
+        return RowBatch(self.rows.take(rows), self.time.take(rows), self.memory.take(rows), self.step[rows],
+                        self.known[rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StagedLayout:
     """One staged layout: where its terms are, its split, its step time, and its column."""
 
-    batch: Batch
+    batch: RowBatch
     row: int
     staged: staging.Staged
     step_seconds: float

@@ -22,15 +22,15 @@ from planner.process.stopping import told_to_stop
 from planner.solver.progress import say, so_far
 from planner.solver.search.bounding import Bounding, offers
 from planner.solver.search.bounds import time_bound
-from planner.solver.search.candidate_run import Run, by_candidate, near_leaders
+from planner.solver.search.candidate_run import Stems, by_candidate, near_leaders
 from planner.solver.search.floor import Floors
-from planner.solver.search.found import Batch, Frontier, StagedLayout
-from planner.solver.search.job import Job, Pricing, identity
+from planner.solver.search.found import Frontier, RowBatch, StagedLayout
+from planner.solver.search.job import JobTerms, Pricing, identity
 from planner.solver.search.keys import Key, Keys
 from planner.solver.search.leaders import SORTED, Keeping, beaten_by_fewer, leading
 from planner.solver.search.refine import refined_bound
 from planner.solver.search.sieve import CHUNK, Sieve
-from planner.solver.search.source import Source
+from planner.solver.search.source import RowSource
 from planner.solver.search.stage_row import stage_row
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
@@ -42,14 +42,14 @@ BLOCK = 128
 """Rows whose bounds are refined at once."""
 
 
-class Search:
+class GridSearch:
     """One workload's search.
 
     Candidates are searched side by side, so that what they ask for is computed for all of them at once. One with more
     stems than are held at once is searched block by block, and what is found in one block prunes the next.
     """
 
-    def __init__(self, question: Question, space: Space, job: Job, effort: Effort = UNLIMITED,
+    def __init__(self, question: Question, space: Space, job: JobTerms, effort: Effort = UNLIMITED,
                  only: Offloaded | None = None, count: int = 1, first: bool = False,
                  leaders: Callable[[Ints], Keeping] | None = None, known: Sequence[StagedLayout] = (),
                  trades: bool = False, apart: bool = True, end: Key | None = None,
@@ -75,10 +75,10 @@ class Search:
         for staged in known if job.timed else map(beaten_by_fewer, known):
             self.kept.setdefault(staged.column.candidate, self.leaders(np.zeros(0, np.int64))).offer(staged)
         self.sieve = Sieve(space, self.bounding, self.kept, end, effort, floors)
-        self.runs: dict[int, Run] = {}
-        self.batches: list[Batch] = []
+        self.runs: dict[int, Stems] = {}
+        self.batches: list[RowBatch] = []
 
-    def run(self, source: Source) -> Frontier:
+    def run(self, source: RowSource) -> Frontier:
         """Return the frontier of all rows: for every candidate its best layouts, proven unless time ran out."""
         try:
             self._run(source)
@@ -89,7 +89,7 @@ class Search:
                 self.out.note_open(least)
         return self.out
 
-    def _run(self, source: Source) -> None:
+    def _run(self, source: RowSource) -> None:
         """Take up the stems as they come, and search whenever as many are at hand as are worth a search."""
         parts: list[tuple[Layouts, Keys]] = []
         begun: set[int] = set()
@@ -110,13 +110,13 @@ class Search:
         if parts:
             self._candidates(parts, source)
 
-    def _candidates(self, parts: Sequence[tuple[Layouts, Keys]], source: Source) -> None:
+    def _candidates(self, parts: Sequence[tuple[Layouts, Keys]], source: RowSource) -> None:
         """Search the candidates of these stems; where time has run out, only note what their bounds leave open."""
         self.runs, self.batches = {}, []
         for candidate, own, least in by_candidate(parts):
             if candidate not in self.kept:
                 self.kept[candidate] = self.leaders(own.gpus)
-            self.runs[candidate] = Run.start(self.kept[candidate], own, least, timed=self.job.timed)
+            self.runs[candidate] = Stems.start(self.kept[candidate], own, least, timed=self.job.timed)
         try:
             while not self.out.interrupted and (open_ := [run for run in self.runs.values() if not run.ended]):
                 self._round(open_, source)
@@ -128,9 +128,9 @@ class Search:
         for run in self.runs.values():
             if not run.ended:
                 # what was taken up but not ended is no worse than the least bound of all
-                self._leave(Run.start(run.leaders, run.stems, run.keys), source)
+                self._leave(Stems.start(run.leaders, run.stems, run.keys), source)
 
-    def _round(self, runs: Sequence[Run], source: Source) -> None:
+    def _round(self, runs: Sequence[Stems], source: RowSource) -> None:
         """Stage what is next in line of every candidate, then do for all of them at once what comes after: refine
         layouts, sharpen the bounds of stems, or grow them.
         """
@@ -157,12 +157,12 @@ class Search:
                 self.effort.check()
                 self._take_up(source.grow(stems.take(slice(start, start + GROWN))))
 
-    def _sharpen(self, stems: Layouts, source: Source) -> None:
+    def _sharpen(self, stems: Layouts, source: RowSource) -> None:
         """Put stems back at bounds that take their memory into account."""
         for candidate, own, keys in by_candidate([self.sieve.held(stems, source)]):
             self.runs[candidate].sharpened(own, keys)
 
-    def reaching(self, source: Source, most: int) -> Layouts:
+    def reaching(self, source: RowSource, most: int) -> Layouts:
         """Return every layout whose bound without memory is at most `most` in the objective's quantum."""
         tables = []
         source = self.sieve.hopeful(source)
@@ -174,7 +174,7 @@ class Search:
             tables.append(rows.take(np.flatnonzero(self.pricing.least(rows, bounds).first <= most)))
         return joined(tables)
 
-    def _ended(self, run: Run, source: Source) -> bool:
+    def _ended(self, run: Stems, source: RowSource) -> bool:
         """Say whether a candidate's search has come to its end, and account for what it leaves."""
         ahead, end = run.ahead, run.leaders.end
         if ahead is None or self._enough() or (end is not None and ahead[:SORTED] > end):
@@ -185,7 +185,7 @@ class Search:
             self._leave(run, source)
         return run.ended
 
-    def _leave(self, run: Run, source: Source) -> None:
+    def _leave(self, run: Stems, source: RowSource) -> None:
         """Count what is left when time ran out, and note its least key."""
         self.out.removed["time"] += run.left * source.points
         for key in (*([run.ahead] if run.ahead else []), *(entry for entry, *_ in run.heap[:1])):
@@ -236,7 +236,7 @@ class Search:
         self.out.interrupted |= told_to_stop()
         return self.out.interrupted or self.effort.is_over
 
-    def _stage(self, run: Run) -> tuple[int, Ints] | None:
+    def _stage(self, run: Stems) -> tuple[int, Ints] | None:
         """Stage what is on the heap while it may still be a leader and nothing ahead is better.
 
         Return the batch and the rows to refine before more can be staged; none where that is not needed.
@@ -286,7 +286,7 @@ class Search:
             short = steps > time_bound(self.question, batch.rows, batch.time) * (1 + 1e-12)
         self._offload_more(self.batches[at], rows[np.flatnonzero(short)])
 
-    def _offload_more(self, batch: Batch, rows: Ints) -> None:
+    def _offload_more(self, batch: RowBatch, rows: Ints) -> None:
         """Put the variants of rows of one batch that offload more on the heaps, unless they are bounded already."""
         if not len(rows):
             return

@@ -33,7 +33,7 @@ HARDEST = 2**10
 """Above every complexity."""
 
 
-class Sized(NamedTuple):
+class Spared(NamedTuple):
     """What GPUs and candidate decide, with as many spare nodes as pay and there is room for, or with any fewer."""
 
     spares: Floats
@@ -49,7 +49,7 @@ class Sized(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobTerms:
     """What turns a step into a plan: tokens, checkpoint, failures, prices and limits. Units of `quantize`."""
 
     tokens: int
@@ -77,7 +77,7 @@ class Job:
     """Of its stack among those that are searched: of equals the first one's are taken."""
     timed: bool = True
     """False where nothing but the number of GPUs is asked, so that a faster GPU is no better."""
-    sized: Memo = field(default_factory=partial(Memo, len(Sized._fields)), init=False, compare=False, repr=False)
+    sized: Memo = field(default_factory=partial(Memo, len(Spared._fields)), init=False, compare=False, repr=False)
     """What GPUs and candidate decide, as far as it was asked for."""
 
 
@@ -85,7 +85,7 @@ class Job:
 class Pricing:
     """A job on its candidates: turns step seconds of rows into least keys, and of one row into its column."""
 
-    job: Job
+    job: JobTerms
     candidates: tuple[Candidate, ...]
     trades: bool = False
     """Whether time counts by itself, and not only where objective and cost are equal."""
@@ -150,14 +150,14 @@ class Pricing:
         """Return with how many spare nodes each row takes the fewest node-hours."""
         return spare_nodes(self.job.reliability, rows.gpus, self.nodes(rows), self._reclaims(rows))
 
-    def sized(self, rows: Layouts) -> Sized:
+    def sized(self, rows: Layouts) -> Spared:
         """Return what GPUs and candidate decide of each row; no two rows are alike in these."""
-        return Sized(*self.job.sized.recall((rows.gpus, rows.candidate),
-                                            lambda unknown: np.stack(self._sized(rows.take(unknown)), axis=1)).T)
+        return Spared(*self.job.sized.recall((rows.gpus, rows.candidate),
+                                             lambda unknown: np.stack(self._sized(rows.take(unknown)), axis=1)).T)
 
-    def _sized(self, rows: Layouts) -> Sized:
+    def _sized(self, rows: Layouts) -> Spared:
         nodes = self.nodes(rows)
-        found = Sized(*(np.full(len(rows), value) for value in (-1.0, 0.0, np.inf, np.inf, 0.0)))
+        found = Spared(*(np.full(len(rows), value) for value in (-1.0, 0.0, np.inf, np.inf, 0.0)))
         for spares, (at, share) in enumerate(self._shares(rows)):
             total = nodes[at] + spares
             mine = rows.take(at)

@@ -22,8 +22,8 @@ from planner.process.workers import Call, Workers
 from planner.solver.progress import among
 from planner.solver.search.floor import Floors, floors
 from planner.solver.search.found import Frontier, StagedLayout
-from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job, Pricing
+from planner.solver.search.frontier import GridSearch
+from planner.solver.search.job import JobTerms, Pricing
 from planner.solver.search.keys import Key
 from planner.solver.search.leaders import Leaders, beaten_by_fewer
 from planner.solver.search.source import grid_source
@@ -46,7 +46,7 @@ class _Part:
     grown: int
 
 
-def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, each: bool = True,
+def search_grid(question: Question, grid: Grid, job: JobTerms, effort: Effort, *, each: bool = True,
                 known: Sequence[StagedLayout] = (), every: bool = False) -> Frontier:
     """Search a whole grid with the processes of `effort`; its account is kept in `grid` as if there were one.
 
@@ -64,7 +64,7 @@ def search_grid(question: Question, grid: Grid, job: Job, effort: Effort, *, eac
     return frontier
 
 
-def _searched(question: Question, grid: Grid, job: Job, effort: Effort, known: Sequence[StagedLayout], *,
+def _searched(question: Question, grid: Grid, job: JobTerms, effort: Effort, known: Sequence[StagedLayout], *,
               each: bool, every: bool) -> Frontier:
     facts, parts = grid.facts, list[_Part]()
     lowest = floors(question, facts.space, Pricing(job, question.candidates))
@@ -153,14 +153,14 @@ def alone(found: StagedLayout) -> StagedLayout:
     return replace(found, batch=found.batch.take(np.array([found.row])), row=0)
 
 
-def _part(question: Question, facts: Facts, job: Job, effort: Effort,
+def _part(question: Question, facts: Facts, job: JobTerms, effort: Effort,
           candidates: tuple[float, ...], known: Sequence[StagedLayout], end: Key | None, lowest: Floors,
           best: Leaders | None = None) -> _Part:
     """Search some of the candidates; best: the leaders of all, where nothing else is of interest."""
     grid = Grid(replace(facts, space=replace(facts.space, only={**facts.space.only, "candidate": candidates})))
     mine = [one for one in known if one.column.candidate in candidates]
-    search = Search(question, grid.facts.space, job, effort, known=mine, end=end, floors=lowest,
-                    leaders=(lambda sizes: best) if best else None, apart=False)
+    search = GridSearch(question, grid.facts.space, job, effort, known=mine, end=end, floors=lowest,
+                        leaders=(lambda sizes: best) if best else None, apart=False)
     frontier = search.run(grid_source(grid))
     frontier.found = [*map(alone, frontier.found)]
     return _Part(frontier, grid.removed, grid.grown)

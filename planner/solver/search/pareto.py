@@ -18,10 +18,10 @@ from planner.physics.training.question import Question
 from planner.solver.check import check_staging
 from planner.solver.fleet.problem import Goal
 from planner.solver.search.found import Frontier, StagedLayout
-from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job, Pricing
+from planner.solver.search.frontier import GridSearch
+from planner.solver.search.job import JobTerms, Pricing
 from planner.solver.search.keys import Key, Keys
-from planner.solver.search.source import Source
+from planner.solver.search.source import RowSource
 from planner.solver.search.stage_row import priced
 from planner.solver.search.staging_input import staging_problem
 from planner.solver.settings import UNLIMITED, Effort
@@ -89,7 +89,7 @@ def entry_of(staged: StagedLayout) -> Key:
     return (staged.key[0], staged.cents, column.duration_us, column.gpus, column.energy_wh)
 
 
-def pareto(question: Question, space: Space, job: Job, source: Source, measures: Sequence[Goal],
+def pareto(question: Question, space: Space, job: JobTerms, source: RowSource, measures: Sequence[Goal],
            effort: Effort = UNLIMITED, known: Sequence[StagedLayout] = ()) -> tuple[list[StagedLayout], Frontier]:
     """Return the frontier of `measures`, best first by them in turn, and the account of its search.
 
@@ -98,7 +98,8 @@ def pareto(question: Question, space: Space, job: Job, source: Source, measures:
     Raises RuntimeError where an independent check contradicts a layout, which is a defect and no answer.
     """
     stairs = Staircase(tuple(measures))
-    frontier = Search(question, space, job, effort, leaders=lambda sizes: stairs, known=known, trades=True).run(source)
+    frontier = GridSearch(question, space, job, effort, leaders=lambda sizes: stairs, known=known, trades=True
+                          ).run(source)
     for staged in stairs.points.values():
         if any(staged is layout for layout in known):
             continue
@@ -113,8 +114,8 @@ SHARED: tuple[Goal, ...] = ("gpus", "time", "cost")
 """What counts of a layout where jobs share nodes."""
 
 
-def shared(question: Question, space: Space, job: Job, source: Source, least_us: int, effort: Effort = UNLIMITED,
-           known: Sequence[StagedLayout] = ()) -> Frontier:
+def shared(question: Question, space: Space, job: JobTerms, source: RowSource, least_us: int,
+           effort: Effort = UNLIMITED, known: Sequence[StagedLayout] = ()) -> Frontier:
     """Return of every candidate the layouts that no other one beats in GPUs, time and cost at once, and none `known`.
 
     Nodes, spares and power grow with the GPUs, and energy is power for that time, so that none of the layouts left out
@@ -126,13 +127,14 @@ def shared(question: Question, space: Space, job: Job, source: Source, least_us:
         stairs.append(Staircase(SHARED, least_us=least_us))
         return stairs[-1]
 
-    frontier = Search(question, space, job, effort, leaders=one_more, known=known, trades=True, apart=False).run(source)
+    frontier = GridSearch(question, space, job, effort, leaders=one_more, known=known, trades=True, apart=False
+                          ).run(source)
     theirs = {id(point) for point in known}
     frontier.found = [point for stair in stairs for _, point in sorted(stair.points.items()) if id(point) not in theirs]
     return frontier
 
 
-def repriced(found: Sequence[StagedLayout], candidates: tuple[Candidate, ...], job: Job, least_us: int
+def repriced(found: Sequence[StagedLayout], candidates: tuple[Candidate, ...], job: JobTerms, least_us: int
              ) -> list[StagedLayout]:
     """Return what `shared` finds for a job that differs in tokens and deadline alone, by what it found for another.
 

@@ -16,7 +16,7 @@ from planner.solver.search.candidate_run import near_leaders
 from planner.solver.search.floor import Floors, floors
 from planner.solver.search.keys import Key, Keys, joined_keys
 from planner.solver.search.leaders import Keeping
-from planner.solver.search.source import Source, together
+from planner.solver.search.source import RowSource, together
 from planner.solver.search.stem_bounds import stem_bound
 from planner.solver.settings import Effort
 
@@ -66,7 +66,7 @@ class Sieve:
                 ends[at] = min(ends[at], kept.end[0])
         return ends
 
-    def hopeful(self, source: Source) -> Source:
+    def hopeful(self, source: RowSource) -> RowSource:
         """Return the source less the candidates on which everything is known to lie behind what is of interest."""
         ends = self._ends
         if not np.isfinite(ends).any():
@@ -77,7 +77,7 @@ class Sieve:
         self.out.removed[LIMITS[self.bounding.pricing.job.objective] if limited else "bound"] += points
         return left
 
-    def blocks(self, source: Source, most: int) -> Iterator[tuple[Layouts, bool]]:
+    def blocks(self, source: RowSource, most: int) -> Iterator[tuple[Layouts, bool]]:
         """Yield the stems that floors do not exclude as `together` does."""
         return together(source, most, self.effort.check, self._wanted)
 
@@ -101,7 +101,7 @@ class Sieve:
         yield first & (least <= self._ends[candidate]), True
         yield ~first & (least <= self._ends[candidate]), False
 
-    def within_limits(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
+    def within_limits(self, stems: Layouts, source: RowSource) -> tuple[Layouts, Keys]:
         """Return the stems that can meet every limit if memory were free, with their keys; in chunks, so that what is
         at work stays small.
         """
@@ -116,14 +116,14 @@ class Sieve:
             parts.append(self._kept(chunk, keys, source))
         return joined([table for table, _ in parts]), joined_keys([keys for _, keys in parts])
 
-    def _enough(self, stems: Layouts, source: Source) -> Layouts:
+    def _enough(self, stems: Layouts, source: RowSource) -> Layouts:
         """Return the stems with enough GPUs to hold one copy of all states, and no more than are of interest."""
         enough, few = stems.gpus >= self._fewest[stems.candidate], stems.gpus <= self._ends[stems.candidate]
         self.out.removed["states"] += int((~enough).sum()) * source.points
         self.out.removed["bound"] += int((enough & ~few).sum()) * source.points
         return stems.take(np.flatnonzero(enough & few))
 
-    def held(self, stems: Layouts, source: Source) -> tuple[Layouts, Keys]:
+    def held(self, stems: Layouts, source: RowSource) -> tuple[Layouts, Keys]:
         """Return the stems that their GPUs can hold and that meet every limit so, with their keys."""
         self.effort.check()
         points, pricing = source.points, self.bounding.pricing
@@ -133,7 +133,7 @@ class Sieve:
         stems = stems.take(fits)
         return self._kept(stems, pricing.least(stems, steps[fits]), source)
 
-    def _kept(self, stems: Layouts, keys: Keys, source: Source) -> tuple[Layouts, Keys]:
+    def _kept(self, stems: Layouts, keys: Keys, source: RowSource) -> tuple[Layouts, Keys]:
         """Return the stems of interest that meet every limit with their least keys; count the others."""
         near = np.flatnonzero(self._near(stems, keys))
         self.out.removed["bound"] += (len(stems) - len(near)) * source.points

@@ -19,13 +19,13 @@ from planner.physics.training.question import Question
 from planner.solver.search.bounding import offers
 from planner.solver.search.complexity import complexities
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.frontier import Search
-from planner.solver.search.job import Job
+from planner.solver.search.frontier import GridSearch
+from planner.solver.search.job import JobTerms
 from planner.solver.search.source import grid_source, table_source
 from planner.solver.settings import UNLIMITED, Effort, OutOfTime
 
 
-def simplest(question: Question, facts: Facts, job: Job, best: StagedLayout, known: Sequence[StagedLayout],
+def simplest(question: Question, facts: Facts, job: JobTerms, best: StagedLayout, known: Sequence[StagedLayout],
              tolerance: float, effort: Effort = UNLIMITED) -> StagedLayout:
     """Return the least complex layout whose objective is at most `tolerance` (relative) above the best one's.
 
@@ -35,7 +35,7 @@ def simplest(question: Question, facts: Facts, job: Job, best: StagedLayout, kno
     most = int(best.key[0] * (1 + tolerance))
     near = sorted({staged.column.candidate for staged in known if staged.key[0] <= most})
     space = replace(facts.space, only={**facts.space.only, "candidate": tuple(near)})
-    tied = Search(question, space, job, effort, end=(most, maxsize, maxsize)).reaching(
+    tied = GridSearch(question, space, job, effort, end=(most, maxsize, maxsize)).reaching(
         grid_source(Grid(replace(facts, space=space))), most)
     kinds = [(level, complexities(level.on(tied))) for level in offers(question, space)]
     for value in np.unique(np.concatenate([level for _, level in kinds])):
@@ -44,7 +44,7 @@ def simplest(question: Question, facts: Facts, job: Job, best: StagedLayout, kno
         within = []
         for level, complexity in kinds:
             alike = table_source(tied.take(np.flatnonzero(complexity == value)))
-            account = Search(question, space, job, effort, only=level).run(alike)
+            account = GridSearch(question, space, job, effort, only=level).run(alike)
             if account.open_bound is not None and not account.interrupted:
                 raise OutOfTime
             within += [staged for staged in account.found if staged.key[0] <= most]

@@ -13,7 +13,7 @@ from planner.layouts.table import Layouts, Mask, joined
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """Where rows come from: stems by candidates alike, how they grow, and the grid points that each stands for.
 
     Stems come in blocks, of the rows that are wanted at least; what they are given first is called before each piece of
@@ -27,31 +27,32 @@ class Source:
     """The ZeRO stages that rows may grow into, each with those that may have it."""
     alike: Hashable
     """What decides the stages of equal stems; none where rows are told apart by more than what stems have."""
-    without: Callable[[Collection[int]], tuple[Source, int]]
+    without: Callable[[Collection[int]], tuple[RowSource, int]]
     """The source less some candidates, and the grid points that are left out."""
 
 
-def grid_source(grid: Grid, dropped: Collection[int] = ()) -> Source:
+def grid_source(grid: Grid, dropped: Collection[int] = ()) -> RowSource:
     """Return the stems of a whole grid but for those of the `dropped` candidates."""
-    return Source(partial(grid.stems, dropped=dropped), grid.grow, grid.points_per_stem, grid.zero_stages,
-                  (tuple(grid.domains["zero"]), grid.facts.skipped),
-                  lambda more: (grid_source(grid, {*dropped, *more}), grid.points_per_candidate * len(more)))
+    return RowSource(partial(grid.stems, dropped=dropped), grid.grow, grid.points_per_stem, grid.zero_stages,
+                     (tuple(grid.domains["zero"]), grid.facts.skipped),
+                     lambda more: (grid_source(grid, {*dropped, *more}), grid.points_per_candidate * len(more)))
 
 
-def table_source(layouts: Layouts) -> Source:
+def table_source(layouts: Layouts) -> RowSource:
     """Return rows that are grown already, by candidate."""
     alike = [StemBlock([int(one)], layouts.take(layouts.candidate == one), False)
              for one in np.unique(layouts.candidate)]
 
-    def without(dropped: Collection[int]) -> tuple[Source, int]:
+    def without(dropped: Collection[int]) -> tuple[RowSource, int]:
         left = np.flatnonzero(~np.isin(layouts.candidate, list(dropped)))
         return table_source(layouts.take(left)), len(layouts) - len(left)
 
-    return Source(lambda check, wanted: alike, lambda rows: rows, 1,
-                  lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()], None, without)
+    return RowSource(lambda check, wanted: alike, lambda rows: rows, 1,
+                     lambda rows: [(stage, rows.zero == stage) for stage in np.unique(rows.zero).tolist()], None,
+                     without)
 
 
-def together(source: Source, most: int, check: Callable[[], None] = lambda: None,
+def together(source: RowSource, most: int, check: Callable[[], None] = lambda: None,
              wanted: Wanted | None = None) -> Iterator[tuple[Layouts, bool]]:
     """Yield the stems of all candidates, those of several in one table where these have at most `most` rows, and
     whether others of them follow that these may show to be of no use.

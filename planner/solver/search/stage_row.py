@@ -7,12 +7,12 @@ from dataclasses import replace
 from planner.physics.training.question import Question
 from planner.solver import staging
 from planner.solver.column import Column
-from planner.solver.search.found import Batch, Frontier, StagedLayout
+from planner.solver.search.found import Frontier, RowBatch, StagedLayout
 from planner.solver.search.job import Pricing
 from planner.solver.search.staging_input import staging_problem
 
 
-def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
+def stage_row(question: Question, pricing: Pricing, batch: RowBatch, row: int,
               out: Frontier) -> tuple[list[StagedLayout], bool]:
     """Stage one row. Return it with every number of spare nodes that keeps every limit, best first, and whether memory
     cost it time (or all); count in `out`.
@@ -33,7 +33,7 @@ def stage_row(question: Question, pricing: Pricing, batch: Batch, row: int,
     return found, short
 
 
-def priced(pricing: Pricing, batch: Batch, row: int, split: staging.Staged, step: float
+def priced(pricing: Pricing, batch: RowBatch, row: int, split: staging.Staged, step: float
            ) -> tuple[list[StagedLayout], str | None]:
     """Return a staged row of some step with every number of spare nodes that keeps every limit, best first, and the
     last limit that one broke.

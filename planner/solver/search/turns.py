@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from planner.layouts.axes import Space, domain
 from planner.solver.search.floor import Floors
 from planner.solver.search.found import StagedLayout
-from planner.solver.search.job import Job
+from planner.solver.search.job import JobTerms
 from planner.solver.search.keys import Key
 
 SHOWN = 6
 """Candidates of interest: the best, and those shown beside it."""
 
 
-def in_turn(space: Space, job: Job, floors: Floors) -> list[tuple[float, ...]]:
+def in_turn(space: Space, job: JobTerms, floors: Floors) -> list[tuple[float, ...]]:
     """Return the candidates in groups to search one after the other, those with the least floors first."""
     every = tuple(map(float, domain("candidate", space)))
     if job.objective != "cost" or not job.timed or len(every) <= SHOWN:
@@ -29,7 +29,7 @@ def by_floor(space: Space, floors: Floors) -> list[tuple[float, ...]]:
     return [tuple(sorted(order[at:at + SHOWN])) for at in range(0, len(order), SHOWN)]
 
 
-def cut_off(job: Job, known: Sequence[StagedLayout]) -> Key | None:
+def cut_off(job: JobTerms, known: Sequence[StagedLayout]) -> Key | None:
     """Return the key behind which no candidate is shown, by what is known of each; none where all are of interest."""
     best: dict[int, Key] = {}
     for staged in known:

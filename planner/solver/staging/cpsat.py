@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from planner.solver.engine import Model, run
+from planner.solver.engine import CpModel, run
 from planner.solver.settings import Settings, Status
 from planner.solver.staging.problem import MODES, Modes, Staged, StagingProblem, staged
 
@@ -41,7 +41,7 @@ def solve_cpsat(problem: StagingProblem, hint: Staged | None = None,
     """Solve `problem` with one worker and a fixed seed by default; `hint` need not be feasible."""
     if any(low > high for low, high in zip(problem.min_layers, problem.max_layers, strict=True)):
         return CpsatStaging("infeasible", None, None)
-    model = Model()
+    model = CpModel()
     variables = _variables(problem, model)
     add_constraints(problem, variables, model)
     if hint is not None:

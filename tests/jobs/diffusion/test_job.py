@@ -17,7 +17,7 @@ from planner.errors import InputError, PlannerError
 from planner.jobs.diffusion.assignment import verdict
 from planner.jobs.diffusion.options import option, tunings
 from planner.money.rent import usual_candidate
-from planner.physics.diffusion.step import Split
+from planner.physics.diffusion.step import StepSplit
 from planner.scenario.load import load_question
 from tests.answered import shipped_answer
 
@@ -30,7 +30,8 @@ def test_the_fastest_way_of_all_is_found() -> None:
     question, _ = load_question(None, {f"workload.{key}": value for key, value in SDXL.items()}, catalog)
     candidate = usual_candidate(catalog.node("rtx-4090-1x"), catalog)
     (tuning,) = tunings(question.workload, catalog)  # type: ignore[arg-type,union-attr]
-    ways = [option(catalog, (candidate,), 0, tuning, Split(1, 1, size, 4 // size, share, swapped=out, spilled=spilled))
+    ways = [option(catalog, (candidate,), 0, tuning, StepSplit(1, 1, size, 4 // size, share, swapped=out,
+                                                               spilled=spilled))
             for size, share, out, spilled in product((1, 2, 4), (0.0, 0.5, 1.0), (0.0, 0.5, 1.0), (False, True))]
     best = min(way.step for way in ways if verdict(way, candidate, catalog.diffusion_law, 0.95) == "fits")
     assert planner.estimate("sdxl", "rtx-4090", batch=4).time.step_seconds == pytest.approx(best)

@@ -21,7 +21,7 @@ from planner.errors import InputError
 from planner.jobs.generation.options import option, pictures
 from planner.jobs.generation.queue import Queue, fewest, waits
 from planner.money.rent import usual_candidate
-from planner.physics.diffusion.generate import Split, moments
+from planner.physics.diffusion.generate import CallSplit, moments
 from planner.scenario.load import load_any
 
 CATALOG = Catalog()
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_said(asked: dict[str, Any], told: str) -> None:
         planner.plan(**SDXL | asked)
 
 
-def way(name: str, node: str, split: Split, **work: Any) -> Any:
+def way(name: str, node: str, split: CallSplit, **work: Any) -> Any:
     scenario, _ = load_any(None, {f"workload.{key}": value for key, value in (
         {"model": name, "method": "inference"} | work).items()}, CATALOG)
     (picture,) = pictures(scenario.workload, CATALOG)  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ def way(name: str, node: str, split: Split, **work: Any) -> Any:
 
 def test_parts_that_wait_on_the_host_leave_the_gpu_to_the_one_at_work() -> None:
     flux = CATALOG.diffusion("flux.1-dev")
-    whole, model, blocks = (way("flux.1-dev", "rtx-4090-1x", Split(offload=offload))
+    whole, model, blocks = (way("flux.1-dev", "rtx-4090-1x", CallSplit(offload=offload))
                             for offload in ("none", "model", "sequential"))
     encoders = sum(encoder.parameters for encoder in flux.text_encoders)
     all_of_it = 2 * (flux.denoiser.parameters + encoders + flux.autoencoder.parameters)
@@ -163,15 +163,15 @@ def test_parts_that_wait_on_the_host_leave_the_gpu_to_the_one_at_work() -> None:
 
 
 def test_gpus_that_share_a_call_make_it_sooner_and_exchange() -> None:
-    one, four = (way("flux.1-dev", "dgx-h100", Split(ulysses=count), compile=True) for count in (1, 4))
+    one, four = (way("flux.1-dev", "dgx-h100", CallSplit(ulysses=count), compile=True) for count in (1, 4))
     assert 2.5 < one.seconds["denoise"] / four.seconds["denoise"] < 4
     # without a compiler the host launches no faster: 1.6 times on four H100 with xDiT
-    eager = [way("flux.1-dev", "dgx-h100", Split(ulysses=count)).seconds["denoise"] for count in (1, 4)]
+    eager = [way("flux.1-dev", "dgx-h100", CallSplit(ulysses=count)).seconds["denoise"] for count in (1, 4)]
     assert 1.3 < eager[0] / eager[1] < 1.9
     assert four.seconds["exchange"] > 0
-    both = way("wan2.1-14b", "dgx-h100", Split(cfg=2))
-    assert 1.7 < way("wan2.1-14b", "dgx-h100", Split()).seconds["denoise"] / both.seconds["denoise"] < 2
-    stages = moments(four.picture, Split(pipefusion=4), CATALOG.generation_law)["denoise"].weights
+    both = way("wan2.1-14b", "dgx-h100", CallSplit(cfg=2))
+    assert 1.7 < way("wan2.1-14b", "dgx-h100", CallSplit()).seconds["denoise"] / both.seconds["denoise"] < 2
+    stages = moments(four.picture, CallSplit(pipefusion=4), CATALOG.generation_law)["denoise"].weights
     assert stages < one.moments["denoise"].weights / 1.5
 
 
@@ -184,7 +184,7 @@ def test_what_saves_time_does(change: dict[str, Any]) -> None:
 
 
 def test_more_replicas_hold_more() -> None:
-    one = way("sdxl", "l40s-1x", Split())
+    one = way("sdxl", "l40s-1x", CallSplit())
     counts = [fewest(one, rate, (3 * one.call, 0.95)) for rate in (0.01, 0.1, 1.0, 10.0)]
     assert counts == sorted(counts)  # type: ignore[type-var]
     assert fewest(one, 1.0, (0.5 * one.call, 0.95)) is None

@@ -10,7 +10,7 @@ import planner
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.jobs.generation.options import pictures
-from planner.physics.diffusion.generate import Split, call_seconds, moments
+from planner.physics.diffusion.generate import CallSplit, call_seconds, moments
 from planner.physics.diffusion.rates import Rates
 from planner.scenario.generation import Generation
 
@@ -24,7 +24,7 @@ def test_passes_of_one_call_take_twice_the_memory_of_passes_in_turn() -> None:
     assert not sampling.together
     joined = replace(apart, model=apart.model.model_copy(update={
         "sampling": sampling.model_copy(update={"together": True})}))
-    one, two = (moments(each, Split(), LAW)["denoise"].activations for each in (apart, joined))
+    one, two = (moments(each, CallSplit(), LAW)["denoise"].activations for each in (apart, joined))
     assert two == pytest.approx(2 * one)
 
 
@@ -35,7 +35,7 @@ def test_an_image_takes_as_long_as_the_host_launches_kernels() -> None:
     rates = Rates(gpu, CATALOG.rates(gpu.architecture))
 
     def denoise(batch: int, compiled: bool) -> float:
-        return call_seconds(replace(one, compiled=compiled), Split(batch), LAW, rates, lambda *_: 0.0)["denoise"]
+        return call_seconds(replace(one, compiled=compiled), CallSplit(batch), LAW, rates, lambda *_: 0.0)["denoise"]
 
     assert denoise(1, compiled=False) == pytest.approx(20 * 2145 * LAW.host_launch) == pytest.approx(1.498, rel=0.07)
     assert denoise(4, compiled=False) > 1.5 * denoise(1, compiled=False)

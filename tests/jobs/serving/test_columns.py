@@ -19,7 +19,7 @@ from planner.physics.serving.formats import format_of
 from planner.physics.serving.level import Stream, stream_of
 from planner.scenario.lengths import Length
 from planner.solver.fleet.cover import cover
-from planner.solver.fleet.covering import Cover, Supplied, Supply
+from planner.solver.fleet.covering import Cover, NodeSupply, Supplied
 
 CATALOG = Catalog()
 NONE = Counter[str]()
@@ -124,7 +124,7 @@ def test_columns_that_another_matches_never_change_the_optimum() -> None:
         dropped += len(found) - len(kept)
         node, spares = random.choice([4, 8]), random.choice([0, 0, 1, 2])
         like = Cover(((random.randint(1000, 30_000),),), (spares,), (), (
-            Supply(0, lambda nodes: 5 * nodes, random.choice([2, 4, 20]), node, 3),),
+            NodeSupply(0, lambda nodes: 5 * nodes, random.choice([2, 4, 20]), node, 3),),
             objective=random.choice(["cost", "gpus"]), max_gpus=random.choice([None, None, 16]))
         assert covered(kept, like) == covered(found, like), (found, like)
     assert dropped > 40

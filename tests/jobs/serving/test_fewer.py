@@ -10,12 +10,12 @@ import pytest
 from planner.jobs.columns import Pick
 from planner.jobs.job import Tried
 from planner.jobs.settle import _fewer_by_hour, _settled
-from planner.jobs.shown import Search
+from planner.jobs.shown import Trials
 from planner.jobs.solved import Solved
 from tests.jobs.serving.cases import solved
 
 DAY = [0.2] * 8 + [1, 1, 0.6] + [0.2] * 13
-Missed = Callable[[Search, Solved], Iterator[Any]]
+Missed = Callable[[Trials, Solved], Iterator[Any]]
 
 
 def counts(best: Solved) -> list[int]:
@@ -23,21 +23,21 @@ def counts(best: Solved) -> list[int]:
     return [sum(pick.replicas for pick in best.fleet.picks_at(best.solution, hour)) for hour in range(24)]
 
 
-def fewer(monkeypatch: pytest.MonkeyPatch, missed: Missed) -> tuple[Search, list[int], list[int]]:
+def fewer(monkeypatch: pytest.MonkeyPatch, missed: Missed) -> tuple[Trials, list[int], list[int]]:
     """Return what a search knows after it, and the replicas of each hour before and after, where a replay says that."""
-    monkeypatch.setattr(Search, "misses", missed)
-    search = Search(solved(rate=180, tpot="30 ms", day=DAY), None, changing=False)
+    monkeypatch.setattr(Trials, "misses", missed)
+    search = Trials(solved(rate=180, tpot="30 ms", day=DAY), None, changing=False)
     best = search.solve()
     return search, counts(best), counts(_fewer_by_hour(search, best))
 
 
 def test_hours_that_hold_with_less_get_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """The replay of these hours never misses; that of the busiest always does."""
-    def missed(search: Search, best: Solved) -> Iterator[Any]:
+    def missed(search: Trials, best: Solved) -> Iterator[Any]:
         there = counts(best)
         return iter([there] if there[8] < before[8] else [])
 
-    before = counts(Search(solved(rate=180, tpot="30 ms", day=DAY), None, changing=False).solve())
+    before = counts(Trials(solved(rate=180, tpot="30 ms", day=DAY), None, changing=False).solve())
     _, seen, after = fewer(monkeypatch, missed)
     assert seen == before
     assert 1 < before[0] < before[8]
@@ -69,7 +69,7 @@ def test_the_fewest_replicas_that_replay_well_are_found(enough: int, unsure: Col
     """However far below what the formula says, though what a miss shows of a replica's rate is 6% too little, and
     though replays of some more replicas vary too much to be sure.
     """
-    def missed(search: Search, best: Solved) -> Iterator[Any]:
+    def missed(search: Trials, best: Solved) -> Iterator[Any]:
         picks = [pick for pick in best.picks if isinstance(pick, Pick)]
         needed, replicas = search.start.fleet.demands[0, 0].needed, sum(pick.replicas for pick in picks)
         rates = tuple((needed / replicas, needed * min(0.94 / enough, 0.97 / replicas)) for _ in picks)
@@ -77,8 +77,8 @@ def test_the_fewest_replicas_that_replay_well_are_found(enough: int, unsure: Col
         return iter([((0, 0), 0, picks, Tried(False, asked, held, 1, unsure=replicas in unsure))]
                     if replicas < enough or replicas in unsure else [])
 
-    monkeypatch.setattr(Search, "misses", missed)
-    search = Search(solved(rate=310, tpot="30 ms"), None)
+    monkeypatch.setattr(Trials, "misses", missed)
+    search = Trials(solved(rate=310, tpot="30 ms"), None)
     computed = search.solve()
     assert 10 < sum(pick.replicas for pick in computed.picks) < 17
     assert sum(pick.replicas for pick in _settled(search, computed).solved.picks) == enough
@@ -87,7 +87,7 @@ def test_the_fewest_replicas_that_replay_well_are_found(enough: int, unsure: Col
 def test_a_fleet_of_several_kinds_does_with_one_replica_less_where_the_others_take_its_share(
         monkeypatch: pytest.MonkeyPatch) -> None:
     """By formula an H100 and an A100 serve 24 requests/s; by replay the H100 alone, 10% above its rate, does too."""
-    def missed(search: Search, best: Solved) -> Iterator[Any]:
+    def missed(search: Trials, best: Solved) -> Iterator[Any]:
         picks = [pick for pick in best.picks if isinstance(pick, Pick)]
         asked = tuple(pick.column.rate for pick in picks)
         most = [1.1 * search.computed.get(search.key((0, 0), pick.column), 0.0) for pick in picks]
@@ -95,8 +95,8 @@ def test_a_fleet_of_several_kinds_does_with_one_replica_less_where_the_others_ta
         return iter([] if held == asked else [((0, 0), 0, picks, Tried(False, asked, held, 1))])
 
     two = solved(rate=24, tpot="30 ms", ttft="1 s", hardware={"candidates": ["h100-sxm-1x", "a100-sxm-80gb-1x"]})
-    monkeypatch.setattr(Search, "misses", missed)
-    search = Search(two, None)
+    monkeypatch.setattr(Trials, "misses", missed)
+    search = Trials(two, None)
     best = search.solve()
     mixed = [pick.replicas for pick in best.picks if isinstance(pick, Pick)]
     assert mixed == [1, 1]
@@ -105,5 +105,5 @@ def test_a_fleet_of_several_kinds_does_with_one_replica_less_where_the_others_ta
     # the weaker goes first, and the other answers all of it
     whole = sum(pick.column.rate for pick in best.picks if isinstance(pick, Pick))
     assert max(asked[0].values()) == pytest.approx(whole, rel=0.02)
-    settled = _settled(Search(two, None), best).solved
+    settled = _settled(Trials(two, None), best).solved
     assert [pick.replicas for pick in settled.picks if isinstance(pick, Pick)] == [1]

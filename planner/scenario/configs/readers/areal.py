@@ -8,7 +8,7 @@ from planner.scenario.configs import reinforced
 from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
-KEYS = reinforced.Keys(
+KEYS = reinforced.KeyNames(
     model=("actor.path",), estimator=("critic.path",), usual="grpo", counts=(32, 1),
     prompts=("train_dataset.batch_size",), each=("gconfig.n_samples",), prompt=("train_dataset.max_length",),
     answer=("gconfig.max_new_tokens",),

@@ -10,7 +10,7 @@ from planner.scenario.configs.source import Source
 PROGRAM = "openrlhf.cli.train_"
 EVERY = 10**8
 """Of --max-samples: all there are, as its default is."""
-KEYS = reinforced.Keys(
+KEYS = reinforced.KeyNames(
     model=("actor.model-name-or-path", "pretrain"), estimator=("algo.advantage.estimator", "advantage-estimator"),
     usual="gae", counts=(1024, 1),
     prompts=("rollout.batch-size", "rollout-batch-size"), each=("rollout.n-samples-per-prompt", "n-samples-per-prompt"),

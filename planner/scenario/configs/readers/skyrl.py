@@ -8,7 +8,7 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 MODEL = "trainer.policy.model.path"
-KEYS = reinforced.Keys(
+KEYS = reinforced.KeyNames(
     model=(MODEL,), estimator=("trainer.algorithm.advantage_estimator",), usual="grpo", counts=(1024, 5),
     prompts=("trainer.train_batch_size",), each=("generator.n_samples_per_prompt",),
     prompt=("trainer.max_prompt_length", "generator.max_input_length"),

@@ -10,7 +10,7 @@ from planner.scenario.configs.reading import Reader, Reading
 from planner.scenario.configs.source import Source
 
 MODEL = "actor_rollout_ref.model.path"
-KEYS = reinforced.Keys(
+KEYS = reinforced.KeyNames(
     model=(MODEL,), estimator=("algorithm.adv_estimator",), usual="gae", counts=(1024, 1),
     prompts=("data.train_batch_size",), each=("actor_rollout_ref.rollout.n",), prompt=("data.max_prompt_length",),
     answer=("data.max_response_length",), critic=("critic.model.path",),
