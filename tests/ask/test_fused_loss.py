@@ -15,12 +15,12 @@ TOLD = ["--model", "llama-3.1-8b", "--method", "qlora", "--seq-len", "16384", "-
 def test_the_largest_lever_of_a_long_sequence_is_the_loss(capsys: pytest.CaptureFixture[str]):
     layout = ["--layout", "tp=1,dp=1,recompute=full", "--global-batch", "8"]
     assert main(["estimate", *TOLD, "--node", "h100", *layout]) == 0
-    assert "Largest lever: a fused loss (--loss fused) saves 26.4 GiB" in " ".join(capsys.readouterr().out.split())
+    assert "Largest lever: a fused loss (--loss fused) saves 26.6 GiB" in " ".join(capsys.readouterr().out.split())
     plain, fused = (planner.estimate(**LONG, node="h100", layout="tp=1,dp=1,recompute=full", global_batch=8, loss=loss)
                     for loss in (None, "fused"))
     # without a loss of its own the stack holds all logits, several bytes of each
     assert plain.memory.components.logits > 4 * 16384 * Catalog().model("llama-3.1-8b").vocab
-    assert plain.memory.peak_bytes - fused.memory.peak_bytes == pytest.approx(26.4 * 2**30, rel=0.002)
+    assert plain.memory.peak_bytes - fused.memory.peak_bytes == pytest.approx(26.6 * 2**30, rel=0.002)
 
 
 def test_a_no_tells_that_a_fused_loss_is_enough(capsys: pytest.CaptureFixture[str]):

@@ -18,7 +18,7 @@ from planner.answer.schema import to_json
 from planner.catalog.load import Catalog
 from planner.cli.main import main
 from planner.errors import InputError
-from planner.launch import folder
+from planner.launch import written
 from planner.launch.axes import CannotExpress, No
 from planner.scenario.flags import TABLE
 from planner.scenario.kind import WORK
@@ -272,7 +272,7 @@ def test_launch_files_of_reinforcement_learning_are_of_the_plan_told_to_its_stac
 @pytest.mark.parametrize("is_told_again", [True, False])
 def test_reinforcement_learning_that_cannot_be_told_is_planned_again_or_refused_by_name(is_told_again, monkeypatch):
     made = plan(model="qwen2.5-0.5b", method="grpo", steps=10, on="h100-sxm-1x")
-    every, asked = folder._every, list[object]()
+    every, asked = written.every, list[object]()
 
     def refusing(*given):
         asked.append(given)
@@ -280,7 +280,7 @@ def test_reinforcement_learning_that_cannot_be_told_is_planned_again_or_refused_
             raise CannotExpress("verl", {"pp": No("its rollouts have no pipelines")})
         return every(*given)
 
-    monkeypatch.setattr(folder, "_every", refusing)
+    monkeypatch.setattr(written, "every", refusing)
     packed = as_file("plan", to_json(made), "zip", ())
     if not is_told_again:
         assert isinstance(packed, Refusal)
