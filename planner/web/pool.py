@@ -13,7 +13,7 @@ from secrets import token_urlsafe
 from threading import Condition, Thread
 from typing import Any
 
-from planner.errors import EXIT_INTERRUPTED, EXIT_STOPPED, PlannerError
+from planner.errors import EXIT_INTERRUPTED, EXIT_STOPPED, InputError, PlannerError
 from planner.process.workers import LostWorker, Workers
 from planner.solver.progress import SoFar
 from planner.units import show_seconds
@@ -137,7 +137,9 @@ class Processes:
 
     def _start(self, workers: Workers[str]) -> None:
         workers.add("", partial(prepare, self.folders, MOST_MEMORY))
-        list(workers.answers())
+        for found in workers.answers():
+            if found.error is not None:  # without its limit of memory no process answers
+                raise InputError("a process for searches ended as it began, perhaps for memory: ask again")
 
     def _answer(self, job: Queued, workers: Workers[str]) -> Ended:
         workers.add(job.id, job.call)

@@ -41,6 +41,24 @@ def test_a_process_that_is_lost_or_hangs_fails_its_own_question_alone(monkeypatc
     pool.close()
 
 
+def test_no_question_is_answered_by_a_process_that_ended_before_it_had_its_limit(monkeypatch):
+    monkeypatch.setattr(pools, "prepare", lost)
+    pool = Processes(1, 0, (), lambda job, result: None)
+    asked = Queued(partial(answer, HELD, ()), "")
+    pool.add(asked)
+    assert "ended as it began" in asked.result.result(60).message
+    monkeypatch.setattr(pools, "prepare", print)
+    again = Queued(partial(answer, HELD, ()), "")
+    pool.add(again)
+    assert isinstance(again.result.result(60), Answered)
+    pool.close()
+
+
+def lost(*_):
+    """End the process as one that is killed does."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_the_share_that_is_searched_does_not_fall():
     """What a part turns out to have beside is more than was thought: the bar stood at 16%, and then at 14%."""
     job = Queued(partial(answer, HELD, ()), "")
