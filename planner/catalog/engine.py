@@ -23,6 +23,8 @@ from planner.catalog.sourced import AsOf, Kind, Sourced
 from planner.units import GIB, Bytes
 from planner.yaml_io import Frozen
 
+Copies = Literal["none", "narrow", "wide"]
+"""What copies of attention a replica may have: one, several of one GPU each, or several of any."""
 Shared = Literal["memory", "what is free", "what is left", "nothing"]
 """Of what the fraction is a share: all memory; what is free before the weights load, activations living outside it;
 what weights and activations leave free; or of nothing, where a cache is allocated for the context asked."""
@@ -153,8 +155,8 @@ class Engine(Sourced):
     """Whether requests for different LoRA adapters run in one batch."""
     apart: Apart | None = None
     """How prefill and decode of a request may be on different replicas; none where they are not."""
-    wide_copies: bool = True
-    """Whether a copy of attention may be on several GPUs, where a replica has several copies."""
+    copies: Copies = "wide"
+    """Of attention, in one replica."""
     delays: Delays | None = None
     """None where every prompt is taken as soon as its copy of attention has room."""
     ahead: str | None = Field(default=None, pattern=r"^\d+(\.\d+)*$")

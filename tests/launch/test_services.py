@@ -57,6 +57,10 @@ def test_every_axis_is_named_by_every_target(target):
 @pytest.mark.parametrize("target", EMITTERS)
 def test_no_axis_is_dropped(target, axis):
     mixed = axis in ("dp", "ep", "expert_tp", "prefill_delay")
+    if mixed and CATALOG.engine(CATALOG.releases.target(target).stacks[0]).copies == "none":
+        with pytest.raises(InputError, match="no copies of attention: dp=1"):
+            served(target, "tp=1,ep=1,dp=8", gpus="8", **MIXTURE)
+        return
     base = served(target, "tp=1,ep=1,dp=8" if mixed else "tp=2", gpus="8" if mixed else "2",
                   **(MIXTURE if mixed else {}))
     if axis == "lora_rank":

@@ -60,8 +60,9 @@ EXAMPLES = (
     Example("ep_over_copies", {"model": MIXTRAL, "spread": True}, {"dp": 2}),
     Example("ep_divides_experts", {"model": MIXTRAL, "spread": True, "dp": 16}, {"dp": 8}),
     Example("ep_divides_experts", {"model": MIXTRAL, "spread": True, "dp": 16}, {"spread": False}),
-    Example("copies_on_one_gpu", {"model": MIXTRAL, "wide_copies": False, "tp": 2, "dp": 2}, {"dp": 1}),
-    Example("copies_on_one_gpu", {"model": MIXTRAL, "wide_copies": False, "tp": 2, "dp": 2}, {"wide_copies": True}),
+    Example("copies_on_one_gpu", {"model": MIXTRAL, "can_have": "narrow", "tp": 2, "dp": 2}, {"dp": 1}),
+    Example("copies_on_one_gpu", {"model": MIXTRAL, "can_have": "narrow", "tp": 2, "dp": 2}, {"can_have": "wide"}),
+    Example("has_copies", {"model": MIXTRAL, "can_have": "none", "dp": 2}, {"dp": 1}),
 )
 
 
@@ -89,7 +90,7 @@ def test_a_rule_switched_off_is_noticed(rule: str, monkeypatch: pytest.MonkeyPat
 def test_the_table_has_what_is_legal_and_counts_the_rest_once(example: Example) -> None:
     broken = replace(ONE, **example.fails)
     removed: Counter[str] = Counter()
-    found = layouts(broken.model, broken.candidate, removed, wide_copies=broken.wide_copies)
+    found = layouts(broken.model, broken.candidate, removed, broken.can_have)
     assert removed[example.rule] > 0
     kinds = 2 * len(DEGREES) if broken.model.mixes_experts else 1
     assert len(found) + removed.total() == len(DEGREES) * len(STAGES) * kinds

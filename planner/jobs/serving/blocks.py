@@ -98,7 +98,7 @@ def blocks_of(catalog: Catalog, service: Service, candidates: Mapping[int, Candi
     """Return all layouts on all hardware, with what each holds. Raises OutOfTime."""
     blocks: list[Kindred] = []
     known: dict[tuple[str, str], Kindred] = {}
-    wide = catalog.engine(service.asked.engine).wide_copies
+    copies = catalog.engine(service.asked.engine).copies
     for at, candidate in candidates.items():
         for name in service.asked.quantization or ():
             effort.check()
@@ -108,7 +108,7 @@ def blocks_of(catalog: Catalog, service: Service, candidates: Mapping[int, Candi
                 account.lacking[f"{candidate.gpu.name}: {reason}"] += 1
                 continue
             d = deployment(catalog, service, candidate, name)
-            rows = layouts(service.model, candidate, account.removed, wide_copies=wide)
+            rows = layouts(service.model, candidate, account.removed, copies)
             label = f"{candidate.label} in {name}"
             account.layouts += domain(service.model)
             account.legal += len(rows)

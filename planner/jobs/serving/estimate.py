@@ -63,7 +63,10 @@ def estimate_serving(asked: Serving, catalog: Catalog, node: str, gpus: int | No
     service, d = _on(asked, catalog, node)
     rows = _rows(layout, d)
     each = int(rows.gpus[0])
-    if int(rows.tp[0]) > 1 and int(rows.dp[0]) > 1 and not catalog.engine(asked.engine).wide_copies:
+    copies = catalog.engine(asked.engine).copies
+    if int(rows.dp[0]) > 1 and copies == "none":
+        raise InputError(f"--layout: {asked.engine} has no copies of attention: dp=1; more --gpus run more replicas")
+    if int(rows.tp[0]) > 1 and int(rows.dp[0]) > 1 and copies == "narrow":
         raise InputError(f"--layout: {asked.engine} has each copy of attention on one GPU: tp=1,"
                          f"dp={rows.dp[0] * rows.tp[0]}")
     if gpus is not None and gpus % each:
@@ -82,8 +85,8 @@ def best_replica(asked: Serving, catalog: Catalog, node: str, gpus: int | None) 
     otherwise what answers most. Raises PlannerError.
     """
     service, d = _on(asked, catalog, node)
-    total, wide = gpus or d.candidates[0].node.gpus, catalog.engine(asked.engine).wide_copies
-    table = layouts(service.model, d.candidates[0], Counter(), wide_copies=wide)
+    total = gpus or d.candidates[0].node.gpus
+    table = layouts(service.model, d.candidates[0], Counter(), catalog.engine(asked.engine).copies)
     filling = table.take(np.flatnonzero(total % table.gpus == 0))
     tried = every(catalog, service, d, filling, total // filling.gpus)
     chosen = min(tried, key=lambda each: each.rank)

@@ -45,7 +45,7 @@ def fewest_serving(asked: Serving, catalog: Catalog, candidates: Iterable[Candid
     service, removed = service_of(asked, catalog), Counter[str]()
     found, legal, fit = list[tuple[float, Assignment]](), 0, 0
     for candidate in candidates:
-        table = layouts(service.model, candidate, removed, wide_copies=catalog.engine(asked.engine).wide_copies)
+        table = layouts(service.model, candidate, removed, catalog.engine(asked.engine).copies)
         table = table.take(np.flatnonzero(table.gpus <= most))
         legal += len(table)
         here: list[tuple[int, tuple[float, ...], LayoutTried]] = []

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from planner.catalog.architecture import Model, MoeMlp
+from planner.catalog.engine import Copies
 from planner.jobs.columns import Role
 from planner.layouts.candidate import Candidate
 from planner.layouts.memo import ByValue
@@ -63,15 +64,15 @@ class LeastLatency:
     e2e: float
 
 
-def layouts(model: Model, candidate: Candidate, removed: Counter[str], *, wide_copies: bool = True) -> Replicas:
+def layouts(model: Model, candidate: Candidate, removed: Counter[str], can_have: Copies = "wide") -> Replicas:
     """Return the legal layouts of a replica on a node type; `removed` counts the others by rule.
 
-    wide_copies: whether the engine can have a copy of attention on several GPUs.
+    can_have: what copies of attention the engine can have.
     """
     mixture = model.mixes_experts
     copies, rows = DEGREES if mixture else (1,), []
     for tp, pp, dp, spread in product(DEGREES, STAGES, copies, (False, True) if mixture else (False,)):
-        rules = violations(ReplicaLayout(model, candidate, tp, pp, dp, spread, wide_copies))
+        rules = violations(ReplicaLayout(model, candidate, tp, pp, dp, spread, can_have))
         if rules:
             removed[rules[0]] += 1
         else:
@@ -95,8 +96,8 @@ class ReplicaLayout:
     pp: int
     dp: int
     spread: bool
-    wide_copies: bool = True
-    """Whether the engine can have a copy of attention on several GPUs."""
+    can_have: Copies = "wide"
+    """What copies of attention the engine can have."""
 
     @property
     def gpus(self) -> int:
@@ -134,7 +135,8 @@ RULES: dict[str, Callable[[ReplicaLayout], bool]] = {
     # experts are spread over copies of attention, or split as the rest is: the two mixed are not searched
     "ep_over_copies": lambda r: not r.spread or (r.dp > 1 and r.tp == 1),
     "ep_divides_experts": _ep_divides_experts,
-    "copies_on_one_gpu": lambda r: r.wide_copies or r.tp == 1 or r.dp == 1,
+    "has_copies": lambda r: r.can_have != "none" or r.dp == 1,
+    "copies_on_one_gpu": lambda r: r.can_have != "narrow" or r.tp == 1 or r.dp == 1,
 }
 """The rules of a replica's layout: what passes. A layout counts under the first that it breaks."""
 

@@ -33,7 +33,7 @@ def _format(served: EngineGroup) -> Settings | No:
 def _attention(served: EngineGroup) -> Settings | No:
     if served.dp == 1:
         return {"tp_size": served.tp}
-    if served.tp > 1 and not served.engine.wide_copies:
+    if served.tp > 1 and served.engine.copies == "narrow":
         return No(f"{served.dp} copies of attention over {served.tp} GPUs each (each copy is on one GPU)",
                   {"tp": 1, "dp": served.dp * served.tp})
     return {"tp_size": served.dp, "enable_attention_dp": True}

@@ -97,4 +97,4 @@ def test_stages_are_searched_of_the_roles_that_the_engine_can_have_in_them(engin
     assert {column.role for column in columns if column.pp > 1} == staged
     assert {column.role for column in columns} == {"whole", "prefill", "decode"}
     wide = any(column.tp > 1 and column.dp > 1 for column in columns)
-    assert wide is CATALOG.engine(engine).wide_copies
+    assert wide is (CATALOG.engine(engine).copies == "wide")
