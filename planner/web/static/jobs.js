@@ -25,7 +25,7 @@ async function showJobs() {
 
 function listJobs({ jobs = [], horizon = {} }) {
   planned = jobs;
-  byId("jobs").replaceChildren(...jobs.map(({ fields, work }, at) => {
+  byId("asked-jobs").replaceChildren(...jobs.map(({ fields, work }, at) => {
     const row = byId("row").content.querySelector("li").cloneNode(true), label = row.querySelector("label"), input = label.querySelector("input");
     row.querySelector("strong").textContent = label.querySelector("span").textContent = fields.name;
     row.querySelector("strong + span").textContent = work;

@@ -228,7 +228,7 @@ if (form) {
   if (editor) enhanceEditor();
   showUsed(byId("answer"));
   showSliders();
-  if (editor) listJobs(JSON.parse(byId("jobs").dataset.listed));
+  if (editor) listJobs(JSON.parse(byId("asked-jobs").dataset.listed));
   linkTo(asked());
   enhance(byId("answer"));
   sayVerdict(byId("answer").querySelector(".answer"));
