@@ -153,6 +153,10 @@ def test_readme_has_the_figures_of_the_validation():
     for kind, of in (("step", "step time"), ("memory", "memory")):
         inside = re.search(rf"^`{kind}-residuals`: (\d+% of \d+ rows) inside with", validation, re.MULTILINE)
         readme = re.sub(rf"\d+% of \d+ rows of {of}\b", f"{inside.group(1)} of {of}", readme)
+    runs, off, held = re.search(r"^\| scored \| left out \| (\d+) \| ([\d.]+)% \|.*\| ([\d.]+)% \|$", validation,
+                                re.MULTILINE).groups()
+    readme = re.sub(r"GPU-hours of \d+ published", f"GPU-hours of {runs} published", readme)
+    readme = re.sub(r"(organization left out: median error) \d+%, \d+%", rf"\1 {float(off):.0f}%, {float(held):.0f}%", readme)
     assert updated(readme) == README.read_text()
 
 
