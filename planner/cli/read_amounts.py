@@ -53,8 +53,7 @@ _AROUND = 5
 """Words before and behind a number that may say what it is."""
 _FAR = 3
 """Words between a number and its noun at most that nobody knows: "12 angry product reviews"."""
-_THEM = (["them"], ["these"], ["those"])
-_SETS = ("dataset", "corpus", "log")
+_THEM, _SETS = (["them"], ["these"], ["those"]), ("dataset", "corpus", "log")
 _MACHINES = frozenset(("server", "machine", "node", "box", "workstation", "cluster", "instance"))
 _WHOSE = frozenset(("of", "our", "my", "their", "your", "the", "these", "those", "his", "her"))
 """Words before a noun that say whose things are counted: 20k of our photos."""
@@ -78,10 +77,7 @@ def amount(said: Sentence) -> int:
         scale, money, behind = SCALES[words[behind]], money or words[behind] == "grand", behind + 1
     if not number or (unit and not noun_of(unit)):
         return 0
-    beside = set(words[max(0, said.at - 2):said.at]) - {"in", "out", "daily", "monthly"}
-    if words[max(0, said.at - 2):said.at][:1] == ["at"] and words[said.at - 1] != "at" and (
-            words[said.at - 1] not in STOPS | SILENT):
-        beside -= {"at"}  # at int4, 1000 tokens
+    beside = _beside(words, said.at)
     if "each" in _clause(words[max(0, said.at - _LEAD):said.at]):
         beside.add("each")
     counted = len(said.amounts)
@@ -123,12 +119,27 @@ def _noun_before(said: Sentence) -> str:
 def _near(words: Sequence[str], at: int, behind: int) -> Mapping[str, int]:
     """Return the words around a number, up to a comma or another number, with how far off each stands."""
     near: dict[str, int] = {}
-    for run in (words[max(0, at - _AROUND):at][::-1], words[at + 1:behind], words[behind:behind + _AROUND]):
+    before = [] if _is_taken(words, at) else words[max(0, at - _AROUND):at][::-1]
+    for run in (before, words[at + 1:behind], words[behind:behind + _AROUND]):
         for far, word in enumerate(run, 1):
             if word == "," or (NUMBER.fullmatch(word) and not PIXELS.fullmatch(word)):
                 break
             near[word] = min(far, near.get(word, far))
     return near
+
+
+def _beside(words: Sequence[str], at: int) -> set[str]:
+    """Return the words right before a number, but for those of another."""
+    before = words[max(0, at - 2):at]
+    at_another = before[:1] == ["at"] and before[-1] not in {"at", *STOPS, *SILENT}  # at int4, 1000 tokens
+    return {*before} - {"in", "out", "daily", "monthly", *(["at"] if at_another else []), *(
+        SIDES if _is_taken(words, at) else [])}
+
+
+def _is_taken(words: Sequence[str], at: int) -> bool:
+    """Say whether the side before a number is that of another number: 8k input 1k output."""
+    return 1 < at < len(words) - 1 and NUMBER.fullmatch(words[at - 2]) is not None and {
+        words[at - 1], words[at + 1]} <= SIDES - {"in", "out", "each"}
 
 
 def _clause(words: Sequence[str]) -> Sequence[str]:

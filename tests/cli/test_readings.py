@@ -19,7 +19,8 @@ from planner.errors import InputError, PlannerError
 CATALOG = Catalog()
 SERVES = "serve llama-3.1-8b at 2 requests/s, "
 READ = [  # words beside one question, and flags that they are
-    ("~1.5k tokens in and 300 out", "--input 1.5k --output 300"),
+    ("~1.5k tokens in and 300 out", "--input 1.5k --output 300"), ("8k input 1k output", "--input 8k --output 1k"),
+    ("input 8k output 1k", "--input 8k --output 1k"),
     ("prompts around 6000 tokens, answers 250", "--input '6000 tokens' --output 250"),
     ("prompts around 6000 tokens where 4000 are always the same", "--input '6000 tokens' --prefix-hits 66%"),
     ("6k token prompts of which 3k is shared", "--input 6k --prefix-hits 50%"),
