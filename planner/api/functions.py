@@ -19,12 +19,12 @@ from planner.ask.plan import make_plan
 from planner.catalog.load import Catalog
 from planner.errors import InputError
 from planner.jobs.solved import effort_of
+from planner.launch.targeted import told_as_asked
 from planner.scenario.adding import with_jobs
 from planner.scenario.configs.read import Config
 from planner.scenario.flags import FLAGS, NAMES
 from planner.scenario.hardware_alone import hardware_alone, load_hardware
 from planner.scenario.keywords import by_path
-from planner.scenario.launchable import names_target
 from planner.scenario.load import load_question, paths_of, shipped
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.sweeping.line import Sweep
@@ -73,11 +73,7 @@ def plan(scenario: Asked | None = None, *, catalogs: FilePath | Iterable[FilePat
         question, defaults = load_question(with_jobs(asked, more, catalog), overrides, catalog, labels=labels)
     found = make_plan(question, catalog, defaults=defaults, time_limit=limit, simple=simple, pareto=measures,
                       workers=crew, replay=trace, before=before, layout=arguments.axes(layout))
-    if not names_target(question):
-        return found
-    from planner.launch.written import told_to_target
-
-    return told_to_target(found, catalog)
+    return told_as_asked(found, question, catalog)
 
 
 def estimate(scenario: Asked | None = None, node: str | None = None,

@@ -18,10 +18,11 @@ from planner.cli.question import any_question, asking, from_option, overrides, r
 from planner.cli.rent_or_buy import say_rent_or_buy
 from planner.cli.sizing import plan_log
 from planner.errors import EXIT_INTERRUPTED, EXIT_OK, InputError
+from planner.launch.targeted import told_as_asked
 from planner.scenario.adding import with_jobs
 from planner.scenario.default import Defaults
 from planner.scenario.hardware_alone import hardware_alone
-from planner.scenario.launchable import names_target, to_be_launched
+from planner.scenario.launchable import to_be_launched
 from planner.scenario.portfolio import AnyQuestion, Portfolio
 from planner.scenario.writing import to_yaml
 
@@ -100,7 +101,7 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
                              pareto=pareto.split(",") if pareto else (), workers=workers, replay=replay,
                              progress=advance, before=before if isinstance(before, Portfolio) else None,
                              layout=layout_text(layout))
-        return _startable(plan, asked, catalog)
+        return told_as_asked(plan, asked, catalog)
 
     interrupted, files = False, None
     try:
@@ -122,15 +123,6 @@ def command(scenario: str | None, prefer: str | None, pareto: str | None, layout
 
             note_launched(write_all(plan, catalog, launch, made=files))
     return EXIT_INTERRUPTED if interrupted else exit_code(plan)
-
-
-def _startable(plan: Plan, asked: AnyQuestion, catalog: Catalog) -> Plan:
-    """Return a plan that the targets which its question names can be told. Raises InputError for what they cannot."""
-    if not names_target(asked):
-        return plan
-    from planner.launch.written import told_to_target
-
-    return told_to_target(plan, catalog)
 
 
 def _cluster(scheduler: str | None, asked: AnyQuestion) -> AbstractContextManager[None]:

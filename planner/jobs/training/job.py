@@ -47,8 +47,7 @@ from planner.solver.check import check_staging
 from planner.solver.quantize import duration_limit
 from planner.solver.search.found import StagedLayout
 from planner.solver.search.frontier import GridSearch
-from planner.solver.search.job import DOUBLINGS
-from planner.solver.search.job import JobTerms as SearchJob
+from planner.solver.search.job import DOUBLINGS, JobTerms
 from planner.solver.search.parallel import search_grid
 from planner.solver.search.pareto import pareto, repriced, shared
 from planner.solver.search.simplest import simplest
@@ -132,11 +131,11 @@ class TrainingJob:
         return replace(self.facts, space=replace(space, only={**space.only, **only})) if only else self.facts
 
     @property
-    def search(self) -> SearchJob:
+    def search(self) -> JobTerms:
         """What turns a step into days and money, in the solver's quanta."""
         terms, held = self.terms, quanta(self.terms.limits)
         reclaims = {offer.candidate: offer.node_hours_per_reclaim for offer in terms.market.offers}
-        return SearchJob(
+        return JobTerms(
             tokens=self.tokens, sequence_length=self.question.sample_length, checkpoint_bytes=self.checkpoint_bytes,
             reliability=self.catalog.reliability, objective=terms.objective, offers=prices(terms),
             reclaims=tuple(reclaims.get(at, float("inf")) for at in range(len(terms.market.candidates)))
